@@ -1,0 +1,1 @@
+"""Windlass: a job queue for Python. An accepted job is never lost."""

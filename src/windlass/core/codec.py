@@ -1,0 +1,111 @@
+"""Values ↔ JSON text, within limits that hold on every store.
+
+A payload is opaque text once it is here: no store parses it, so none can change it.
+"""
+
+from typing import Any
+
+import msgspec
+
+from windlass.errors import InvalidPayload, PayloadTooLarge
+
+INLINE_LIMIT = 64 * 1024
+DEEPEST = 64
+MOST_NODES = 10_000
+_LARGEST_INT = 2**63 - 1
+
+
+def encode(value: Any, field: str) -> str:
+    """JSON text of a value that already passed `check_json` or a typed check."""
+    try:
+        return _encoder.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidPayload(field, _sentence(error)) from None
+
+
+def check_size(text: str, field: str) -> str:
+    """The text itself, if it fits inline."""
+    size = len(text) if text.isascii() else len(text.encode())
+    if size > INLINE_LIMIT:
+        raise PayloadTooLarge(
+            field,
+            f"is {size:,} bytes of JSON, the limit is {INLINE_LIMIT:,}; keep large data elsewhere, pass a reference",
+        )
+    return text
+
+
+def decode(text: str) -> Any:
+    """The value of JSON text that we stored."""
+    return msgspec.json.decode(text)
+
+
+def check_json(value: Any, field: str, *, typed: bool = False) -> None:
+    """Refuse what JSON would lose or change: NaN, huge integers, keys that are not strings, cycles.
+
+    With `typed`, objects that a type annotation will restore on the other side are let through.
+    """
+    stack: list[tuple[Any, str, int]] = [(value, field, 0)]
+    nodes = 0
+    while stack:
+        item, path, depth = stack.pop()
+        nodes += 1
+        if nodes > MOST_NODES:
+            raise InvalidPayload(field, f"has more than {MOST_NODES:,} values")
+        if depth > DEEPEST:
+            raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels, or contains itself")
+        kind = type(item)
+        if kind is str or kind is bool or item is None:
+            continue
+        if kind is int:
+            _check_int(item, path)
+        elif kind is float:
+            _check_float(item, path)
+        elif isinstance(item, dict):
+            stack.extend(_entries(item, path, depth, typed))
+        elif isinstance(item, list | tuple):
+            stack.extend((child, f"{path}[{i}]", depth + 1) for i, child in enumerate(item))
+        elif not typed:
+            raise InvalidPayload(path, f"{kind.__name__} is not JSON; annotate the parameter, or convert it")
+
+
+def _entries(item: dict[Any, Any], path: str, depth: int, typed: bool) -> list[tuple[Any, str, int]]:
+    if not typed and not all(type(key) is str for key in item):
+        raise InvalidPayload(path, "has keys that are not strings")
+    return [(child, f"{path}.{key}", depth + 1) for key, child in item.items()]
+
+
+def _check_int(item: int, path: str) -> None:
+    if not -_LARGEST_INT - 1 <= item <= _LARGEST_INT:
+        raise InvalidPayload(path, "is an integer beyond 64 bits; send it as a string")
+
+
+def _check_float(item: float, path: str) -> None:
+    if item != item or item in (float("inf"), float("-inf")):
+        raise InvalidPayload(path, f"{item} is not JSON")
+
+
+def encode_object(value: Any) -> Any:
+    """How objects of other libraries become JSON: pydantic models by their own dump."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+
+
+def decode_object(kind: type, value: Any) -> Any:
+    """The way back: pydantic models by their own validation."""
+    validate = getattr(kind, "model_validate", None)
+    if callable(validate):
+        return validate(value)
+    raise TypeError(f"{kind.__name__} cannot be restored from JSON")
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return "contains a lone surrogate, which is not valid Unicode"
+    if isinstance(error, RecursionError):
+        return f"is nested deeper than {DEEPEST} levels, or contains itself"
+    return str(error)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=encode_object)

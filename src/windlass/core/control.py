@@ -1,0 +1,39 @@
+"""What a handler may raise to decide its own outcome."""
+
+from datetime import timedelta
+
+
+class _Control(Exception):
+    """Not an error: a decision. Kept apart from WindlassError, so that catching ours does not catch these."""
+
+
+class Retry(_Control):
+    """This attempt failed; try again, after the given time instead of the policy's."""
+
+    def __init__(self, after: float | timedelta | None = None, reason: str = "retry asked for") -> None:
+        super().__init__(reason)
+        self.after, self.reason = after, reason
+
+
+class Snooze(_Control):
+    """Nothing failed, it is only too early: come back later, without using up the retry budget."""
+
+    def __init__(self, delay: float | timedelta) -> None:
+        super().__init__(f"snoozed for {delay}")
+        self.delay = delay
+
+
+class Cancel(_Control):
+    """The work is no longer wanted: end as `cancelled`."""
+
+    def __init__(self, reason: str = "cancelled by its handler") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Dead(_Control):
+    """Trying again is pointless: end as `dead` at once."""
+
+    def __init__(self, reason: str = "given up by its handler") -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,152 @@
+"""What happens, as frozen records: the one vocabulary of logs and, later, metrics, traces and streams.
+
+Services emit, listeners listen; nobody waits for a listener.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.status import Status
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """The root of all events."""
+
+
+class WorkerStarted(Event, frozen=True, kw_only=True):
+    """A worker registered and its supervisor beats."""
+
+    worker: str
+    processes: int
+    concurrency: int
+    queues: tuple[str, ...]
+    store: str
+
+
+class WorkerStopped(Event, frozen=True, kw_only=True):
+    """A worker signed off."""
+
+    worker: str
+    code: int
+
+
+class RunnerStarted(Event, frozen=True, kw_only=True):
+    """A runner process holds a lease and claims."""
+
+    runner: str
+    pid: int
+
+
+class RunnerEnded(Event, frozen=True, kw_only=True):
+    """A runner process is gone; `expected` if it was told to go."""
+
+    runner: str
+    pid: int
+    status: str
+    expected: bool
+
+
+class DrainStarted(Event, frozen=True, kw_only=True):
+    """No more claims; running jobs get the drain time."""
+
+    worker: str
+    seconds: float
+
+
+class LeaseExpired(Event, frozen=True, kw_only=True):
+    """A runner's lease could not be renewed: it goes on under a new id."""
+
+    runner: str
+
+
+class AttemptEnded(Event, frozen=True, kw_only=True):
+    """A job's attempt was settled in the store."""
+
+    job: JobId
+    type: str
+    queue: str
+    attempt: int
+    status: Status
+    outcome: str
+    worker: str
+    seconds: float | None = None
+    error: str | None = None
+    wait: float | None = None
+    """Seconds until the next attempt, for failed and snoozed ones."""
+
+
+class JobRescued(Event, frozen=True, kw_only=True):
+    """A job was put back because its runner ended or fell silent."""
+
+    job: JobId
+    type: str
+    queue: str
+    attempt: int
+    status: Status
+    outcome: str
+    worker: str
+
+
+class StaleWrite(Event, frozen=True, kw_only=True):
+    """An attempt that is no longer the newest tried to write; nothing changed."""
+
+    job: JobId
+    attempt: int
+    worker: str
+    found: str
+
+
+class StoreTrouble(Event, frozen=True, kw_only=True):
+    """A call to the store failed and will be repeated."""
+
+    doing: str
+    problem: str
+
+
+class StoreBack(Event, frozen=True, kw_only=True):
+    """The store answers again."""
+
+    doing: str
+
+
+class TermStarted(Event, frozen=True, kw_only=True):
+    """This worker is the coordinator now."""
+
+    worker: str
+    term: int
+
+
+class TermEnded(Event, frozen=True, kw_only=True):
+    """This worker is no longer the coordinator."""
+
+    worker: str
+    term: int
+
+
+class JobsParked(Event, frozen=True, kw_only=True):
+    """Jobs of types that no live worker knows were set aside."""
+
+    types: tuple[str, ...]
+    jobs: int
+
+
+class JobsPruned(Event, frozen=True, kw_only=True):
+    """Finished jobs whose retention time is over were dropped."""
+
+    jobs: int
+
+
+class DutyFailed(Event, frozen=True, kw_only=True):
+    """A coordinator's duty failed; it is tried again at its next turn."""
+
+    duty: str
+    problem: str
+
+
+Emit = Callable[[Event], None]
+
+
+def silent(event: Event) -> None:
+    """A listener that does not care."""

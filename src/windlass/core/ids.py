@@ -1,0 +1,30 @@
+"""Ids: UUIDv7 made by the producer, so that a hand-in can be repeated and ids sort by time."""
+
+import re
+from collections.abc import Callable
+
+from uuid_utils import uuid7
+
+from windlass.errors import InvalidName
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+JobId = str
+
+
+def new_id() -> JobId:
+    """A fresh id; within one process each is larger than the one before."""
+    return str(uuid7())
+
+
+def check_id(value: object, field: str = "id") -> JobId:
+    """An id that a caller gave, in its one canonical spelling."""
+    text = str(value).lower() if not isinstance(value, str) else value.lower()
+    if len(text) > 36 or not _UUID.fullmatch(text):
+        raise InvalidName(field, f"{text[:40]!r} is not a UUID")
+    return text
+
+
+def new_runner_id(random: Callable[[int], bytes]) -> str:
+    """A worker's or runner's id: new at each start and never used again, short enough to read."""
+    return random(5).hex()

@@ -1,0 +1,79 @@
+"""Moments and durations at the edges: people give datetimes and `30s`, stores count microseconds.
+
+Inside, a moment is an integer of microseconds since 1970 in UTC: exact, ordered the same on every store.
+"""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+
+from windlass.errors import InvalidTime
+
+Micros = int
+
+SECOND: Micros = 1_000_000
+DAY: Micros = 86_400 * SECOND
+EARLIEST = 0
+LATEST: Micros = 7_258_118_400 * SECOND
+"""2200-01-01: a run_at beyond it is a mistake, and some stores cannot hold it."""
+
+LONGEST: Micros = 100 * 365 * DAY
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_TEXT = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?")
+
+
+def to_micros(moment: datetime, field: str = "run_at") -> Micros:
+    """A datetime as a moment; a naive one is refused, because it means another time on each machine."""
+    if not isinstance(moment, datetime):
+        raise InvalidTime(field, f"must be a datetime, not {type(moment).__name__}")
+    if moment.tzinfo is None:
+        raise InvalidTime(field, "has no time zone; use datetime.now(timezone.utc) or .replace(tzinfo=...)")
+    micros = (moment - _EPOCH) // _MICROSECOND
+    if not EARLIEST <= micros < LATEST:
+        raise InvalidTime(field, f"{moment.isoformat()} is outside 1970 to 2200")
+    return micros
+
+
+def to_datetime(micros: Micros) -> datetime:
+    """A moment as an aware datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def duration(value: float | timedelta, field: str) -> Micros:
+    """Seconds or a timedelta as microseconds; refuses what is negative, not finite or absurd."""
+    if isinstance(value, timedelta):
+        micros = value // _MICROSECOND
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidTime(field, f"must be seconds or a timedelta, not {type(value).__name__}")
+    elif not math.isfinite(value):
+        raise InvalidTime(field, f"must be finite, not {value}")
+    else:
+        micros = round(min(max(value, -1.0), 1e12) * SECOND)
+    if not 0 <= micros <= LONGEST:
+        raise InvalidTime(field, f"must be from 0 to 100 years, not {value}")
+    return micros
+
+
+def parse_duration(text: str, field: str) -> Micros:
+    """`30s`, `5m`, `7d`, `500ms`, or plain seconds, as written on a command line or in a file."""
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise InvalidTime(field, f"{text!r} is not a duration such as 500ms, 30s, 5m, 2h or 7d")
+    return duration(float(match[1]) * _UNITS[match[2] or "s"], field)
+
+
+def show_duration(micros: Micros) -> str:
+    """A duration for people: the two largest units, or milliseconds."""
+    if micros < SECOND:
+        return f"{micros / 1000:.0f}ms" if micros else "0s"
+    if micros < 60 * SECOND:
+        return f"{micros / SECOND:.1f}s".replace(".0s", "s")
+    seconds, parts = micros // SECOND, []
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, seconds = divmod(seconds, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])

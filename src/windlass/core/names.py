@@ -1,0 +1,43 @@
+"""What may be called what: one alphabet for queues, types and tags on every store."""
+
+import re
+
+from windlass.errors import InvalidName
+
+LONGEST_NAME = 128
+LONGEST_KEY = 4096
+MOST_TAGS = 32
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
+
+
+def check_name(name: object, field: str) -> str:
+    """A queue, type, tag or tenant: short, printable, and safe in a key, a path, SQL and HTML."""
+    if not isinstance(name, str):
+        raise InvalidName(field, f"must be a string, not {type(name).__name__}")
+    if not _NAME.fullmatch(name) or ".." in name:
+        shown = name if len(name) <= 40 else name[:40] + "…"
+        raise InvalidName(
+            field,
+            f"{shown!r} is not 1 to {LONGEST_NAME} of the characters A-Z a-z 0-9 _ . : - "
+            "(starting with a letter, digit or _, no '..')",
+        )
+    return name
+
+
+def check_key(key: object, field: str) -> str:
+    """An idempotency or concurrency key: free text, since only its hash is an index key."""
+    if not isinstance(key, str):
+        raise InvalidName(field, f"must be a string, not {type(key).__name__}")
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidName(field, "is not valid Unicode") from None
+    if not 1 <= size <= LONGEST_KEY or "\x00" in key:
+        raise InvalidName(field, f"must be 1 to {LONGEST_KEY} bytes without NUL, not {size} bytes")
+    return key
+
+
+def type_of(qualified_name: str) -> str:
+    """The type a function gets by default: its qualified name, without the functions it was made in."""
+    return qualified_name.rpartition("<locals>.")[2]

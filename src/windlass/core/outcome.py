@@ -1,0 +1,173 @@
+"""Outcome → settlement: how an attempt ended, and what that does to its job. Pure and total."""
+
+from random import Random
+from typing import assert_never
+
+import msgspec
+
+from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.ids import JobId
+from windlass.core.job import Claimed, JobError
+from windlass.core.moments import SECOND, Micros, duration
+from windlass.core.retry import RetryPolicy, wait_after
+from windlass.core.status import Status
+
+CRASH_LIMIT = 3
+"""Crashes while alone after which a job is dead: it kills whatever runs it."""
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """How one attempt ended, as facts for the store; fenced by (id, attempt)."""
+
+    id: JobId
+    queue: str
+    attempt: int
+    status: Status
+    outcome: str
+    """The attempt's own ending, as kept in its history: completed, failed, snoozed, handed back, …"""
+    reason: str | None = None
+    delay: Micros = 0
+    """From the store's clock to the next run; only for scheduled and failed."""
+    result: str | None = None
+    error: JobError | None = None
+    failures: int = 0
+    snoozes: int = 0
+    hand_backs: int = 0
+    started_after: Micros | None = None
+    """From the claim to the handler's start; None if it never started."""
+    keyed: bool = False
+    """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The handler returned; the result is JSON."""
+
+    result: str | None
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """The handler raised; `report` is the bounded text of it."""
+
+    error: BaseException
+    report: JobError
+
+
+class HandedBack(msgspec.Struct, frozen=True):
+    """The attempt did not happen, or was broken off by a stop that is not its fault."""
+
+
+Outcome = Done | Raised | HandedBack
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What a task says about its failures."""
+
+    retry: RetryPolicy
+    dead_on: tuple[type[BaseException], ...] = ()
+
+
+def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Settlement:
+    """What becomes of the job; never raises, because an outcome without a settlement would be a lost one."""
+    match outcome:
+        case Done(result):
+            return _settlement(job, Status.COMPLETED, "completed", result=result)
+        case HandedBack():
+            return _settlement(job, Status.PENDING, "handed back", hand_backs=1)
+        case Raised(error, report):
+            return _raised(job, error, report, policy, random)
+        case _:
+            assert_never(outcome)
+
+
+def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy, random: Random) -> Settlement:
+    match error:
+        case Snooze():
+            return _settlement(job, Status.SCHEDULED, "snoozed", delay=_asked(error.delay), snoozes=1)
+        case Cancel():
+            return _settlement(job, Status.CANCELLED, "cancelled", reason=error.reason)
+        case Dead():
+            return _settlement(job, Status.DEAD, "dead", reason=error.reason, error=report, failures=1)
+    failures = job.failures + 1
+    if isinstance(error, policy.dead_on):
+        reason = f"{type(error).__name__} is not retried"
+        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
+    if failures + job.crashes >= job.max_attempts:
+        reason = f"failed {failures} of {job.max_attempts} attempts"
+        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
+    if isinstance(error, Retry) and error.after is not None:
+        delay = _asked(error.after)
+    else:
+        delay = round(wait_after(policy.retry, error, failures, random) * SECOND)
+    return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
+
+
+class Fate(msgspec.Struct, frozen=True):
+    """What becomes of a job whose runner ended without settling it."""
+
+    status: Status
+    outcome: str
+    reason: str | None = None
+    crashes: int = 0
+    rescues: int = 0
+    hand_backs: int = 0
+
+
+def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int) -> Fate:
+    """The fate of a job that was running when its runner crashed, among `suspects` started jobs.
+
+    Only a crash while alone is surely the job's own, so only that spends its budget; among several, each
+    innocent would be charged for the one that did it.
+    """
+    if suspects > 1:
+        return Fate(Status.PENDING, "crashed among several", rescues=1)
+    if crashes + 1 >= CRASH_LIMIT:
+        return Fate(Status.DEAD, "crashed", f"crashed its runner {crashes + 1} times", crashes=1)
+    if failures + crashes + 1 >= max_attempts:
+        reason = f"crashed; {failures + crashes + 1} of {max_attempts} attempts used"
+        return Fate(Status.DEAD, "crashed", reason, crashes=1)
+    return Fate(Status.PENDING, "crashed", crashes=1)
+
+
+LOST = Fate(Status.PENDING, "rescued", rescues=1)
+"""Its runner fell silent: host, power or network, not the job's doing."""
+
+UNSTARTED = Fate(Status.PENDING, "handed back", hand_backs=1)
+"""Claimed but never started, or broken off by a stop."""
+
+
+def _asked(wait: object) -> Micros:
+    """A wait that a handler asked for; nonsense becomes zero, since the attempt must be settled anyway."""
+    try:
+        return duration(wait, "after")  # type: ignore[arg-type]
+    except Exception:
+        return 0
+
+
+def _settlement(
+    job: Claimed,
+    status: Status,
+    outcome: str,
+    *,
+    reason: str | None = None,
+    delay: Micros = 0,
+    result: str | None = None,
+    error: JobError | None = None,
+    failures: int = 0,
+    snoozes: int = 0,
+    hand_backs: int = 0,
+) -> Settlement:
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=status,
+        outcome=outcome,
+        reason=reason,
+        delay=delay,
+        result=result,
+        error=error,
+        failures=failures,
+        snoozes=snoozes,
+        hand_backs=hand_backs,
+        keyed=job.idempotency_key is not None,
+    )

@@ -1,0 +1,90 @@
+"""A queue's settings: what the code declares, what an operator changed, and what holds."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+
+from windlass.core.job import DEFAULT_MAX_ATTEMPTS, MOST_ATTEMPTS
+from windlass.core.moments import DAY, Micros, duration
+from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
+from windlass.core.status import FINISHED, Status
+from windlass.errors import InvalidOption
+
+DEFAULT_RETENTION: dict[Status, Micros] = {
+    Status.COMPLETED: 7 * DAY,
+    Status.CANCELLED: 7 * DAY,
+    Status.DEAD: 90 * DAY,
+}
+
+TOMBSTONE: Micros = DAY
+"""How long the id of a dropped job is remembered, so that handing it in again does not run it again."""
+
+
+class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings that somebody gave; None and missing entries mean: not said here."""
+
+    max_attempts: int | None = None
+    retry: StoredPolicy | None = None
+    retention: dict[Status, Micros] = {}
+
+
+class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that hold for a queue."""
+
+    max_attempts: int
+    retry: StoredPolicy
+    retention: dict[Status, Micros]
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue as people see it: the operator's change stands beside what the code declares, and wins."""
+
+    name: str
+    paused: bool = False
+    paused_until: datetime | None = None
+    declared: QueueSettings = QueueSettings()
+    changed: QueueSettings = QueueSettings()
+
+    @property
+    def rules(self) -> QueueRules:
+        """What holds now."""
+        return merge(self.declared, self.changed)
+
+
+def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:
+    """The operator's word over the code's, and both over the defaults."""
+    retry = changed.retry or declared.retry
+    budget = changed.max_attempts or declared.max_attempts or (retry.attempts if retry else None)
+    return QueueRules(
+        max_attempts=budget or DEFAULT_MAX_ATTEMPTS,
+        retry=retry or DEFAULT_POLICY,
+        retention={**DEFAULT_RETENTION, **declared.retention, **changed.retention},
+    )
+
+
+def settings(
+    *,
+    max_attempts: int | None = None,
+    retry: StoredPolicy | None = None,
+    retention: Mapping[str, float | timedelta] | None = None,
+) -> QueueSettings:
+    """Settings as a program gives them, checked."""
+    return QueueSettings(
+        max_attempts=None if max_attempts is None else check_attempts(max_attempts),
+        retry=retry,
+        retention={_kept(name): duration(keep, f"retention.{name}") for name, keep in (retention or {}).items()},
+    )
+
+
+def check_attempts(attempts: object, field: str = "max_attempts") -> int:
+    """A budget of attempts, within its range."""
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= MOST_ATTEMPTS:
+        raise InvalidOption(field, f"must be a whole number from 1 to {MOST_ATTEMPTS}, not {attempts!r}")
+    return attempts
+
+
+def _kept(name: str) -> Status:
+    if name not in FINISHED:
+        raise InvalidOption("retention", f"{name!r} is not one of {', '.join(sorted(FINISHED))}")
+    return Status(name)

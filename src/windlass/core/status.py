@@ -1,0 +1,56 @@
+"""The life of a job: its statuses and the one table of legal moves."""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a job is in its life; the words are the same in SQL, REST, CLI and docs."""
+
+    SCHEDULED = "scheduled"
+    BLOCKED = "blocked"
+    PENDING = "pending"
+    RUNNING = "running"
+    FAILED = "failed"
+    COMPLETED = "completed"
+    DEAD = "dead"
+    CANCELLED = "cancelled"
+
+
+WAITING = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING, Status.FAILED})
+LIVE = WAITING | {Status.RUNNING}
+FINISHED = frozenset({Status.COMPLETED, Status.DEAD, Status.CANCELLED})
+
+BORN = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING})
+"""The statuses in which a job may be handed in."""
+
+MOVES: dict[Status, frozenset[Status]] = {
+    # admitted when due or free; cancelled by a person, a parent or its expiry
+    Status.SCHEDULED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
+    Status.BLOCKED: frozenset({Status.PENDING, Status.SCHEDULED, Status.CANCELLED}),
+    # claimed; parked when no live worker knows its type; put off by a change of run_at
+    Status.PENDING: frozenset({Status.RUNNING, Status.BLOCKED, Status.SCHEDULED, Status.CANCELLED}),
+    # settled; snoozed; rescued or handed back
+    Status.RUNNING: frozenset(
+        {
+            Status.COMPLETED,
+            Status.FAILED,
+            Status.DEAD,
+            Status.CANCELLED,
+            Status.SCHEDULED,
+            Status.PENDING,
+        }
+    ),
+    Status.FAILED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
+    # finished jobs move only by a person's retry
+    Status.COMPLETED: frozenset({Status.PENDING, Status.BLOCKED}),
+    Status.DEAD: frozenset({Status.PENDING, Status.BLOCKED}),
+    Status.CANCELLED: frozenset({Status.PENDING, Status.BLOCKED}),
+}
+
+RETRYABLE = FINISHED | {Status.FAILED}
+"""What `retry` takes: finished jobs, and failed ones that need not wait for their time."""
+
+
+def may_move(before: Status | None, after: Status) -> bool:
+    """Whether a job in status `before` (None: not yet handed in) may become `after`."""
+    return after in (BORN if before is None else MOVES[before])

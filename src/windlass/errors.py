@@ -1,0 +1,202 @@
+"""Everything Windlass raises.
+
+    WindlassError
+    ├── InvalidInput            what was handed in is wrong; nothing was stored
+    │   ├── InvalidPayload
+    │   ├── PayloadTooLarge
+    │   ├── InvalidName
+    │   ├── InvalidTime
+    │   └── InvalidOption
+    ├── ConfigError             settings, addresses, declarations: lists every problem
+    ├── UnknownTask
+    ├── UseAsync                a blocking call on a running event loop
+    ├── EnqueueFailed           certain: nothing was stored
+    ├── EnqueueUnknown          not certain: hand the same id in again
+    ├── KeyConflict
+    ├── JobNotFound
+    ├── JobDead                 raised by `result()`
+    ├── JobCancelled            raised by `result()`
+    ├── NotAllowedNow           the job's status does not allow this move
+    ├── LeaseLost               this runner's lease is gone; it may claim nothing more
+    └── StoreUnavailable
+        └── SchemaMismatch
+
+Each class has a `code` that never changes: it is what REST answers and what programs compare.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class WindlassError(Exception):
+    """The root of the tree: catch this to catch everything of ours."""
+
+    code: ClassVar[str] = "error"
+
+
+class InvalidInput(WindlassError):
+    """What was handed in breaks a rule; nothing was stored."""
+
+    code = "invalid_input"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field, self.problem = field, problem
+
+
+class InvalidPayload(InvalidInput):
+    """The arguments do not fit the task, or are not JSON."""
+
+    code = "invalid_payload"
+
+
+class PayloadTooLarge(InvalidInput):
+    """The encoded arguments are larger than the inline limit."""
+
+    code = "payload_too_large"
+
+
+class InvalidName(InvalidInput):
+    """A queue, type, tag or key is not a legal name."""
+
+    code = "invalid_name"
+
+
+class InvalidTime(InvalidInput):
+    """A moment or duration is naive, negative, not finite or out of range."""
+
+    code = "invalid_time"
+
+
+class InvalidOption(InvalidInput):
+    """An option is unknown, of the wrong type or out of range."""
+
+    code = "invalid_option"
+
+
+class ConfigError(WindlassError):
+    """Settings that cannot work; carries every problem, not just the first."""
+
+    code = "config"
+
+    def __init__(self, problems: Sequence[str] | str) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class UnknownTask(WindlassError):
+    """No task of this type is registered in this app."""
+
+    code = "unknown_task"
+
+    def __init__(self, type_: str, known: Sequence[str] = ()) -> None:
+        hint = f"; known: {', '.join(sorted(known)[:10])}" if known else "; the app has no tasks"
+        super().__init__(f"no task of type {type_!r}{hint}")
+        self.type = type_
+
+
+class UseAsync(WindlassError):
+    """A blocking call was made on a running event loop, which it would freeze."""
+
+    code = "use_async"
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(f"{verb}() blocks and an event loop is running here: use `await a{verb}()`")
+        self.verb = verb
+
+
+class EnqueueFailed(WindlassError):
+    """The hand-in did not happen: nothing was stored."""
+
+    code = "enqueue_failed"
+
+
+class EnqueueUnknown(WindlassError):
+    """The store did not answer in time: the jobs may or may not be stored.
+
+    Handing in the same ids again (`using(id=...)`) is safe and never doubles a job.
+    """
+
+    code = "enqueue_unknown"
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        super().__init__(f"it is not known whether {shown} was stored: hand in the same id again, that is safe")
+        self.ids = list(ids)
+        self.id = self.ids[0]
+
+
+class KeyConflict(WindlassError):
+    """Another job stands under this idempotency key."""
+
+    code = "key_conflict"
+
+    def __init__(self, key: str, job_id: str) -> None:
+        super().__init__(f"idempotency key {key!r} is held by job {job_id}")
+        self.key, self.job_id = key, job_id
+
+
+class JobNotFound(WindlassError):
+    """No such job, or its retention time is over."""
+
+    code = "job_not_found"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"no job {job_id}")
+        self.job_id = job_id
+
+
+class JobDead(WindlassError):
+    """The awaited job gave up."""
+
+    code = "job_dead"
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        super().__init__(f"job {job_id} is dead: {reason}")
+        self.job_id, self.reason = job_id, reason
+
+
+class JobCancelled(WindlassError):
+    """The awaited job was cancelled."""
+
+    code = "job_cancelled"
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        super().__init__(f"job {job_id} was cancelled: {reason}")
+        self.job_id, self.reason = job_id, reason
+
+
+class NotAllowedNow(WindlassError):
+    """The job's status does not allow this move."""
+
+    code = "not_allowed_now"
+
+    def __init__(self, verb: str, job_id: str, status: str) -> None:
+        super().__init__(f"cannot {verb} job {job_id}: it is {status}")
+        self.verb, self.job_id, self.status = verb, job_id, status
+
+
+class LeaseLost(WindlassError):
+    """This runner's lease is gone: others may hold its jobs, and it may claim nothing more."""
+
+    code = "lease_lost"
+
+    def __init__(self, runner: str) -> None:
+        super().__init__(f"the lease of runner {runner} is gone")
+        self.runner = runner
+
+
+class StoreUnavailable(WindlassError):
+    """The store cannot be used now; `maybe_done` says whether the call may have taken effect."""
+
+    code = "store_unavailable"
+
+    def __init__(self, problem: str, *, maybe_done: bool = False) -> None:
+        super().__init__(problem)
+        self.maybe_done = maybe_done
+
+
+class SchemaMismatch(StoreUnavailable):
+    """The store's schema is not one that this version can use."""
+
+    code = "schema_mismatch"

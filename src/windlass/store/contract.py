@@ -1,0 +1,194 @@
+"""The store contract: a small set of bulk verbs in roles.
+
+Every verb is atomic, takes n and gives n, and is safe to repeat after a lost reply: jobs have ids made by the
+producer, claims have numbers made by the runner, settlements are fenced by (job, attempt). Stores apply facts;
+what the facts are is decided in core. All times are the store's own clock.
+
+Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call may have taken effect.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from windlass.core.ids import JobId
+from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.moments import Micros
+from windlass.core.outcome import Settlement
+from windlass.core.queue import Queue, QueueSettings
+from windlass.store.records import (
+    Admitted,
+    Campaign,
+    ClaimRequest,
+    Counts,
+    Held,
+    JobFilter,
+    JobPage,
+    LeaseRequest,
+    Moved,
+    Note,
+    Renewal,
+    Rescued,
+    RunnerEnd,
+    Settled,
+    WorkerInfo,
+)
+
+
+class JobStore(Protocol):
+    """The walk of a job: enqueue, admit, claim, settle; and what workers say on the way."""
+
+    async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Store all of them or none. A known id or a held idempotency key answers with the job that stands."""
+
+    async def admit(self, limit: int) -> Admitted:
+        """Make due jobs pending, earliest first, and give them their rank."""
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        """Hold pending jobs for a runner, best first. Raises LeaseLost if the runner has no lease."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        """Record how attempts ended. One that is no longer running changes nothing and answers so."""
+
+    async def note(self, notes: Sequence[Note]) -> None:
+        """Keep progress and log lines of running attempts; those of others are dropped."""
+
+    async def held(self, runner: str) -> list[Held]:
+        """What the store thinks this runner is running."""
+
+    async def park(self) -> dict[str, int]:
+        """Set aside pending jobs at the heads of queues whose type no live worker knows: {type: jobs}."""
+
+
+class OperatorStore(Protocol):
+    """What people and programs do with jobs from outside."""
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Look jobs up wherever they are in their lives."""
+
+    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
+        """Cancel waiting jobs; ask running ones to stop."""
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        """Make finished or failed jobs pending with a fresh budget; the attempt number goes on."""
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        """Drop finished jobs; their ids are remembered for a day."""
+
+    async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+        """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
+
+    async def prune(self, limit: int) -> int:
+        """Drop up to `limit` finished jobs whose retention is over, and old tombstones."""
+
+    async def counts(self) -> Counts:
+        """Jobs by queue and status, exact."""
+
+    async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+        """Jobs, newest first."""
+
+
+class QueueStore(Protocol):
+    """Queues and their settings."""
+
+    async def declare(self, queues: dict[str, QueueSettings]) -> None:
+        """Write what the code says; an operator's change stays and wins."""
+
+    async def change(self, name: str, changed: QueueSettings) -> Queue:
+        """Replace the operator's change."""
+
+    async def pause(self, name: str, length: Micros | None) -> Queue:
+        """Let no more jobs of this queue be claimed, for a time or until resumed."""
+
+    async def resume(self, name: str) -> Queue:
+        """Let them be claimed again."""
+
+    async def list(self) -> list[Queue]:
+        """Every queue that was declared, changed, paused or holds jobs."""
+
+
+class LeaseStore(Protocol):
+    """Leases: one per runner, renewed by its supervisor, never renewed once lapsed."""
+
+    async def open(self, request: LeaseRequest) -> None:
+        """A lease for a new runner."""
+
+    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+        """Extend leases that hold. The first renewal after a general silence gives every lease a grace."""
+
+    async def end(self, ended: RunnerEnd) -> list[Rescued]:
+        """Delete a gone runner's lease, then put back what it held."""
+
+    async def rescue(self, limit: int) -> list[Rescued]:
+        """Delete lapsed leases, then put back what they held."""
+
+    def vouch(self, holder: str) -> None:
+        """Prove, as far as the store can see it, that this process lives for as long as it does.
+
+        Where a store shares the machine with its workers, death is then seen at once and a stall is never
+        taken for death; elsewhere only time tells, and this does nothing.
+        """
+
+    def unvouch(self, holder: str) -> None:
+        """End the proof."""
+
+
+class WorkerStore(Protocol):
+    """The registry of workers."""
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        """Register or refresh; jobs parked for want of its types are freed."""
+
+    async def forget(self, worker: str) -> None:
+        """Sign off."""
+
+    async def list(self) -> list[WorkerInfo]:
+        """The workers that are alive."""
+
+
+class LeaderStore(Protocol):
+    """The coordinator's term: an optimisation, since every duty is safe to do twice."""
+
+    async def campaign(self, bid: Campaign) -> int | None:
+        """Take or keep the office: the term's number, or None if another holds it."""
+
+    async def resign(self, candidate: str) -> None:
+        """Give the office up."""
+
+
+class SignalStore(Protocol):
+    """Wake-up hints. They may be lost; polling is always enough."""
+
+    async def wait(self, seconds: float) -> bool:
+        """Until something may have changed in the store, or the time is over: whether it was a hint."""
+
+    async def work(self, queues: Sequence[str]) -> bool:
+        """Whether anything in these queues may be claimed or is due: a cheap look, without a lock."""
+
+
+class Store(Protocol):
+    """A place where jobs are kept."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, without secrets."""
+
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def operator(self) -> OperatorStore: ...
+    @property
+    def queues(self) -> QueueStore: ...
+    @property
+    def leases(self) -> LeaseStore: ...
+    @property
+    def workers(self) -> WorkerStore: ...
+    @property
+    def leader(self) -> LeaderStore: ...
+    @property
+    def signals(self) -> SignalStore: ...
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to date: the names of what was applied."""
+
+    async def close(self) -> None:
+        """Release every connection; running calls end first."""

@@ -1,0 +1,1 @@
+"""The SQLite store: one file, several processes, durable on power loss."""

@@ -1,0 +1,41 @@
+"""sqlite:///jobs.db and its options."""
+
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from windlass.errors import ConfigError
+
+DURABILITY = {"full": "FULL", "relaxed": "NORMAL"}
+"""`full` flushes every commit to disk. `relaxed` survives any crash of a process, not a power cut."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the file is and how it is written."""
+
+    path: Path
+    durability: str = "full"
+    allow_network_fs: bool = False
+
+
+def parse_address(url: str) -> Address:
+    """Everything that is wrong with the address, or the address."""
+    parts = urlsplit(url)
+    problems = []
+    if parts.netloc:
+        problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")
+    path = unquote(parts.path.removeprefix("/"))
+    if not path or path.endswith("/"):
+        problems.append(f"{url}: names no file")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    durability = options.pop("durability", "full")
+    if durability not in DURABILITY:
+        problems.append(f"{url}: durability is full or relaxed, not {durability!r}")
+    network = options.pop("allow_network_fs", "false")
+    if network not in ("true", "false"):
+        problems.append(f"{url}: allow_network_fs is true or false, not {network!r}")
+    problems += [f"{url}: unknown option {name!r}; there are durability, allow_network_fs" for name in options]
+    if problems:
+        raise ConfigError(problems)
+    return Address(Path(path).absolute(), durability, network == "true")

@@ -1,0 +1,84 @@
+"""One connection to the database file, and the one place where the driver's errors become ours."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from windlass.errors import StoreUnavailable
+
+BUSY_TIMEOUT_MS = 10_000
+"""For writers that do not take our turn, such as the sqlite3 shell; ours never wait here."""
+
+Values = Mapping[str, Any] | Sequence[Any]
+
+
+class Connection:
+    """A connection used by one thread at a time."""
+
+    def __init__(self, path: Path, *, synchronous: str, writes: bool) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
+        try:
+            self._apsw = apsw.Connection(str(path), flags=flags, statementcachesize=200)
+            self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
+            if writes:
+                self._prepare(synchronous)
+        except apsw.Error as error:
+            raise translate(error, path) from error
+        self._path = path
+
+    def _prepare(self, synchronous: str) -> None:
+        run = self._apsw.execute
+        if run("PRAGMA journal_mode = WAL").fetchall() != [("wal",)]:
+            raise StoreUnavailable("the database cannot use a write-ahead log here")
+        run(f"PRAGMA synchronous = {synchronous}")
+        if sys.platform == "darwin":
+            run("PRAGMA fullfsync = 1")
+            run("PRAGMA checkpoint_fullfsync = 1")
+        run("PRAGMA journal_size_limit = 67108864")
+        run("PRAGMA trusted_schema = 0")
+
+    def rows(self, text: str, values: Values = ()) -> list[Any]:
+        """All rows of a statement."""
+        return self._apsw.execute(text, values).fetchall()
+
+    def run(self, text: str, values: Values = ()) -> int:
+        """Execute; how many rows it changed."""
+        self._apsw.execute(text, values)
+        return self._apsw.changes()
+
+    def run_many(self, text: str, values: Sequence[Values]) -> None:
+        """Execute once per set of values."""
+        self._apsw.executemany(text, values)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open: the engine may have ended it by itself after an error."""
+        return self._apsw.in_transaction
+
+    def data_version(self) -> int:
+        """A number that changes when another connection commits."""
+        return int(self._apsw.pragma("data_version"))
+
+    def close(self) -> None:
+        """Close for good."""
+        self._apsw.close()
+
+
+def translate(error: apsw.Error, path: Path, *, maybe_done: bool = False) -> StoreUnavailable:
+    """What went wrong, in a sentence that says what to do about it."""
+    sentences: dict[type[apsw.Error], str] = {
+        apsw.BusyError: f"{path} is busy: another program holds its write lock",
+        apsw.FullError: f"the disk of {path} is full",
+        apsw.ReadOnlyError: f"{path} cannot be written: check the rights of the file and its folder",
+        apsw.CantOpenError: f"{path} cannot be opened: check that its folder exists and can be written",
+        apsw.NotADBError: f"{path} is not an SQLite database",
+        apsw.CorruptError: f"{path} is damaged; restore it from a back-up",
+        apsw.IOError: f"reading or writing {path} failed: {error}",
+    }
+    sentence = sentences.get(type(error), f"{path}: {error}")
+    # Full and busy are refusals; after a failed write nobody knows what reached the disk.
+    unsure = maybe_done and not isinstance(error, apsw.FullError | apsw.BusyError)
+    return StoreUnavailable(sentence, maybe_done=unsure)

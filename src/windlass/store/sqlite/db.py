@@ -1,0 +1,52 @@
+"""What a verb of this store works with: the connection, the clocks, the proofs of life, and its own SQL."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.moments import Micros
+from windlass.core.status import Status
+from windlass.store.clock import Clock
+from windlass.store.sqlite.connection import Connection, Values
+from windlass.store.sqlite.life import Vouchers
+from windlass.store.sqlite.query import sql
+
+
+class Db:
+    """One verb's view of the database, inside a transaction that the lane opened."""
+
+    def __init__(self, connection: Connection, clock: Clock, vouchers: Vouchers) -> None:
+        self._connection = connection
+        self.clock = clock
+        self.vouchers = vouchers
+
+    @property
+    def now(self) -> Micros:
+        """The store's wall clock."""
+        return self.clock.wall()
+
+    def rows(self, name: str, values: Values = ()) -> list[Any]:
+        """The rows of a named statement."""
+        return self._connection.rows(sql(name), values)
+
+    def run(self, name: str, values: Values = ()) -> int:
+        """Execute a named statement; how many rows it changed."""
+        return self._connection.run(sql(name), values)
+
+    def run_many(self, name: str, values: Sequence[Values]) -> None:
+        """Execute a named statement once per set of values."""
+        self._connection.run_many(sql(name), values)
+
+    def select(self, text: str, values: Values = ()) -> list[Any]:
+        """The rows of a statement put together from constants (only `filters` does that)."""
+        return self._connection.rows(text, values)
+
+    def tally(self, queue: str, status: Status | str, change: int) -> None:
+        """Keep the count of finished jobs true; called wherever one enters or leaves history."""
+        self.run("tally", {"queue": queue, "status": str(status), "change": change})
+
+
+def array(values: Iterable[Any]) -> str:
+    """Many values as one parameter: statements unfold it with json_each."""
+    return msgspec.json.encode(list(values)).decode()

@@ -1,0 +1,79 @@
+"""enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from windlass.core.admission import birth
+from windlass.core.codec import encode
+from windlass.core.job import DEFAULT_MAX_ATTEMPTS, Enqueued, NewJob
+from windlass.core.moments import Micros
+from windlass.store.sqlite.db import Db, array
+
+
+def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Insert what is new. An id is known while it is live, in history or under a tombstone."""
+    standing = {row[0] for row in db.rows("known", {"ids": array(job.id for job in jobs)})}
+    budgets = dict(db.rows("budgets"))
+    now = db.now
+    answers: list[Enqueued] = []
+    fresh: list[tuple[Any, ...]] = []
+    for job in jobs:
+        existing = job.id in standing
+        holder = None if existing or job.idempotency_key is None else take_key(db, job)
+        if existing or holder is not None:
+            answers.append(Enqueued(holder or job.id, existing=True))
+            continue
+        standing.add(job.id)
+        fresh.append(_row(job, now, budgets.get(job.queue, DEFAULT_MAX_ATTEMPTS)))
+        answers.append(Enqueued(job.id))
+    if fresh:
+        db.run_many("enqueue", fresh)
+    return answers
+
+
+def take_key(db: Db, job: NewJob) -> str | None:
+    """Take the job's idempotency key, or say which job holds it."""
+    assert job.idempotency_key is not None
+    return take(db, job.queue, job.idempotency_key, job.id)
+
+
+def take(db: Db, queue: str, key: str, job_id: str) -> str | None:
+    """Take a key for a job: None if it is ours now, else the id of the job that stands."""
+    values = {"queue": queue, "hash": hash_key(key), "job": job_id}
+    if db.run("take_key", values):
+        return None
+    holder: str = db.rows("key_holder", values)[0][0]
+    return None if holder == job_id else holder
+
+
+def hash_key(key: str) -> bytes:
+    """Keys may be long; their hashes are the index."""
+    return sha256(key.encode()).digest()
+
+
+def _row(job: NewJob, now: Micros, budget: int) -> tuple[Any, ...]:
+    born = birth(job, now)
+    return (
+        job.id,
+        job.queue,
+        job.type,
+        job.payload,
+        str(born.status),
+        -job.priority,
+        born.rank,
+        born.run_at,
+        job.max_attempts or budget,
+        now,
+        now,
+        job.idempotency_key,
+        job.concurrency_key,
+        job.tenant,
+        job.parent,
+        job.flow,
+        encode(job.parents, "parents") if job.parents else None,
+        job.timeout,
+        now + job.expires if job.expires is not None else None,
+        encode(job.tags, "tags") if job.tags else None,
+        job.meta,
+    )

@@ -1,0 +1,223 @@
+"""Lanes: the threads in which statements run, so that no event loop ever waits for a disk.
+
+The writer's lane is a group commit: whatever is waiting goes into one transaction, one savepoint each, and one
+flush to disk makes all of it durable. The batch grows by itself as the load does; nothing ever waits to fill it.
+"""
+
+import asyncio
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from windlass.errors import StoreUnavailable, WindlassError
+from windlass.store.sqlite.connection import Connection, translate
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+MOST_IN_GROUP = 500
+
+
+class _Request(Generic[T]):
+    """One piece of work and the caller who waits for it."""
+
+    __slots__ = ("error", "future", "loop", "result", "started", "withdrawn", "work")
+
+    def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop) -> None:
+        self.work = work
+        self.loop = loop
+        self.future: asyncio.Future[T] = loop.create_future()
+        self.started = self.withdrawn = False
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+class Lane:
+    """One thread, one connection, one queue of requests."""
+
+    def __init__(self, name: str, path: Path, deadline: float | None) -> None:
+        self._path = path
+        self._deadline = deadline
+        self._waiting: queue.SimpleQueue[_Request[Any] | None] = queue.SimpleQueue()
+        self._guard = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name=f"windlass-{name}", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Work[T]) -> T:
+        """Do the work in the lane; when it returns, it is as durable as the store is."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        request = _Request(work, asyncio.get_running_loop())
+        self._waiting.put(request)
+        if self._deadline is None:
+            return await request.future
+        timer = request.loop.call_later(self._deadline, self._expire, request)
+        try:
+            return await request.future
+        finally:
+            timer.cancel()
+
+    async def close(self) -> None:
+        """Finish what is waiting, then end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._waiting.put(None)
+            await asyncio.to_thread(self._thread.join)
+
+    def _expire(self, request: _Request[Any]) -> None:
+        with self._guard:
+            request.withdrawn = True
+            started = request.started
+        if not request.future.done():
+            problem = f"{self._path} did not answer within {self._deadline:g} s"
+            request.future.set_exception(StoreUnavailable(problem, maybe_done=started))
+
+    def _start(self, request: _Request[Any]) -> bool:
+        """Whether the caller still wants it: from here on it can no longer be withdrawn."""
+        with self._guard:
+            request.started = not (request.withdrawn or request.future.cancelled())
+            return request.started
+
+    def _serve(self) -> None:
+        try:
+            open_lane = True
+            while open_lane:
+                group, open_lane = self._take()
+                group = [request for request in group if self._start(request)]
+                if group:
+                    self._do(group)
+                    _answer(group)
+        finally:
+            self._shut()
+
+    def _take(self) -> tuple[list[_Request[Any]], bool]:
+        group: list[_Request[Any]] = []
+        request = self._waiting.get()
+        while request is not None:
+            group.append(request)
+            if len(group) == MOST_IN_GROUP:
+                return group, True
+            try:
+                request = self._waiting.get_nowait()
+            except queue.Empty:
+                return group, True
+        return group, False
+
+    def _do(self, group: list[_Request[Any]]) -> None:
+        raise NotImplementedError
+
+    def _shut(self) -> None:
+        raise NotImplementedError
+
+
+class ReadLane(Lane):
+    """Reads, each in a snapshot of its own."""
+
+    def __init__(self, path: Path, deadline: float | None, opener: Callable[[], Connection]) -> None:
+        self._opener = opener
+        self._connection: Connection | None = None
+        super().__init__("reader", path, deadline)
+
+    def _do(self, group: list[_Request[Any]]) -> None:
+        for request in group:
+            try:
+                if self._connection is None:
+                    self._connection = self._opener()
+                request.result = self._read(self._connection, request.work)
+            except apsw.Error as error:
+                request.error = translate(error, self._path)
+            except Exception as error:
+                request.error = error
+
+    def _read(self, connection: Connection, work: Work[T]) -> T:
+        connection.run("BEGIN")
+        try:
+            return work(connection)
+        finally:
+            connection.run("COMMIT")
+
+    def _shut(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+class WriteLane(Lane):
+    """Writes, grouped: one turn, one transaction, one flush for all that is waiting."""
+
+    def __init__(
+        self,
+        path: Path,
+        deadline: float | None,
+        opener: Callable[[], Connection],
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._opener = opener
+        self._turn = turn
+        self._connection: Connection | None = None
+        super().__init__("writer", path, deadline)
+
+    def _do(self, group: list[_Request[Any]]) -> None:
+        committing = False
+        try:
+            with self._turn():
+                if self._connection is None:
+                    self._connection = self._opener()
+                connection = self._connection
+                connection.run("BEGIN IMMEDIATE")
+                self._attempt_all(connection, group)
+                committing = True
+                connection.run("COMMIT")
+        except apsw.Error as error:
+            self._abandon(group, translate(error, self._path, maybe_done=committing))
+        except Exception as error:
+            self._abandon(group, error)
+
+    def _attempt_all(self, connection: Connection, group: list[_Request[Any]]) -> None:
+        for request in group:
+            connection.run("SAVEPOINT request")
+            try:
+                request.result = request.work(connection)
+            except Exception as error:
+                # A full disk or a failed read ends the whole transaction by itself; then nobody's work stands.
+                if not connection.in_transaction:
+                    raise
+                connection.run("ROLLBACK TO request")
+                request.error = translate(error, self._path) if isinstance(error, apsw.Error) else error
+            connection.run("RELEASE request")
+
+    def _abandon(self, group: list[_Request[Any]], error: Exception) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.run("ROLLBACK")
+        for request in group:
+            request.error = request.error if isinstance(request.error, WindlassError) else error
+
+    def _shut(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _answer(group: list[_Request[Any]]) -> None:
+    """Wake the callers, one wake-up per event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Request[Any]]] = defaultdict(list)
+    for request in group:
+        by_loop[request.loop].append(request)
+    for loop, requests in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_deliver, requests)
+
+
+def _deliver(requests: list[_Request[Any]]) -> None:
+    for request in requests:
+        if request.future.done():
+            continue
+        if request.error is not None:
+            request.future.set_exception(request.error)
+        else:
+            request.future.set_result(request.result)

@@ -1,0 +1,104 @@
+"""get, list, select, counts: reading jobs wherever they are in their lives."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from windlass.core.ids import JobId, check_id
+from windlass.core.job import Job
+from windlass.core.status import FINISHED, Status
+from windlass.store.records import Counts, JobFilter, JobPage, Page
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, to_job
+
+_LATEST = "g"
+"""Sorts after every id: ids are hexadecimal."""
+
+_GET = f"""
+SELECT {LIVE_COLUMNS} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+UNION ALL
+SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids))
+"""
+
+
+def get(db: Db, ids: Sequence[JobId]) -> list[Job | None]:
+    """Live and finished jobs in one statement: one that is just moving is found exactly once."""
+    found = {row[0]: _whole(db, row) for row in db.select(_GET, {"ids": array(ids)})}
+    return [found.get(id_) for id_ in ids]
+
+
+def _whole(db: Db, row: Any) -> Job:
+    notes = db.rows("notes", {"job": row[0]})
+    worker, ends = row[19], None
+    if row[4] == Status.RUNNING and (lease := db.rows("lease", {"runner": worker})):
+        # Leases count from boot; people read wall time.
+        ends = db.now + lease[0][3] - db.clock.since_boot()
+    return to_job(row, notes[0] if notes else None, ends)
+
+
+def list_jobs(db: Db, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+    """Newest first; the cursor is the last id of the page before."""
+    before = check_id(cursor, "cursor") if cursor else _LATEST
+    values = {**_values(wanted), "before": before, "limit": limit}
+    parts = [
+        f"SELECT {columns} FROM {table} WHERE id < :before{_where(wanted, finished)}"
+        for table, columns, finished in _tables(wanted)
+    ]
+    if not parts:
+        return Page((), None)
+    rows = db.select(" UNION ALL ".join(parts) + " ORDER BY id DESC LIMIT :limit", values)
+    return Page(tuple(to_job(row) for row in rows), rows[-1][0] if len(rows) == limit else None)
+
+
+def select_ids(db: Db, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+    """Oldest first, after a given id."""
+    values = {**_values(wanted), "after": after or "", "limit": limit}
+    parts = [
+        f"SELECT id FROM {table} WHERE id > :after{_where(wanted, finished)}"
+        for table, _, finished in _tables(wanted)
+    ]
+    if not parts:
+        return []
+    return [row[0] for row in db.select(" UNION ALL ".join(parts) + " ORDER BY id LIMIT :limit", values)]
+
+
+def counts(db: Db) -> Counts:
+    """Live jobs are counted, finished ones have a tally."""
+    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
+    for queue, status, jobs in db.rows("counts"):
+        queues[queue][status] += jobs
+    return Counts({name: queues[name] for name in sorted(queues)})
+
+
+def _tables(wanted: JobFilter) -> list[tuple[str, str, bool]]:
+    """Only the tables in which a match can be."""
+    statuses = set(wanted.status) or set(Status)
+    tables = []
+    if statuses - FINISHED:
+        tables.append(("windlass_jobs", LIVE_COLUMNS, False))
+    if statuses & FINISHED:
+        tables.append(("windlass_history", FINISHED_COLUMNS, True))
+    return tables
+
+
+def _where(wanted: JobFilter, finished: bool) -> str:
+    """The one dynamic WHERE, put together from constants; every value is bound."""
+    terms = [f" AND {column} = :{column}" for column in ("type", "queue", "tenant") if getattr(wanted, column)]
+    if wanted.status:
+        terms.append(" AND status IN (SELECT value FROM json_each(:status))")
+        if finished and Status.COMPLETED not in wanted.status:
+            # Said outright, so that the small index of what ended badly is used.
+            terms.append(" AND status <> 'completed'")
+    if wanted.tag:
+        terms.append(" AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = :tag)")
+    return "".join(terms)
+
+
+def _values(wanted: JobFilter) -> dict[str, Any]:
+    return {
+        "status": array(wanted.status),
+        "type": wanted.type,
+        "queue": wanted.queue,
+        "tenant": wanted.tenant,
+        "tag": wanted.tag,
+    }

@@ -1,0 +1,79 @@
+"""Numbered, forward-only migrations, applied on first use and by `windlass migrate`.
+
+All tables are called windlass_…, and the version is kept in one of them: the file may be shared with the
+tables of the program that uses it.
+"""
+
+from importlib import resources
+
+import msgspec
+
+from windlass.errors import SchemaMismatch
+from windlass.store.sqlite.connection import Connection
+
+_VERSIONS = """
+CREATE TABLE IF NOT EXISTS windlass_schema (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+)
+"""
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """One numbered step of the schema."""
+
+    number: int
+    name: str
+    text: str
+
+
+def migrations() -> list[Migration]:
+    """Every step this version knows, in order."""
+    folder = resources.files(__package__).joinpath("migrations")
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [Migration(int(name[:4]), name.removesuffix(".sql"), folder.joinpath(name).read_text()) for name in files]
+
+
+def version_of(connection: Connection) -> int:
+    """The number of the newest step that was applied; 0 for a file without our tables."""
+    if not connection.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'windlass_schema'"):
+        return 0
+    return int(connection.rows("SELECT coalesce(max(number), 0) FROM windlass_schema")[0][0])
+
+
+def migrate(connection: Connection) -> list[str]:
+    """Apply what is missing, in one transaction: all steps or none, and never two processes at once."""
+    connection.run("BEGIN IMMEDIATE")
+    try:
+        applied = _apply(connection)
+        connection.run("COMMIT")
+    except BaseException:
+        connection.run("ROLLBACK")
+        raise
+    return applied
+
+
+def _apply(connection: Connection) -> list[str]:
+    connection.run(_VERSIONS)
+    found, steps = version_of(connection), migrations()
+    check_version(found, steps[-1].number)
+    missing = [step for step in steps if step.number > found]
+    for step in missing:
+        connection.run(step.text)
+        connection.run("INSERT INTO windlass_schema (number, name) VALUES (?, ?)", (step.number, step.name))
+    return [step.name for step in missing]
+
+
+def is_current(connection: Connection) -> bool:
+    """Whether nothing is missing; refuses a schema that a newer Windlass made."""
+    found, newest = version_of(connection), migrations()[-1].number
+    check_version(found, newest)
+    return found == newest
+
+
+def check_version(found: int, newest: int) -> None:
+    """We would not know what the columns of a newer schema mean."""
+    if found > newest:
+        raise SchemaMismatch(
+            f"the database has schema {found}, this Windlass knows up to {newest}: upgrade Windlass "
+            "(pip install --upgrade windlass)"
+        )

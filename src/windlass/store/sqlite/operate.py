@@ -1,0 +1,93 @@
+"""cancel, retry, delete: what people do with jobs. A move that the job's status does not allow changes nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.core.status import RETRYABLE, Status
+from windlass.store.records import Moved
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.ending import add_attempt, retention
+from windlass.store.sqlite.enqueue import hash_key, take
+from windlass.store.sqlite.prune import drop
+from windlass.store.sqlite.rows import FINISHED_COLUMNS, last_attempt
+
+
+def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
+    """Waiting jobs end now; running ones are asked to stop."""
+    return [_cancel(db, id_, reason) for id_ in ids]
+
+
+def _cancel(db: Db, id_: JobId, reason: str) -> Moved | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job["finished"]:
+        return Moved(id_, job["status"], done=False)
+    if job["status"] is Status.RUNNING:
+        db.run("request_cancel", {"id": id_, "now": db.now})
+        return Moved(id_, Status.RUNNING, done=True)
+    keep = retention(db, job["queue"], Status.CANCELLED)
+    values = {"id": id_, "now": db.now, "reason": reason, "keep": keep}
+    db.run("cancel", values)
+    db.run("drop_live", {"id": id_})
+    db.tally(job["queue"], Status.CANCELLED, 1)
+    if job["key"] is not None:
+        db.run("free_key", {"queue": job["queue"], "hash": hash_key(job["key"]), "job": id_})
+    if keep == 0:
+        drop(db, [id_])
+    return Moved(id_, Status.CANCELLED, done=True)
+
+
+def retry(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
+    """Pending at once, with a fresh budget; the attempt number goes on, and the key is taken again."""
+    return [_retry(db, id_) for id_ in ids]
+
+
+def _retry(db: Db, id_: JobId) -> Moved | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job["status"] not in RETRYABLE:
+        return Moved(id_, job["status"], done=False)
+    now = db.now
+    if not job["finished"]:
+        db.run("retry_failed", {"id": id_, "now": now})
+        return Moved(id_, Status.PENDING, done=True)
+    if job["key"] is not None and (holder := take(db, job["queue"], job["key"], id_)):
+        return Moved(id_, job["status"], done=False, holder=holder)
+    db.run("revive", {"id": id_, "now": now, "attempts": _all_attempts(db, id_)})
+    db.run("drop_history", {"ids": array([id_])})
+    db.tally(job["queue"], job["status"], -1)
+    return Moved(id_, Status.PENDING, done=True)
+
+
+def delete(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
+    """Finished jobs only: a live one must be cancelled first."""
+    return [_delete(db, id_) for id_ in ids]
+
+
+def _delete(db: Db, id_: JobId) -> Moved | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job["finished"]:
+        drop(db, [id_])
+    return Moved(id_, job["status"], done=job["finished"])
+
+
+def _find(db: Db, id_: JobId) -> dict[str, Any] | None:
+    rows = db.rows("find", {"id": id_})
+    if not rows:
+        return None
+    status, queue, key, finished = rows[0]
+    return {"status": Status(status), "queue": queue, "key": key, "finished": bool(finished)}
+
+
+def _all_attempts(db: Db, id_: JobId) -> str | None:
+    """The ended attempts, including the last one if only the columns tell of it: they will be overwritten."""
+    rows = db.select(f"SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id = :id", {"id": id_})
+    fields: dict[str, Any] = dict(zip(FINISHED_COLUMNS.split(", "), rows[0], strict=True))
+    newest = last_attempt(fields)
+    kept: str | None = fields["attempts"]
+    return add_attempt(kept, newest) if newest else kept

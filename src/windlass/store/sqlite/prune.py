@@ -1,0 +1,27 @@
+"""prune: drop finished jobs whose retention is over, a bounded number at a time."""
+
+from collections.abc import Sequence
+
+from windlass.core.queue import TOMBSTONE
+from windlass.store.sqlite.db import Db, array
+
+
+def prune(db: Db, limit: int) -> int:
+    """Drop what may be dropped, oldest first; old tombstones go too."""
+    now = db.now
+    ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
+    drop(db, ids)
+    db.run("prune_tombstones", {"now": now, "limit": limit})
+    return len(ids)
+
+
+def drop(db: Db, ids: Sequence[str]) -> None:
+    """Remove finished jobs and all that is kept of them. Their ids are remembered until a day after they ended."""
+    if not ids:
+        return
+    values = {"ids": array(ids), "now": db.now, "tombstone": TOMBSTONE}
+    db.run("bury", values)
+    for queue, status, jobs in db.rows("count_dropped", values):
+        db.tally(queue, status, -jobs)
+    db.run("drop_notes", values)
+    db.run("drop_history", values)

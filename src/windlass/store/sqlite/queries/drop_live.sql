@@ -1,0 +1,2 @@
+-- It is in history now.
+DELETE FROM windlass_jobs WHERE id = :id

@@ -1,0 +1,2 @@
+-- A worker is gone.
+DELETE FROM windlass_workers WHERE id = :id

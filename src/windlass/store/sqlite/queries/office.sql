@@ -1,0 +1,2 @@
+-- Who coordinates.
+SELECT holder, term, boot, expires_at FROM windlass_office

@@ -1,0 +1,2 @@
+-- When anybody last kept a lease alive.
+SELECT boot, at FROM windlass_pulse

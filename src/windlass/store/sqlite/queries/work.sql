@@ -1,0 +1,13 @@
+-- Whether anything in these queues may be claimed, or anything is due.
+SELECT EXISTS (
+    SELECT 1 FROM json_each(:queues) AS wanted
+    WHERE EXISTS (
+        SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_pending
+        WHERE queue = wanted.value AND status = 'pending'
+    ) AND wanted.value NOT IN (
+        SELECT name FROM windlass_queues WHERE paused = 1 AND (paused_until IS NULL OR paused_until > :now)
+    )
+) OR EXISTS (
+    SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_due
+    WHERE status IN ('scheduled', 'failed') AND run_at <= :now
+)

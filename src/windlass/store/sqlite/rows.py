@@ -1,0 +1,85 @@
+"""Rows → the public record."""
+
+from typing import Any
+
+import msgspec
+
+from windlass.core.codec import decode
+from windlass.core.job import Attempt, Job, JobError
+from windlass.core.moments import SECOND, Micros, to_datetime
+from windlass.core.status import FINISHED, Status
+from windlass.store.sqlite.ending import AttemptRow, attempts_of
+from windlass.store.sqlite.note import notes_of
+
+SHARED = (
+    "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
+    "hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, idempotency_key, "
+    "concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, error, attempts"
+)
+"""The columns that live and finished jobs have in common."""
+
+LIVE_COLUMNS = f"{SHARED}, NULL AS finished_at, NULL AS result"
+FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
+
+_NAMES = [*SHARED.split(", "), "finished_at", "result"]
+_error = msgspec.json.Decoder(JobError)
+_MOMENTS = ("run_at", "created_at", "updated_at", "claimed_at", "started_at", "finished_at", "expires_at")
+
+
+def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_ends: Micros | None = None) -> Job:
+    """A row of LIVE_COLUMNS or FINISHED_COLUMNS as a Job."""
+    fields: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
+    fields["attempts"] = _attempts(fields)
+    fields["priority"] = -fields.pop("urgency")
+    fields["status"] = Status(fields["status"])
+    fields["cancel_requested"] = bool(fields["cancel_requested"])
+    fields["timeout"] = None if fields["timeout"] is None else fields["timeout"] / SECOND
+    for name in _MOMENTS:
+        fields[name] = _moment(fields[name])
+    for name in ("payload", "meta", "result"):
+        fields[name] = None if fields[name] is None else decode(fields[name])
+    fields["tags"] = tuple(decode(fields["tags"])) if fields["tags"] else ()
+    fields["error"] = _error.decode(fields["error"]) if fields["error"] else None
+    fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
+    fields["lease_expires_at"] = _moment(lease_ends)
+    return Job(**fields)
+
+
+def last_attempt(fields: dict[str, Any]) -> AttemptRow | None:
+    """The newest attempt, while only the job's own columns tell of it: it runs, or it just completed."""
+    ended = attempts_of(fields["attempts"])
+    known = ended[-1].attempt if ended else 0
+    if fields["attempt"] <= known or fields["status"] not in FINISHED | {Status.RUNNING}:
+        return None
+    if fields["claimed_at"] is None:
+        return None
+    return AttemptRow(
+        attempt=fields["attempt"],
+        outcome=str(fields["status"]),
+        worker=fields["worker"],
+        claimed_at=fields["claimed_at"],
+        started_at=fields["started_at"],
+        ended_at=fields["finished_at"],
+    )
+
+
+def _attempts(fields: dict[str, Any]) -> tuple[Attempt, ...]:
+    rows = attempts_of(fields["attempts"])
+    if (newest := last_attempt(fields)) is not None:
+        rows = [*rows, newest]
+    return tuple(
+        Attempt(
+            attempt=row.attempt,
+            outcome=row.outcome,
+            worker=row.worker,
+            claimed_at=_moment(row.claimed_at),
+            started_at=_moment(row.started_at),
+            ended_at=_moment(row.ended_at),
+            error=row.error,
+        )
+        for row in rows
+    )
+
+
+def _moment(micros: Micros | None) -> Any:
+    return None if micros is None else to_datetime(micros)

@@ -1,0 +1,45 @@
+"""The turn: who writes next, among the processes that share a database file.
+
+SQLite's own busy wait is a lottery in which a process can lose for seconds. Here writers queue up for a file
+lock in the kernel. Ordinary writers first pass a gate, so that at any time only one of them stands in the
+queue: a supervisor, which passes no gate, waits for one transaction at most and its leases stay alive.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Turn:
+    """One process's place in the queue of writers; used by its one writer thread."""
+
+    def __init__(self, database: Path, *, first: bool) -> None:
+        self._turn = _open(database.with_name(database.name + "-turn"))
+        self._gate = None if first else _open(database.with_name(database.name + "-gate"))
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Wait for the turn and hold it. If this process dies, the kernel passes the turn on."""
+        if self._gate is not None:
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._turn, fcntl.LOCK_UN)
+        finally:
+            if self._gate is not None:
+                fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Leave the queue."""
+        os.close(self._turn)
+        if self._gate is not None:
+            os.close(self._gate)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
