@@ -1,1 +1,78 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
+
+from windlass.client.app import App
+from windlass.client.context import Context
+from windlass.client.handle import Handle
+from windlass.client.task import Task
+from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
+from windlass.core.queue import Queue
+from windlass.core.retry import ByError, Exponential, Fixed, Linear
+from windlass.core.status import Status
+from windlass.errors import (
+    ConfigError,
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidInput,
+    InvalidName,
+    InvalidOption,
+    InvalidPayload,
+    InvalidTime,
+    JobCancelled,
+    JobDead,
+    JobNotFound,
+    KeyConflict,
+    LeaseLost,
+    NotAllowedNow,
+    PayloadTooLarge,
+    SchemaMismatch,
+    StoreUnavailable,
+    UnknownTask,
+    UseAsync,
+    WindlassError,
+)
+from windlass.version import __version__
+
+__all__ = [
+    "App",
+    "Attempt",
+    "ByError",
+    "Cancel",
+    "ConfigError",
+    "Context",
+    "Dead",
+    "EnqueueFailed",
+    "EnqueueUnknown",
+    "Exponential",
+    "Fixed",
+    "Handle",
+    "InvalidInput",
+    "InvalidName",
+    "InvalidOption",
+    "InvalidPayload",
+    "InvalidTime",
+    "Job",
+    "JobCancelled",
+    "JobDead",
+    "JobError",
+    "JobNotFound",
+    "KeyConflict",
+    "LeaseLost",
+    "Linear",
+    "LogLine",
+    "NewJob",
+    "NotAllowedNow",
+    "PayloadTooLarge",
+    "Progress",
+    "Queue",
+    "Retry",
+    "SchemaMismatch",
+    "Snooze",
+    "Status",
+    "StoreUnavailable",
+    "Task",
+    "UnknownTask",
+    "UseAsync",
+    "WindlassError",
+    "__version__",
+]

@@ -1,0 +1,1 @@
+"""The face for programs: the app, its tasks, and what can be done with jobs."""

@@ -1,0 +1,40 @@
+# Windlass: everything a newcomer needs. `make demo` and `make test` set up what they need by themselves.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
+	@$(BIN)/windlass demo
+
+test: check  ## Everything: format, lint, types, layers, and all tests with real processes and signals
+	$(BIN)/pytest tests
+
+check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/unit tests/meta
+
+format: $(READY)  ## Rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The environment is made anew when the project file changes.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Windlass needs Python 3.11 or later; say make PYTHON=python3.x"; exit 1; }
+	@echo "Setting up $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@

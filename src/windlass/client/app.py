@@ -1,0 +1,173 @@
+"""The app: a store address plus its tasks."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+
+from windlass.client.blocking import Portal, blocking
+from windlass.client.context import Context
+from windlass.client.handle import Handle
+from windlass.client.jobs import Jobs, Queues, Stats, Workers
+from windlass.client.options import TaskOptions
+from windlass.client.registry import Registry, define
+from windlass.client.task import Task
+from windlass.core.job import DEFAULT_QUEUE, NewJob
+from windlass.core.names import check_name
+from windlass.core.queue import QueueSettings, settings
+from windlass.core.retry import StoredPolicy
+from windlass.errors import (
+    ConfigError,
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidOption,
+    SchemaMismatch,
+    StoreUnavailable,
+)
+from windlass.store.contract import Store
+from windlass.store.open import DEFAULT_ADDRESS, open_store, redact
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+CLIENT_DEADLINE = 5.0
+"""Seconds after which a client's call gives up: a web request must not hang on a store that is away."""
+
+
+class Decorator:
+    """What `@app.task` and `@app.task(...)` return: it keeps the signature, without the Context."""
+
+    def __init__(self, app: "App", options: Mapping[str, Any]) -> None:
+        self._app = app
+        self._options = options
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> Task[P, T, T]: ...
+    @overload
+    def __call__(self, function: Callable[P, T]) -> Task[P, T, T]: ...
+    def __call__(self, function: Callable[..., Any]) -> Task[Any, Any, Any]:
+        definition = define(function, self._options)
+        self._app.registry.add(definition)
+        return Task(self._app, definition)
+
+
+class App:
+    """Where tasks are registered and jobs are handed in.
+
+    Making it and decorating functions does no I/O: the store is opened by the first verb. One app may be used
+    from any number of threads and event loops; after a fork it opens the store anew.
+    """
+
+    def __init__(self, store: str | None = None, *, deadline: float | None = CLIENT_DEADLINE) -> None:
+        self.store = store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS
+        self.registry = Registry()
+        self.jobs = Jobs(self)
+        self.queues = Queues(self)
+        self.workers = Workers(self)
+        self.stats = Stats(self)
+        self._deadline = deadline
+        self._declared: dict[str, QueueSettings] = {}
+        self._written: dict[str, QueueSettings] | None = None
+        self._opened: tuple[int, Store] | None = None
+        self._door: Portal | None = None
+
+    def __repr__(self) -> str:
+        return f"App({redact(self.store)!r}, {len(self.registry.types)} tasks)"
+
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], T], /) -> Task[P, T, T]: ...
+    @overload
+    def task(self, function: Callable[P, T], /) -> Task[P, T, T]: ...
+    @overload
+    def task(self, **options: Unpack[TaskOptions]) -> Decorator: ...
+    def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:  # type: ignore[misc]
+        """Register a function as a task, plainly or with options (`@app.task(queue="mail")`)."""
+        decorator = Decorator(self, options)
+        return decorator if function is None else decorator(function)
+
+    def queue(
+        self,
+        name: str,
+        *,
+        max_attempts: int | None = None,
+        retry: StoredPolicy | None = None,
+        retention: Mapping[str, float | timedelta] | None = None,
+    ) -> None:
+        """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
+        declared = settings(max_attempts=max_attempts, retry=retry, retention=retention)
+        if name in self._declared:
+            raise ConfigError(f"queue {name!r} is declared twice")
+        self._declared[check_name(name, "queue")] = declared
+
+    @property
+    def queue_names(self) -> tuple[str, ...]:
+        """Every queue that this app names, and `default`."""
+        named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
+        return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared]))
+
+    async def aenqueue_many(self, jobs: Sequence[NewJob]) -> list[Handle[Any]]:
+        """Hand in many jobs (`task.job(...)`), all or none."""
+        wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
+        if wrong:
+            raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
+        known = self.registry
+        returns = [known.get(job.type).returns if job.type in known else Any for job in jobs]
+        return await self._hand_in(list(jobs), returns)
+
+    enqueue_many = blocking(aenqueue_many)
+
+    async def aclose(self) -> None:
+        """Close the store; the next verb opens it again."""
+        if self._opened is not None and self._opened[0] == os.getpid():
+            store, self._opened, self._written = self._opened[1], None, None
+            await store.close()
+
+    def close(self) -> None:
+        """Close the store and end the threads behind the blocking verbs."""
+        portal, self._door = self._portal(), None
+        portal.run(self.aclose())
+        portal.close()
+
+    async def _ready(self) -> Store:
+        """The store, with what the code declares written to it."""
+        store = self._connect()
+        if self._written != self._declared:
+            await store.queues.declare(self._declared)
+            self._written = dict(self._declared)
+        return store
+
+    def _connect(self) -> Store:
+        # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
+        if self._opened is None or self._opened[0] != os.getpid():
+            self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
+            self._written = None
+        return self._opened[1]
+
+    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
+        try:
+            store = await self._ready()
+            answers = await store.jobs.enqueue(jobs)
+        except SchemaMismatch:
+            raise
+        except StoreUnavailable as error:
+            if error.maybe_done:
+                raise EnqueueUnknown([job.id for job in jobs]) from error
+            raise EnqueueFailed(f"nothing was stored: {error}") from error
+        return [
+            Handle(self, answer.id, existing=answer.existing, returns=kind)
+            for answer, kind in zip(answers, returns, strict=True)
+        ]
+
+    def _portal(self) -> Portal:
+        if self._door is None or self._door.pid != os.getpid():
+            self._door = Portal()
+        return self._door

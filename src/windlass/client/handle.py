@@ -1,0 +1,74 @@
+"""A job that was handed in, and its result."""
+
+import asyncio
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from windlass.client.blocking import Portal, blocking
+from windlass.core.codec import decode_object
+from windlass.core.job import Job
+from windlass.core.status import Status
+from windlass.errors import JobCancelled, JobDead, JobNotFound
+from windlass.store.contract import Store
+
+T = TypeVar("T")
+
+RECHECK_SECONDS = 1.0
+"""Hints may be lost, so waiting also looks this often."""
+PACE_SECONDS = 0.01
+"""A busy store commits all the time: no need to look after every commit."""
+
+
+class Home(Protocol):
+    """What a handle needs of its app."""
+
+    async def _ready(self) -> Store: ...
+
+    def _portal(self) -> Portal: ...
+
+
+class Handle(Generic[T]):
+    """The job that stands for what was handed in; `existing` if it stood there before."""
+
+    def __init__(self, home: Home, id: str, *, existing: bool = False, returns: Any = Any) -> None:
+        self.id = id
+        self.existing = existing
+        self._home = home
+        self._returns = returns
+
+    def __repr__(self) -> str:
+        return f"Handle({self.id!r}{', existing=True' if self.existing else ''})"
+
+    async def aresult(self, timeout: float | None = None) -> T:
+        """Wait until the job has ended, through all its retries, and return what it returned.
+
+        Raises JobDead, JobCancelled, JobNotFound (its retention is over), or TimeoutError.
+        """
+        store = await self._home._ready()
+        async with asyncio.timeout(timeout):
+            while True:
+                job = (await store.operator.get([self.id]))[0]
+                if job is None:
+                    raise JobNotFound(self.id)
+                if job.finished:
+                    return self._result_of(job)
+                await asyncio.sleep(PACE_SECONDS)
+                await store.signals.wait(RECHECK_SECONDS)
+
+    result = blocking(aresult)
+
+    def _portal(self) -> Portal:
+        return self._home._portal()
+
+    def _result_of(self, job: Job) -> T:
+        if job.status is Status.DEAD:
+            raise JobDead(job.id, job.reason or (job.error.message if job.error else "no reason kept"))
+        if job.status is Status.CANCELLED:
+            raise JobCancelled(job.id, job.reason or "no reason kept")
+        try:
+            result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object)
+        except (msgspec.ValidationError, TypeError):
+            # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
+            result = job.result
+        return result

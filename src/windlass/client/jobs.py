@@ -1,0 +1,216 @@
+"""app.jobs, app.queues, app.workers, app.stats: the verbs of people and programs, each also with an `a`."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from windlass.client.blocking import Portal, blocking
+from windlass.core.ids import check_id
+from windlass.core.job import Job
+from windlass.core.moments import duration
+from windlass.core.names import check_name
+from windlass.core.queue import Queue, settings
+from windlass.core.retry import StoredPolicy
+from windlass.core.status import Status
+from windlass.errors import InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
+from windlass.store.contract import OperatorStore, Store
+from windlass.store.records import Counts, JobFilter, Moved, Page, WorkerInfo
+
+LARGEST_PAGE = 1000
+_BATCH = 500
+
+
+class Home(Protocol):
+    """What the verbs need of their app."""
+
+    async def _ready(self) -> Store: ...
+
+    def _portal(self) -> Portal: ...
+
+
+class _Verbs:
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def _portal(self) -> Portal:
+        return self._home._portal()
+
+
+class Jobs(_Verbs):
+    """Look at jobs and act on them."""
+
+    async def aget(self, id: str) -> Job:
+        """One job, wherever it is in its life."""
+        store = await self._home._ready()
+        job = (await store.operator.get([check_id(id)]))[0]
+        if job is None:
+            raise JobNotFound(id)
+        return job
+
+    async def alist(
+        self,
+        *,
+        status: str | Sequence[str] = (),
+        type: str | None = None,
+        queue: str | None = None,
+        tenant: str | None = None,
+        tag: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Job]:
+        """Jobs, newest first; `next_cursor` continues the list."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_PAGE:
+            raise InvalidOption("limit", f"must be a whole number from 1 to {LARGEST_PAGE}, not {limit!r}")
+        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag)
+        store = await self._home._ready()
+        return await store.operator.list(wanted, limit, cursor)
+
+    async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
+        """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
+        store = await self._home._ready()
+        _done("cancel", id, (await store.operator.cancel([check_id(id)], reason))[0])
+        return await self.aget(id)
+
+    async def aretry(self, id: str) -> Job:
+        """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""
+        store = await self._home._ready()
+        _done("retry", id, (await store.operator.retry([check_id(id)]))[0])
+        return await self.aget(id)
+
+    async def adelete(self, id: str) -> None:
+        """Drop a finished job and all that is kept of it."""
+        store = await self._home._ready()
+        _done("delete", id, (await store.operator.delete([check_id(id)]))[0])
+
+    async def aretry_all(self, /, **wanted: Any) -> int:
+        """Retry every job that matches (the filters of `list`): how many."""
+        return await self._each(wanted, lambda operator, ids: operator.retry(ids))
+
+    async def acancel_all(self, /, reason: str = "cancelled by an operator", **wanted: Any) -> int:
+        """Cancel every job that matches (the filters of `list`): how many."""
+        return await self._each(wanted, lambda operator, ids: operator.cancel(ids, reason))
+
+    async def adelete_all(self, /, **wanted: Any) -> int:
+        """Drop every finished job that matches (the filters of `list`): how many."""
+        return await self._each(wanted, lambda operator, ids: operator.delete(ids))
+
+    async def _each(
+        self,
+        wanted: Mapping[str, Any],
+        verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Moved | None]]],
+    ) -> int:
+        """Page by page from the oldest: each page is atomic, the whole is not, and no job is met twice."""
+        matching, after, done = job_filter(**wanted), None, 0
+        store = await self._home._ready()
+        while ids := await store.operator.select(matching, _BATCH, after):
+            moved = await verb(store.operator, ids)
+            done += sum(1 for each in moved if each is not None and each.done)
+            after = ids[-1]
+        return done
+
+    get = blocking(aget)
+    cancel = blocking(acancel)
+    retry = blocking(aretry)
+    delete = blocking(adelete)
+    retry_all = blocking(aretry_all)
+    cancel_all = blocking(acancel_all)
+    delete_all = blocking(adelete_all)
+    list = blocking(alist)
+
+
+class Queues(_Verbs):
+    """Look at queues, change them, pause them."""
+
+    async def aget(self, name: str) -> Queue:
+        """One queue; one that nobody has used has the default settings."""
+        check_name(name, "queue")
+        queues = {queue.name: queue for queue in await self.alist()}
+        return queues.get(name, Queue(name=name))
+
+    async def aset(
+        self,
+        name: str,
+        *,
+        max_attempts: int | None = None,
+        retry: StoredPolicy | None = None,
+        retention: Mapping[str, float | timedelta] | None = None,
+    ) -> Queue:
+        """Replace the operator's change of a queue; it wins over what the code declares. Nothing given: undo it."""
+        changed = settings(max_attempts=max_attempts, retry=retry, retention=retention)
+        store = await self._home._ready()
+        return await store.queues.change(check_name(name, "queue"), changed)
+
+    async def apause(self, name: str, length: float | timedelta | None = None) -> Queue:
+        """Claim no more from it, for a time or until resumed; running jobs go on."""
+        micros = None if length is None else duration(length, "length")
+        store = await self._home._ready()
+        return await store.queues.pause(check_name(name, "queue"), micros)
+
+    async def aresume(self, name: str) -> Queue:
+        """Claim from it again."""
+        store = await self._home._ready()
+        return await store.queues.resume(check_name(name, "queue"))
+
+    async def alist(self) -> list[Queue]:
+        """Every queue that was declared, changed, paused or used."""
+        store = await self._home._ready()
+        return await store.queues.list()
+
+    get = blocking(aget)
+    set = blocking(aset)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    list = blocking(alist)
+
+
+class Workers(_Verbs):
+    """Who works."""
+
+    async def alist(self) -> list[WorkerInfo]:
+        """The workers that are alive."""
+        store = await self._home._ready()
+        return await store.workers.list()
+
+    list = blocking(alist)
+
+
+class Stats(_Verbs):
+    """How much of what."""
+
+    async def acounts(self) -> Counts:
+        """Jobs by queue and status, exact."""
+        store = await self._home._ready()
+        return await store.operator.counts()
+
+    counts = blocking(acounts)
+
+
+def job_filter(
+    *,
+    status: str | Sequence[str] = (),
+    type: str | None = None,
+    queue: str | None = None,
+    tenant: str | None = None,
+    tag: str | None = None,
+) -> JobFilter:
+    """Which jobs, checked."""
+    statuses = (status,) if isinstance(status, str) else tuple(status)
+    for each in statuses:
+        if each not in set(Status):
+            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
+    return JobFilter(
+        status=tuple(Status(each) for each in statuses),
+        type=None if type is None else check_name(type, "type"),
+        queue=None if queue is None else check_name(queue, "queue"),
+        tenant=None if tenant is None else check_name(tenant, "tenant"),
+        tag=None if tag is None else check_name(tag, "tag"),
+    )
+
+
+def _done(verb: str, id: str, moved: Moved | None) -> None:
+    if moved is None:
+        raise JobNotFound(id)
+    if moved.holder is not None:
+        raise KeyConflict(f"of {id}", moved.holder)
+    if not moved.done:
+        raise NotAllowedNow(verb, id, moved.status)

@@ -1,0 +1,140 @@
+"""A task's signature: how a call becomes a payload, checked at the producer, and a call again at the worker."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from windlass.client.context import Context
+from windlass.core.codec import check_json, check_size, decode_object, encode
+from windlass.errors import ConfigError, InvalidPayload
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_REFUSED = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
+}
+_UNTYPED = (inspect.Parameter.empty, Any, object)
+
+
+class Signature:
+    """The arguments of one task, by name. A payload is a JSON object of those that were given."""
+
+    def __init__(self, function: Callable[..., Any], type_: str) -> None:
+        self._type = type_
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = _hints(function)
+        self._check(parameters)
+        self.context = _context_name(parameters, hints)
+        self._extra = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+        own = [p for p in parameters if p.name != self.context and p.kind is not inspect.Parameter.VAR_KEYWORD]
+        self._positional = tuple(p.name for p in own if p.kind is _POSITIONAL)
+        self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
+        self._fields = {p.name: hints.get(p.name, Any) for p in own}
+        self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
+        self._struct = self._make_struct()
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
+
+    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """The payload of a call; raises InvalidPayload where the task would not take it."""
+        given = self._bind(args, kwargs)
+        for name, value in given.items():
+            check_json(value, name, typed=name in self._typed)
+        text = encode(given, "payload")
+        # What the worker will do is done here already: a call it would refuse is refused at the producer.
+        self._decode(text)
+        return check_size(text, "payload")
+
+    def check(self, payload: Any) -> str:
+        """The payload of a call that came as JSON, from a command line or another program."""
+        if not isinstance(payload, dict):
+            raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
+        return self.encode((), payload)
+
+    def decode(self, text: str) -> dict[str, Any]:
+        """The keyword arguments of a stored payload."""
+        return self._decode(text)
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self._positional):
+            limit = len(self._positional)
+            raise InvalidPayload("arguments", f"{self._type} takes {limit} by position, not {len(args)}")
+        given = dict(zip(self._positional, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise InvalidPayload(name, f"is given to {self._type} twice")
+            if name not in self._fields and not self._extra:
+                raise InvalidPayload(str(name), f"is not an argument of {self._type}")
+            given[name] = value
+        missing = [name for name in self._required if name not in given]
+        if missing:
+            raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
+        return given
+
+    def _decode(self, text: str) -> dict[str, Any]:
+        try:
+            if self._extra:
+                return self._decode_extra(text)
+            return self._given(self._decoder.decode(text))
+        except msgspec.ValidationError as error:
+            raise _explained(error) from None
+        except (msgspec.DecodeError, ValueError, TypeError) as error:
+            raise InvalidPayload("payload", str(error)) from None
+
+    def _decode_extra(self, text: str) -> dict[str, Any]:
+        raw: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+        declared = {name: value for name, value in raw.items() if name in self._fields}
+        typed: Any = msgspec.convert(declared, self._struct, dec_hook=decode_object)
+        return {**raw, **self._given(typed)}
+
+    def _given(self, struct: Any) -> dict[str, Any]:
+        return {name: value for name in self._fields if (value := getattr(struct, name)) is not UNSET}
+
+    def _make_struct(self) -> type:
+        try:
+            return msgspec.defstruct(
+                "Arguments",
+                [(name, hint | UnsetType, UNSET) for name, hint in self._unions().items()],
+                forbid_unknown_fields=True,
+                module=__name__,
+            )
+        except TypeError as error:
+            raise ConfigError(f"task {self._type}: {error}") from None
+
+    def _unions(self) -> dict[str, Any]:
+        # Types that do not support `|` at run time (strings, old generics) are still types to msgspec.
+        plain = {name: Any if hint in _UNTYPED else hint for name, hint in self._fields.items()}
+        return {name: hint if hasattr(hint, "__or__") else object for name, hint in plain.items()}
+
+    def _check(self, parameters: list[inspect.Parameter]) -> None:
+        problems = [
+            f"task {self._type}: parameter {p.name!r} {_REFUSED[p.kind]}; a payload holds arguments by name"
+            for p in parameters
+            if p.kind in _REFUSED
+        ]
+        if problems:
+            raise ConfigError(problems)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except NameError:
+        # A name that only a type checker sees: such parameters are passed on unchecked.
+        return {name: hint for name, hint in function.__annotations__.items() if not isinstance(hint, str)}
+
+
+def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> str | None:
+    for parameter in parameters:
+        if hints.get(parameter.name) is Context or parameter.annotation in ("Context", "windlass.Context"):
+            return parameter.name
+    return None
+
+
+def _explained(error: msgspec.ValidationError) -> InvalidPayload:
+    """ "Expected `int`, got `str` - at `$.user_id`" → user_id: expected int, got str."""
+    problem, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").lstrip(".") or "payload"
+    return InvalidPayload(field, problem.replace("`", "").replace("Expected", "expected", 1))

@@ -1,0 +1,107 @@
+"""A task: a function that can be called now, or handed in to be called by a worker."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
+
+import msgspec
+
+from windlass.client.blocking import Portal, blocking
+from windlass.client.handle import Handle
+from windlass.client.options import JobOptions, check_options
+from windlass.client.signature import Signature
+from windlass.core.ids import new_id
+from windlass.core.job import NewJob
+from windlass.core.outcome import Policy
+from windlass.core.retry import RetryPolicy
+from windlass.store.contract import Store
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Errors = tuple[type[BaseException], ...]
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
+    """What is fixed about a task when it is registered."""
+
+    type: str
+    function: Callable[..., Any]
+    signature: Signature
+    defaults: dict[str, Any]
+    """Fields of a NewJob that the task sets: its queue, priority, budget."""
+    retry: RetryPolicy | None
+    dead_on: Errors
+    returns: Any
+    is_async: bool
+
+    def policy(self, otherwise: RetryPolicy) -> Policy:
+        """How failures of this task are dealt with; `otherwise` is what its queue says."""
+        return Policy(self.retry or otherwise, self.dead_on)
+
+    @property
+    def place(self) -> str:
+        """Where the function was written, for error messages."""
+        code = inspect.unwrap(self.function).__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+class Desk(Protocol):
+    """Where a task hands its jobs in."""
+
+    async def _ready(self) -> Store: ...
+
+    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]: ...
+
+    def _portal(self) -> Portal: ...
+
+
+class Task(Generic[P, R, T]):
+    """Calling it runs the plain function; `enqueue` and `aenqueue` hand a job in and keep its signature."""
+
+    def __init__(self, desk: Desk, definition: Definition, options: dict[str, Any] | None = None) -> None:
+        self._desk = desk
+        self._definition = definition
+        self._options = options or {}
+        self.__doc__ = definition.function.__doc__
+        self.__name__ = getattr(definition.function, "__name__", definition.type)
+        self.__wrapped__ = definition.function
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self._definition.function(*args, **kwargs)
+        return result
+
+    def __repr__(self) -> str:
+        return f"Task({self.type!r})"
+
+    @property
+    def type(self) -> str:
+        """The stable name under which workers know it."""
+        return self._definition.type
+
+    @property
+    def definition(self) -> Definition:
+        """What a worker needs to run it."""
+        return self._definition
+
+    def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
+        """The same task with options for the jobs it makes."""
+        return Task(self._desk, self._definition, {**self._options, **check_options(options)})
+
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+        """A job, checked and complete, but not handed in."""
+        definition = self._definition
+        fields = {"id": new_id(), **definition.defaults, **self._options}
+        return NewJob(type=definition.type, payload=definition.signature.encode(args, kwargs), **fields)
+
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
+        """Hand a job in. When this returns, the job is stored."""
+        job = self.job(*args, **kwargs)
+        handles = await self._desk._hand_in([job], [self._definition.returns])
+        return handles[0]
+
+    enqueue = blocking(aenqueue)
+
+    def _portal(self) -> Portal:
+        return self._desk._portal()
