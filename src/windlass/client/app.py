@@ -137,6 +137,10 @@ class App:
         portal.run(self.aclose())
         portal.close()
 
+    async def declare(self) -> None:
+        """Write what the code declares now, instead of with the first verb."""
+        await self._ready()
+
     async def _ready(self) -> Store:
         """The store, with what the code declares written to it."""
         store = self._connect()
@@ -151,6 +155,11 @@ class App:
             self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
             self._written = None
         return self._opened[1]
+
+    def adopt(self, store: Store) -> None:
+        """Use a store that is open already: a runner's handlers share its connection."""
+        self._opened = (os.getpid(), store if self._deadline is None else store.bounded(self._deadline))
+        self._written = None
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
         try:

@@ -1,0 +1,1 @@
+"""The coordinator: an elected holder of duties, inside any worker or alone."""

@@ -135,6 +135,13 @@ UNSTARTED = Fate(Status.PENDING, "handed back", hand_backs=1)
 """Claimed but never started, or broken off by a stop."""
 
 
+def hand_back(id_: JobId, queue: str, attempt: int) -> Settlement:
+    """The settlement of an attempt that did not happen: somebody holds a job in the store but not in hand."""
+    return Settlement(
+        id=id_, queue=queue, attempt=attempt, status=Status.PENDING, outcome="handed back", hand_backs=1
+    )
+
+
 def _asked(wait: object) -> Micros:
     """A wait that a handler asked for; nonsense becomes zero, since the attempt must be settled anyway."""
     try:

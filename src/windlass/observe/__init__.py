@@ -1,0 +1,1 @@
+"""Listeners on events. Nobody calls them but by emitting."""

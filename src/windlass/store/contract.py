@@ -18,6 +18,7 @@ from windlass.core.queue import Queue, QueueSettings
 from windlass.store.records import (
     Admitted,
     Campaign,
+    CancelRequest,
     ClaimRequest,
     Counts,
     Held,
@@ -121,6 +122,9 @@ class LeaseStore(Protocol):
     async def rescue(self, limit: int) -> list[Rescued]:
         """Delete lapsed leases, then put back what they held."""
 
+    async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
+        """Running jobs under this worker's leases that somebody wants stopped."""
+
     def vouch(self, holder: str) -> None:
         """Prove, as far as the store can see it, that this process lives for as long as it does.
 
@@ -186,6 +190,9 @@ class Store(Protocol):
     def leader(self) -> LeaderStore: ...
     @property
     def signals(self) -> SignalStore: ...
+
+    def bounded(self, seconds: float) -> "Store":
+        """The same store, with every call giving up after so many seconds."""
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date: the names of what was applied."""

@@ -1,7 +1,7 @@
 """sqlite:///jobs.db and its options."""
 
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import msgspec
 
@@ -17,6 +17,14 @@ class Address(msgspec.Struct, frozen=True):
     path: Path
     durability: str = "full"
     allow_network_fs: bool = False
+
+    @property
+    def url(self) -> str:
+        """The address in one spelling: absolute, with the options that are not the default."""
+        options = {"durability": self.durability} if self.durability != "full" else {}
+        if self.allow_network_fs:
+            options["allow_network_fs"] = "true"
+        return f"sqlite:///{quote(str(self.path))}" + (f"?{urlencode(options)}" if options else "")
 
 
 def parse_address(url: str) -> Address:

@@ -15,7 +15,10 @@ def claim(db: Db, request: ClaimRequest) -> list[Claimed]:
         raise LeaseLost(request.runner)
     # The reply to an earlier try may have been lost: the jobs it took are still under its number.
     rows = db.rows("claimed", {"runner": request.runner, "claim": request.claim})
-    if not rows:
+    if rows:
+        place = {share.queue: i for i, share in enumerate(request.shares)}
+        rows.sort(key=lambda row: place.get(row[1], len(place)))
+    else:
         rows = _take(db, request)
     return [Claimed(*row[:-1]) for row in rows]
 

@@ -8,7 +8,7 @@ import asyncio
 import queue
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -41,24 +41,27 @@ class _Request(Generic[T]):
 class Lane:
     """One thread, one connection, one queue of requests."""
 
-    def __init__(self, name: str, path: Path, deadline: float | None) -> None:
+    def __init__(self, name: str, path: Path) -> None:
         self._path = path
-        self._deadline = deadline
         self._waiting: queue.SimpleQueue[_Request[Any] | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name=f"windlass-{name}", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Work[T]) -> T:
-        """Do the work in the lane; when it returns, it is as durable as the store is."""
-        if self._closed:
-            raise StoreUnavailable("the store is closed")
+    async def run(self, work: Work[T], deadline: float | None = None) -> T:
+        """Do the work in the lane; when it returns, it is as durable as the store is.
+
+        Work that has not begun at the deadline is withdrawn: then it is certain that nothing happened.
+        """
         request = _Request(work, asyncio.get_running_loop())
-        self._waiting.put(request)
-        if self._deadline is None:
+        with self._guard:
+            if self._closed:
+                raise StoreUnavailable("the store is closed")
+            self._waiting.put(request)
+        if deadline is None:
             return await request.future
-        timer = request.loop.call_later(self._deadline, self._expire, request)
+        timer = request.loop.call_later(deadline, self._expire, request, deadline)
         try:
             return await request.future
         finally:
@@ -66,17 +69,18 @@ class Lane:
 
     async def close(self) -> None:
         """Finish what is waiting, then end the thread."""
-        if not self._closed:
+        with self._guard:
+            # Under the guard, so that no request can come to stand behind the end of the line.
             self._closed = True
             self._waiting.put(None)
-            await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._thread.join)
 
-    def _expire(self, request: _Request[Any]) -> None:
+    def _expire(self, request: _Request[Any], deadline: float) -> None:
         with self._guard:
             request.withdrawn = True
             started = request.started
         if not request.future.done():
-            problem = f"{self._path} did not answer within {self._deadline:g} s"
+            problem = f"{self._path} did not answer within {deadline:g} s"
             request.future.set_exception(StoreUnavailable(problem, maybe_done=started))
 
     def _start(self, request: _Request[Any]) -> bool:
@@ -90,7 +94,6 @@ class Lane:
             open_lane = True
             while open_lane:
                 group, open_lane = self._take()
-                group = [request for request in group if self._start(request)]
                 if group:
                     self._do(group)
                     _answer(group)
@@ -120,13 +123,13 @@ class Lane:
 class ReadLane(Lane):
     """Reads, each in a snapshot of its own."""
 
-    def __init__(self, path: Path, deadline: float | None, opener: Callable[[], Connection]) -> None:
+    def __init__(self, path: Path, opener: Callable[[], Connection]) -> None:
         self._opener = opener
         self._connection: Connection | None = None
-        super().__init__("reader", path, deadline)
+        super().__init__("reader", path)
 
     def _do(self, group: list[_Request[Any]]) -> None:
-        for request in group:
+        for request in filter(self._start, group):
             try:
                 if self._connection is None:
                     self._connection = self._opener()
@@ -154,14 +157,13 @@ class WriteLane(Lane):
     def __init__(
         self,
         path: Path,
-        deadline: float | None,
         opener: Callable[[], Connection],
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._opener = opener
         self._turn = turn
         self._connection: Connection | None = None
-        super().__init__("writer", path, deadline)
+        super().__init__("writer", path)
 
     def _do(self, group: list[_Request[Any]]) -> None:
         committing = False
@@ -171,7 +173,8 @@ class WriteLane(Lane):
                     self._connection = self._opener()
                 connection = self._connection
                 connection.run("BEGIN IMMEDIATE")
-                self._attempt_all(connection, group)
+                # Only now: whoever gave up while we waited for the turn is told that nothing was done.
+                self._attempt_all(connection, filter(self._start, group))
                 committing = True
                 connection.run("COMMIT")
         except apsw.Error as error:
@@ -179,7 +182,7 @@ class WriteLane(Lane):
         except Exception as error:
             self._abandon(group, error)
 
-    def _attempt_all(self, connection: Connection, group: list[_Request[Any]]) -> None:
+    def _attempt_all(self, connection: Connection, group: Iterable[_Request[Any]]) -> None:
         for request in group:
             connection.run("SAVEPOINT request")
             try:

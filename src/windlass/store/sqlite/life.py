@@ -24,7 +24,9 @@ class Vouchers:
         os.register_at_fork(after_in_child=lambda: (method := forget()) and method())
 
     def take(self, holder: str) -> None:
-        """Hold the lock of `holder` until released or dead."""
+        """Hold the lock of `holder` until released or dead; taking it twice is taking it once."""
+        if holder in self._held:
+            return
         self._folder.mkdir(exist_ok=True)
         descriptor = os.open(self._path(holder), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)

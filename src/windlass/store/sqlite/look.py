@@ -47,7 +47,7 @@ def list_jobs(db: Db, wanted: JobFilter, limit: int, cursor: str | None) -> JobP
     if not parts:
         return Page((), None)
     rows = db.select(" UNION ALL ".join(parts) + " ORDER BY id DESC LIMIT :limit", values)
-    return Page(tuple(to_job(row) for row in rows), rows[-1][0] if len(rows) == limit else None)
+    return Page(tuple(to_job(row) for row in rows), rows[-1][0] if rows and len(rows) == limit else None)
 
 
 def select_ids(db: Db, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:

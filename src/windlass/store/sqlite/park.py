@@ -1,5 +1,7 @@
 """park: jobs whose type no live worker knows are set aside, so that claims need not walk past them for ever."""
 
+from collections import Counter
+
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.workers import live_workers
 
@@ -15,10 +17,10 @@ def needs_parking(db: Db) -> bool:
 
 def park(db: Db) -> dict[str, int]:
     """Set strangers at the heads of queues aside: {type: jobs}. Without a live worker nobody is in anyone's way."""
-    return {
-        type_: db.run("park", {"queue": queue, "type": type_, "now": db.now, "limit": MOST_PARKED})
-        for queue, type_ in _strangers(db)
-    }
+    parked: Counter[str] = Counter()
+    for queue, type_ in _strangers(db):
+        parked[type_] += db.run("park", {"queue": queue, "type": type_, "now": db.now, "limit": MOST_PARKED})
+    return dict(parked)
 
 
 def unpark(db: Db, types: tuple[str, ...]) -> int:

@@ -62,6 +62,7 @@ def _already(db: Db, settlement: Settlement) -> Settled:
         mine = (settlement.attempt, settlement.outcome)
         if any((entry.attempt, entry.outcome) == mine for entry in attempts_of(kept)):
             return Settled.ALREADY
-    if db.rows("buried", {"id": settlement.id, "status": str(settlement.status)}):
+    values = {"id": settlement.id, "attempt": settlement.attempt, "outcome": settlement.outcome}
+    if db.rows("buried", values):
         return Settled.ALREADY
     return Settled.STALE

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
+from windlass.errors import StoreUnavailable
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db, array
 
@@ -59,7 +60,7 @@ class Watch:
                 if self._connection is None:
                     self._connection = self._opener()
                 version = self._connection.data_version()
-            except apsw.Error:
+            except (apsw.Error, StoreUnavailable):
                 return False  # a hint lost; whoever waits polls anyway
             changed = version != self._seen
             self._seen = version

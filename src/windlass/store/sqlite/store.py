@@ -1,7 +1,6 @@
 """The SQLite store: its roles, each verb one call into a lane."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
@@ -12,6 +11,7 @@ from windlass.store.clock import Clock, SystemClock
 from windlass.store.records import (
     Admitted,
     Campaign,
+    CancelRequest,
     ClaimRequest,
     Counts,
     Held,
@@ -27,214 +27,164 @@ from windlass.store.records import (
     WorkerInfo,
 )
 from windlass.store.sqlite import leader, leases, look, operate, queues, workers
-from windlass.store.sqlite.address import DURABILITY, Address
+from windlass.store.sqlite.access import Access, Lanes
+from windlass.store.sqlite.address import Address
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.claim import claim
-from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import enqueue
-from windlass.store.sqlite.filesystem import check_local
-from windlass.store.sqlite.lane import ReadLane, WriteLane
-from windlass.store.sqlite.life import Vouchers
-from windlass.store.sqlite.migrate import is_current, migrate
 from windlass.store.sqlite.note import note
 from windlass.store.sqlite.park import needs_parking, park, unpark
 from windlass.store.sqlite.prune import prune
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
 from windlass.store.sqlite.settle import settle
-from windlass.store.sqlite.signals import Watch, has_work
-from windlass.store.sqlite.turn import Turn
-
-T = TypeVar("T")
-
-
-class Lanes:
-    """The file's two ways in, shared by all roles: writes grouped in one lane, reads in another."""
-
-    def __init__(self, address: Address, *, clock: Clock, first: bool, deadline: float | None) -> None:
-        if not address.allow_network_fs:
-            check_local(address.path.parent)
-        self._address = address
-        self._clock = clock
-        self._turn = Turn(address.path, first=first)
-        self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
-        self._writer = WriteLane(address.path, deadline, self._open_writer, self._turn.taken)
-        self._reader = ReadLane(address.path, deadline, self._open_reader)
-        self.watch = Watch(self._open_reader)
-        self.applied: list[str] = []
-        self._migrated = False
-
-    async def write(self, work: Callable[[Db], T]) -> T:
-        """Do the work in the next group commit."""
-        return await self._writer.run(lambda connection: work(Db(connection, self._clock, self.vouchers)))
-
-    async def read(self, work: Callable[[Db], T]) -> T:
-        """Do the work in a snapshot."""
-        if not self._migrated:
-            await self.write(lambda db: None)
-        return await self._reader.run(lambda connection: work(Db(connection, self._clock, self.vouchers)))
-
-    async def close(self) -> None:
-        """End both threads and every proof of life."""
-        self.watch.close()
-        await self._writer.close()
-        await self._reader.close()
-        self.vouchers.release_all()
-        self._turn.close()
-
-    def _open_writer(self) -> Connection:
-        """The first connection of a process also brings the schema up to date; the turn is held here."""
-        connection = Connection(self._address.path, synchronous=DURABILITY[self._address.durability], writes=True)
-        if not is_current(connection):
-            self.applied += migrate(connection)
-        self._migrated = True
-        return connection
-
-    def _open_reader(self) -> Connection:
-        return Connection(self._address.path, synchronous="FULL", writes=False)
+from windlass.store.sqlite.signals import has_work
 
 
 class SqliteJobs:
     """The walk of a job."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await self._lanes.write(lambda db: enqueue(db, jobs))
+        return await self._access.write(lambda db: enqueue(db, jobs))
 
     async def admit(self, limit: int) -> Admitted:
         # Looks first: nothing due, nothing locked.
-        wait = await self._lanes.read(next_due_in)
+        wait = await self._access.read(next_due_in)
         if wait is None or wait > 0:
             return Admitted(0, wait)
-        return await self._lanes.write(lambda db: admit(db, limit))
+        return await self._access.write(lambda db: admit(db, limit))
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._lanes.write(lambda db: claim(db, request))
+        return await self._access.write(lambda db: claim(db, request))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        return await self._lanes.write(lambda db: settle(db, settlements))
+        return await self._access.write(lambda db: settle(db, settlements))
 
     async def note(self, notes: Sequence[Note]) -> None:
-        await self._lanes.write(lambda db: note(db, notes))
+        await self._access.write(lambda db: note(db, notes))
 
     async def held(self, runner: str) -> list[Held]:
-        rows = await self._lanes.read(lambda db: db.rows("held", {"runner": runner}))
+        rows = await self._access.read(lambda db: db.rows("held", {"runner": runner}))
         return [Held(*row) for row in rows]
 
     async def park(self) -> dict[str, int]:
-        if not await self._lanes.read(needs_parking):
+        if not await self._access.read(needs_parking):
             return {}
-        return await self._lanes.write(park)
+        return await self._access.write(park)
 
 
 class SqliteOperator:
     """What people do with jobs."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        return await self._lanes.read(lambda db: look.get(db, ids))
+        return await self._access.read(lambda db: look.get(db, ids))
 
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
-        return await self._lanes.write(lambda db: operate.cancel(db, ids, reason))
+        return await self._access.write(lambda db: operate.cancel(db, ids, reason))
 
     async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._lanes.write(lambda db: operate.retry(db, ids))
+        return await self._access.write(lambda db: operate.retry(db, ids))
 
     async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._lanes.write(lambda db: operate.delete(db, ids))
+        return await self._access.write(lambda db: operate.delete(db, ids))
 
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        return await self._lanes.read(lambda db: look.select_ids(db, wanted, limit, after))
+        return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
 
     async def prune(self, limit: int) -> int:
-        return await self._lanes.write(lambda db: prune(db, limit))
+        return await self._access.write(lambda db: prune(db, limit))
 
     async def counts(self) -> Counts:
-        return await self._lanes.read(look.counts)
+        return await self._access.read(look.counts)
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        return await self._lanes.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
+        return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
 
 
 class SqliteQueues:
     """Queues and their settings."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def declare(self, declared: dict[str, QueueSettings]) -> None:
-        if await self._lanes.read(lambda db: queues.undeclared(db, declared)):
-            await self._lanes.write(lambda db: queues.declare(db, declared))
+        if await self._access.read(lambda db: queues.undeclared(db, declared)):
+            await self._access.write(lambda db: queues.declare(db, declared))
 
     async def change(self, name: str, changed: QueueSettings) -> Queue:
-        return await self._lanes.write(lambda db: queues.change(db, name, changed))
+        return await self._access.write(lambda db: queues.change(db, name, changed))
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
-        return await self._lanes.write(lambda db: queues.pause(db, name, length))
+        return await self._access.write(lambda db: queues.pause(db, name, length))
 
     async def resume(self, name: str) -> Queue:
-        return await self._lanes.write(lambda db: queues.resume(db, name))
+        return await self._access.write(lambda db: queues.resume(db, name))
 
     async def list(self) -> list[Queue]:
-        return await self._lanes.read(queues.all_queues)
+        return await self._access.read(queues.all_queues)
 
 
 class SqliteLeases:
     """Leases and proofs of life."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def open(self, request: LeaseRequest) -> None:
-        await self._lanes.write(lambda db: leases.open_lease(db, request))
+        await self._access.write(lambda db: leases.open_lease(db, request))
 
     async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
-        return await self._lanes.write(lambda db: leases.renew(db, worker, runners, length))
+        return await self._access.write(lambda db: leases.renew(db, worker, runners, length))
 
     async def end(self, ended: RunnerEnd) -> list[Rescued]:
-        return await self._lanes.write(lambda db: end_runner(db, ended))
+        return await self._access.write(lambda db: end_runner(db, ended))
+
+    async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
+        return await self._access.read(lambda db: leases.cancels(db, worker))
 
     async def rescue(self, limit: int) -> list[Rescued]:
-        if not await self._lanes.read(needs_rescue):
+        if not await self._access.read(needs_rescue):
             return []
-        return await self._lanes.write(lambda db: rescue(db, limit))
+        return await self._access.write(lambda db: rescue(db, limit))
 
     def vouch(self, holder: str) -> None:
-        self._lanes.vouchers.take(holder)
+        self._access.lanes.vouchers.take(holder)
 
     def unvouch(self, holder: str) -> None:
-        self._lanes.vouchers.release(holder)
+        self._access.lanes.vouchers.release(holder)
 
 
 class SqliteWorkers:
     """The registry of workers."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def beat(self, worker: WorkerInfo) -> None:
         def work(db: Db) -> None:
             workers.beat(db, worker)
             unpark(db, worker.types)
 
-        await self._lanes.write(work)
+        await self._access.write(work)
 
     async def forget(self, worker: str) -> None:
-        await self._lanes.write(lambda db: workers.forget(db, worker))
+        await self._access.write(lambda db: workers.forget(db, worker))
 
     async def list(self) -> list[WorkerInfo]:
-        return await self._lanes.read(workers.live_workers)
+        return await self._access.read(workers.live_workers)
 
 
 class SqliteLeader:
     """The coordinator's office."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def campaign(self, bid: Campaign) -> int | None:
         def work(db: Db) -> int | None:
@@ -243,23 +193,23 @@ class SqliteLeader:
                 workers.forget_dead(db)
             return term
 
-        return await self._lanes.write(work)
+        return await self._access.write(work)
 
     async def resign(self, candidate: str) -> None:
-        await self._lanes.write(lambda db: leader.resign(db, candidate))
+        await self._access.write(lambda db: leader.resign(db, candidate))
 
 
 class SqliteSignals:
     """Wake-up hints."""
 
-    def __init__(self, lanes: Lanes) -> None:
-        self._lanes = lanes
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     async def wait(self, seconds: float) -> bool:
-        return await self._lanes.watch.wait(seconds)
+        return await self._access.lanes.watch.wait(seconds)
 
     async def work(self, names: Sequence[str]) -> bool:
-        return await self._lanes.read(lambda db: has_work(db, list(names)))
+        return await self._access.read(lambda db: has_work(db, list(names)))
 
 
 class SqliteStore:
@@ -274,25 +224,35 @@ class SqliteStore:
         deadline: float | None = None,
     ) -> None:
         """`first` is for supervisors, whose leases must not wait in line; `deadline` bounds every call."""
-        lanes = Lanes(address, clock=clock or SystemClock(), first=first, deadline=deadline)
-        self._lanes = lanes
         self._address = address
-        self.jobs = SqliteJobs(lanes)
-        self.operator = SqliteOperator(lanes)
-        self.queues = SqliteQueues(lanes)
-        self.leases = SqliteLeases(lanes)
-        self.workers = SqliteWorkers(lanes)
-        self.leader = SqliteLeader(lanes)
-        self.signals = SqliteSignals(lanes)
+        self._share(Lanes(address, clock=clock or SystemClock(), first=first), deadline)
+
+    def _share(self, lanes: Lanes, deadline: float | None) -> None:
+        access = Access(lanes, deadline)
+        self._lanes = lanes
+        self.jobs = SqliteJobs(access)
+        self.operator = SqliteOperator(access)
+        self.queues = SqliteQueues(access)
+        self.leases = SqliteLeases(access)
+        self.workers = SqliteWorkers(access)
+        self.leader = SqliteLeader(access)
+        self.signals = SqliteSignals(access)
 
     @property
     def address(self) -> str:
-        """The address in one spelling."""
-        return f"sqlite:///{self._address.path}"
+        """The address in one spelling, for other processes."""
+        return self._address.url
+
+    def bounded(self, seconds: float) -> "SqliteStore":
+        """Another view of the same file and the same lanes."""
+        view = object.__new__(SqliteStore)
+        view._address = self._address
+        view._share(self._lanes, seconds)
+        return view
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""
-        await self._lanes.write(lambda db: None)
+        await self._lanes.write(lambda db: None, None)
         return list(self._lanes.applied)
 
     async def close(self) -> None:

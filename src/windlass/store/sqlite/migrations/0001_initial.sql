@@ -102,9 +102,11 @@ CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE
 
 -- Ids of jobs that were dropped early, so that handing them in again does not run them again.
 CREATE TABLE windlass_tombstones (
-    id     TEXT PRIMARY KEY,
-    status TEXT NOT NULL,
-    until  INTEGER NOT NULL
+    id      TEXT PRIMARY KEY,
+    -- The last attempt and how it ended, so that a repeated settlement is told from a stale one.
+    attempt INTEGER NOT NULL,
+    outcome TEXT,
+    until   INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX windlass_tombstones_until ON windlass_tombstones (until);
 

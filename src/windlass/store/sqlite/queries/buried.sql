@@ -1,2 +1,2 @@
--- Whether a dropped job ended so.
-SELECT 1 FROM windlass_tombstones WHERE id = :id AND status = :status
+-- Whether a dropped job's last attempt ended so.
+SELECT 1 FROM windlass_tombstones WHERE id = :id AND attempt = :attempt AND outcome = :outcome

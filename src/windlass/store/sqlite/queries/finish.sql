@@ -3,6 +3,6 @@ INSERT INTO windlass_history
 SELECT id, queue, type, payload, :status, :reason, urgency, run_at, attempt, max_attempts,
     failures + :failures, crashes + :crashes, rescues + :rescues, hand_backs + :hand_backs, snoozes + :snoozes,
     created_at, :now, claimed_at, :started_at, :now, :now + :keep, worker, idempotency_key, concurrency_key, tenant,
-    parent, flow, parents, timeout, expires_at, cancel_requested, :result, coalesce(:error, error), :attempts,
-    tags, meta
+    parent, flow, parents, timeout, expires_at, cancel_requested, :result,
+    CASE WHEN :status <> 'completed' THEN coalesce(:error, error) END, :attempts, tags, meta
 FROM windlass_jobs WHERE id = :id

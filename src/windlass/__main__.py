@@ -1,0 +1,5 @@
+"""`python -m windlass` is `windlass`."""
+
+from windlass.cli.main import main
+
+main()

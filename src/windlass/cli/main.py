@@ -1,0 +1,66 @@
+"""The command table, and how errors end: 0 done, 1 failed, 2 wrong call."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from windlass.cli import run
+from windlass.cli.jobs import dead, enqueue, jobs
+from windlass.cli.queues import queues, stats, workers
+from windlass.cli.reach import read_settings
+from windlass.core.text import printable
+from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError
+from windlass.version import __version__
+
+WRONG_CALL = (ConfigError, InvalidInput, UnknownTask)
+
+cli = typer.Typer(
+    help="Windlass: a job queue for Python. An accepted job is never lost.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "WINDLASS"},
+)
+cli.command()(run.worker)
+cli.command()(run.coordinator)
+cli.command()(enqueue)
+cli.add_typer(jobs, name="jobs")
+cli.add_typer(dead, name="dead")
+cli.add_typer(queues, name="queues")
+cli.add_typer(workers, name="workers")
+cli.command()(stats)
+cli.command()(run.migrate)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"windlass {__version__}")
+        raise typer.Exit
+
+
+@cli.callback()
+def entry(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Flags come first, then WINDLASS_* variables, then windlass.toml or [tool.windlass] in pyproject.toml."""
+    context.default_map = {"worker": read_settings().get("worker", {})}
+
+
+def main() -> None:
+    """Run a command; a user's mistake ends in one line, not in a traceback."""
+    try:
+        cli()
+    except WindlassError as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        for line in lines:
+            typer.echo(f"error: {printable(line)}" if line is lines[0] else f"       {printable(line)}", err=True)
+        sys.exit(2 if isinstance(error, WRONG_CALL) else 1)
+    except BrokenPipeError:
+        # Whoever read our output has had enough; that is no error to shout about.
+        sys.stdout = open(os.devnull, "w")
+        sys.exit(1)

@@ -1,0 +1,72 @@
+"""The coordinator's duties. Each is idempotent or compare-and-set by itself: doing one twice is only a waste."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from windlass.core.events import Emit, JobRescued, JobsParked, JobsPruned
+from windlass.core.moments import SECOND
+from windlass.store.contract import Store
+
+MOST_ADMITTED = 1000
+MOST_RUNNERS = 100
+MOST_PRUNED = 1000
+
+
+class Duty(msgspec.Struct, frozen=True):
+    """Something to do again and again; its `run` says how many seconds it may wait."""
+
+    name: str
+    run: Callable[[], Awaitable[float]]
+
+
+def duties(store: Store, emit: Emit) -> list[Duty]:
+    """All of them."""
+    return [
+        Duty("admit", lambda: admit(store)),
+        Duty("rescue", lambda: rescue(store, emit)),
+        Duty("park", lambda: park(store, emit)),
+        Duty("prune", lambda: prune(store, emit)),
+    ]
+
+
+async def admit(store: Store) -> float:
+    """Jobs whose time has come become pending, exactly then if we know it in advance."""
+    admitted = await store.jobs.admit(MOST_ADMITTED)
+    if admitted.jobs == MOST_ADMITTED:
+        return 0.0
+    due = admitted.next_due_in
+    return 0.5 if due is None else min(0.5, due / SECOND)
+
+
+async def rescue(store: Store, emit: Emit) -> float:
+    """Jobs of runners that are gone are put back."""
+    for job in await store.leases.rescue(MOST_RUNNERS):
+        emit(
+            JobRescued(
+                job=job.id,
+                type=job.type,
+                queue=job.queue,
+                attempt=job.attempt,
+                status=job.status,
+                outcome=job.outcome,
+                worker=job.runner,
+            )
+        )
+    return 0.5
+
+
+async def park(store: Store, emit: Emit) -> float:
+    """Jobs that nobody can run are set aside."""
+    parked = await store.jobs.park()
+    if parked:
+        emit(JobsParked(types=tuple(sorted(parked)), jobs=sum(parked.values())))
+    return 1.0
+
+
+async def prune(store: Store, emit: Emit) -> float:
+    """What nobody keeps any longer is dropped, a bounded number at a time."""
+    dropped = await store.operator.prune(MOST_PRUNED)
+    if dropped:
+        emit(JobsPruned(jobs=dropped))
+    return 0.1 if dropped == MOST_PRUNED else 60.0

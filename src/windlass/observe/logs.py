@@ -1,0 +1,142 @@
+"""Events as log lines: a sentence for people, and the facts as fields for programs.
+
+By default failures, dead letters, rescues and what concerns the worker itself; claims and completions when asked for.
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+import msgspec
+
+from windlass.core.events import (
+    AttemptEnded,
+    DrainStarted,
+    DutyFailed,
+    Emit,
+    Event,
+    JobRescued,
+    JobsParked,
+    JobsPruned,
+    LeaseExpired,
+    RunnerEnded,
+    RunnerStarted,
+    StaleWrite,
+    StoreBack,
+    StoreTrouble,
+    TermEnded,
+    TermStarted,
+    WorkerStarted,
+    WorkerStopped,
+)
+from windlass.core.status import Status
+from windlass.core.text import cut, printable
+
+logger = logging.getLogger("windlass")
+
+LONGEST_LINE = 500
+
+
+def sentence(event: Event) -> tuple[int, str]:
+    """How loud, and what to say."""
+    match event:
+        case AttemptEnded():
+            return _attempt(event)
+        case JobRescued():
+            return logging.WARNING, (
+                f"job {event.job} ({event.type}) attempt {event.attempt} {event.outcome}; it is {event.status} now"
+            )
+        case StaleWrite():
+            return logging.WARNING, (
+                f"job {event.job} attempt {event.attempt} ended too late ({event.found}): another has its place"
+            )
+        case StoreTrouble():
+            return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
+        case DutyFailed():
+            return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
+        case LeaseExpired():
+            return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
+        case RunnerEnded() if not event.expected:
+            return logging.ERROR, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
+        case _:
+            return _news(event)
+
+
+def _attempt(event: AttemptEnded) -> tuple[int, str]:
+    took = "" if event.seconds is None else f" after {event.seconds:.3f} s"
+    what = f"job {event.job} ({event.type}) attempt {event.attempt}"
+    match event.status:
+        case Status.DEAD:
+            return logging.ERROR, f"{what} is dead{took}: {event.error}"
+        case Status.FAILED:
+            return logging.WARNING, f"{what} failed{took}, next try in {event.wait or 0:.1f} s: {event.error}"
+        case Status.COMPLETED | Status.PENDING | Status.SCHEDULED:
+            return logging.DEBUG, f"{what} {event.outcome}{took}"
+        case _:
+            return logging.INFO, f"{what} {event.outcome}{took}: {event.error}"
+
+
+def _news(event: Event) -> tuple[int, str]:
+    match event:
+        case WorkerStarted():
+            return logging.INFO, (
+                f"worker {event.worker} serves {', '.join(event.queues)} with {event.processes} × "
+                f"{event.concurrency} slots on {event.store}"
+            )
+        case WorkerStopped():
+            return logging.INFO, f"worker {event.worker} signed off"
+        case RunnerStarted():
+            return logging.INFO, f"runner {event.runner} (pid {event.pid}) claims"
+        case RunnerEnded():
+            return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
+        case DrainStarted():
+            return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
+        case StoreBack():
+            return logging.INFO, f"{event.doing} works again"
+        case TermStarted():
+            return logging.INFO, f"worker {event.worker} is the coordinator (term {event.term})"
+        case TermEnded():
+            return logging.INFO, f"worker {event.worker} is no longer the coordinator"
+        case JobsParked():
+            return logging.WARNING, (f"{event.jobs} jobs set aside: no live worker knows {', '.join(event.types)}")
+        case JobsPruned():
+            return logging.INFO, f"{event.jobs} finished jobs dropped: their retention is over"
+        case _:
+            return logging.INFO, type(event).__name__
+
+
+def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
+    """A listener that writes to standard error."""
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JsonLines() if json_lines else Lines())
+        logger.addHandler(handler)
+        logger.propagate = False
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+
+    def emit(event: Event) -> None:
+        level, text = sentence(event)
+        if logger.isEnabledFor(level):
+            logger.log(level, "%s", cut(text, LONGEST_LINE), extra={"event": event})
+
+    return emit
+
+
+class Lines(logging.Formatter):
+    """One line per record, whatever the text contains."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        text = printable(record.getMessage()).replace("\n", " ⏎ ")
+        return f"{when.replace('+00:00', 'Z')} {record.levelname:7} {text}"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per record, with the event's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = getattr(record, "event", None)
+        fields = {} if event is None else msgspec.to_builtins(event)
+        when = datetime.fromtimestamp(record.created, UTC).isoformat()
+        return json.dumps({"at": when, "level": record.levelname.lower(), "message": record.getMessage(), **fields})

@@ -1,0 +1,86 @@
+"""The ways into the database file: a lane for writes, a lane for reads, and who may wait how long."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from windlass.store.clock import Clock
+from windlass.store.sqlite.address import DURABILITY, Address
+from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.filesystem import check_local
+from windlass.store.sqlite.lane import ReadLane, WriteLane
+from windlass.store.sqlite.life import Vouchers
+from windlass.store.sqlite.migrate import is_current, migrate
+from windlass.store.sqlite.signals import Watch
+from windlass.store.sqlite.turn import Turn
+
+T = TypeVar("T")
+
+
+class Lanes:
+    """The file's two ways in, shared by all roles: writes grouped in one lane, reads in another."""
+
+    def __init__(self, address: Address, *, clock: Clock, first: bool) -> None:
+        if not address.allow_network_fs:
+            check_local(address.path.parent)
+        self._address = address
+        self._clock = clock
+        self._turn = Turn(address.path, first=first)
+        self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
+        self._writer = WriteLane(address.path, self._open_writer, self._turn.taken)
+        self._reader = ReadLane(address.path, self._open_reader)
+        self.watch = Watch(self._open_reader)
+        self.applied: list[str] = []
+        self._migrated = False
+        self._closed = False
+
+    async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
+        """Do the work in the next group commit."""
+        return await self._writer.run(lambda connection: work(self._db(connection)), deadline)
+
+    async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
+        """Do the work in a snapshot."""
+        if not self._migrated:
+            await self.write(lambda db: None, deadline)
+        return await self._reader.run(lambda connection: work(self._db(connection)), deadline)
+
+    async def close(self) -> None:
+        """End both threads and every proof of life; closing twice is closing once."""
+        if self._closed:
+            return
+        self._closed = True
+        self.watch.close()
+        await self._writer.close()
+        await self._reader.close()
+        self.vouchers.release_all()
+        self._turn.close()
+
+    def _db(self, connection: Connection) -> Db:
+        return Db(connection, self._clock, self.vouchers)
+
+    def _open_writer(self) -> Connection:
+        """The first connection of a process also brings the schema up to date; the turn is held here."""
+        connection = Connection(self._address.path, synchronous=DURABILITY[self._address.durability], writes=True)
+        if not is_current(connection):
+            self.applied += migrate(connection)
+        self._migrated = True
+        return connection
+
+    def _open_reader(self) -> Connection:
+        return Connection(self._address.path, synchronous="FULL", writes=False)
+
+
+class Access:
+    """The lanes, as one user of the store sees them: with a deadline of its own."""
+
+    def __init__(self, lanes: Lanes, deadline: float | None) -> None:
+        self.lanes = lanes
+        self._deadline = deadline
+
+    async def write(self, work: Callable[[Db], T]) -> T:
+        """Do the work durably."""
+        return await self.lanes.write(work, self._deadline)
+
+    async def read(self, work: Callable[[Db], T]) -> T:
+        """Do the work in a snapshot."""
+        return await self.lanes.read(work, self._deadline)

@@ -1,0 +1,68 @@
+"""How one worker behaves."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from windlass.core.moments import SECOND, Micros
+from windlass.core.names import check_name
+from windlass.errors import ConfigError, InvalidName
+
+MOST_SLOTS = 10_000
+MOST_PROCESSES = 256
+
+
+class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of `windlass worker`; the durations are in microseconds."""
+
+    app: str
+    queues: dict[str, int | None] = {}
+    """Queue → the most slots it may take in each runner. Empty: every queue that the app names."""
+    concurrency: int = 10
+    processes: int = 1
+    lease: Micros = 30 * SECOND
+    drain: Micros = 30 * SECOND
+    health: tuple[str, int] | None = None
+    until_empty: bool = False
+    verbose: bool = False
+
+    @property
+    def beat(self) -> Micros:
+        """Three chances to renew before a lease lapses."""
+        return self.lease // 3
+
+    def problems(self) -> Iterator[str]:
+        """Everything that is wrong with these settings."""
+        if not 1 <= self.concurrency <= MOST_SLOTS:
+            yield f"--concurrency must be from 1 to {MOST_SLOTS}, not {self.concurrency}"
+        if not 1 <= self.processes <= MOST_PROCESSES:
+            yield f"--processes must be from 1 to {MOST_PROCESSES}, not {self.processes}"
+        if self.lease < SECOND // 2:
+            yield f"--lease must be at least 500ms, not {self.lease / SECOND:g}s"
+        for queue, most in self.queues.items():
+            if most is not None and not 1 <= most <= self.concurrency:
+                yield f"--queues {queue}:{most} must be from 1 to --concurrency ({self.concurrency})"
+
+    def checked(self) -> "WorkerConfig":
+        """Itself, or a ConfigError with every problem."""
+        problems = list(self.problems())
+        if problems:
+            raise ConfigError(problems)
+        return self
+
+
+def parse_queues(text: str) -> dict[str, int | None]:
+    """`mail,images:4` → {"mail": None, "images": 4}, in that order."""
+    queues: dict[str, int | None] = {}
+    for part in text.split(","):
+        name, colon, most = part.strip().partition(":")
+        try:
+            check_name(name, "--queues")
+        except InvalidName as error:
+            raise ConfigError(str(error)) from None
+        if colon and not most.isdecimal():
+            raise ConfigError(f"--queues: {part!r} should be a name, or name:slots")
+        if name in queues:
+            raise ConfigError(f"--queues names {name!r} twice")
+        queues[name] = int(most) if colon else None
+    return queues

@@ -1,0 +1,22 @@
+"""--until-empty: whether anything is left to do soon."""
+
+from collections.abc import Sequence
+
+from windlass.core.moments import SECOND
+from windlass.core.status import Status
+from windlass.store.contract import Store
+
+HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
+
+
+async def is_empty(store: Store, queues: Sequence[str]) -> bool:
+    """Nothing pending, running, failed, or due within a second; paused queues do not count."""
+    paused = {queue.name for queue in await store.queues.list() if queue.paused}
+    counts = (await store.operator.counts()).queues
+    served = [counts[queue] for queue in queues if queue in counts and queue not in paused]
+    if any(queue[status] for queue in served for status in HOLDING):
+        return False
+    if not any(queue[Status.SCHEDULED] for queue in served):
+        return True
+    due = (await store.jobs.admit(0)).next_due_in
+    return due is None or due > SECOND

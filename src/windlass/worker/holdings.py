@@ -1,0 +1,61 @@
+"""Everything a runner holds: from the claim's answer until the settlement is durable."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from windlass.client.registry import Registry
+from windlass.core.ids import JobId
+from windlass.core.job import Claimed
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.worker.table import Table
+from windlass.worker.work import Work
+
+PATIENCE: Micros = 2 * SECOND
+"""How long a prefetched job may wait for a slot before it is handed back to whoever has one."""
+
+
+class Holdings:
+    """The runner's own list, mirrored in the table that its supervisor reads."""
+
+    def __init__(self, registry: Registry, table: Table, unsent: set[Work]) -> None:
+        self._registry = registry
+        self._table = table
+        self._unsent = unsent
+        self._works: dict[JobId, Work] = {}
+        self.by_queue: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(list(self._works.values()))
+
+    def add(self, claimed: Sequence[Claimed]) -> list[Work]:
+        """What a claim brought; jobs that a repeated claim brings again are held once."""
+        now = since_boot()
+        return [self._add(job, now) for job in claimed if not self.holds(job.id, job.attempt)]
+
+    def holds(self, id_: JobId, attempt: int) -> bool:
+        """Whether this very attempt is in hand."""
+        work = self._works.get(id_)
+        return work is not None and work.claimed.attempt == attempt
+
+    def find(self, id_: JobId, attempt: int) -> Work | None:
+        """The attempt, if it is in hand."""
+        return self._works[id_] if self.holds(id_, attempt) else None
+
+    def remove(self, work: Work) -> None:
+        """It is settled, or somebody else's."""
+        if self._works.get(work.claimed.id) is work:
+            del self._works[work.claimed.id]
+            self.by_queue[work.claimed.queue] -= 1
+            self._table.free(work.index)
+
+    def _add(self, job: Claimed, now: Micros) -> Work:
+        index = self._table.prefetch(job.id, job.attempt, now, now + PATIENCE)
+        work = Work(job, self._registry.get(job.type), index, now)
+        work.unsent = self._unsent
+        self._works[job.id] = work
+        self.by_queue[job.queue] += 1
+        return work

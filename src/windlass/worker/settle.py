@@ -1,0 +1,86 @@
+"""The settler: outcomes become durable, in batches, and none is ever lost on the way."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from windlass.core.events import AttemptEnded, Emit, StaleWrite
+from windlass.core.moments import SECOND
+from windlass.core.outcome import Settlement
+from windlass.core.status import Status
+from windlass.store.clock import since_boot
+from windlass.store.contract import JobStore
+from windlass.store.records import Settled
+from windlass.worker.patience import persist
+from windlass.worker.work import Work
+
+MOST_IN_BATCH = 500
+LARGEST_BACKLOG = 5_000
+"""With so many outcomes unwritten no more jobs are claimed: the store must catch up first."""
+
+
+class Settler:
+    """Writes what has gathered, at once; while a write is under way, the next batch gathers."""
+
+    def __init__(self, store: JobStore, emit: Emit, done: Callable[[Work], None], *, verbose: bool) -> None:
+        self._store = store
+        self._emit = emit
+        self._done = done
+        self._verbose = verbose
+        self.runner = ""
+        self._waiting: list[tuple[Work, Settlement]] = []
+        self._added = asyncio.Event()
+        self.quiet = asyncio.Event()
+        self.quiet.set()
+
+    @property
+    def backlog(self) -> int:
+        """Outcomes that are not durable yet."""
+        return len(self._waiting)
+
+    def add(self, work: Work, settlement: Settlement) -> None:
+        """An attempt has ended."""
+        self._waiting.append((work, settlement))
+        self.quiet.clear()
+        self._added.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._added.wait()
+            batch = self._waiting[:MOST_IN_BATCH]
+            await self._write(batch)
+            del self._waiting[: len(batch)]
+            if not self._waiting:
+                self._added.clear()
+                self.quiet.set()
+
+    async def _write(self, batch: Sequence[tuple[Work, Settlement]]) -> None:
+        settlements = [settlement for _, settlement in batch]
+        # A write whose reply was lost is repeated too: its settlements then answer `already`.
+        answers = await persist("settling", lambda: self._store.settle(settlements), self._emit)
+        for (work, settlement), answer in zip(batch, answers, strict=True):
+            self._done(work)
+            self._tell(work, settlement, answer)
+
+    def _tell(self, work: Work, settlement: Settlement, answer: Settled) -> None:
+        job = work.claimed
+        if answer is Settled.STALE:
+            self._emit(StaleWrite(job=job.id, attempt=job.attempt, worker=self.runner, found=settlement.outcome))
+        elif self._verbose or settlement.status not in (Status.COMPLETED, Status.PENDING):
+            self._emit(_ended(work, settlement, self.runner))
+
+
+def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
+    job, error = work.claimed, settlement.error
+    return AttemptEnded(
+        job=job.id,
+        type=job.type,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=settlement.status,
+        outcome=settlement.outcome,
+        worker=runner,
+        seconds=None if work.started_on is None else (since_boot() - work.started_on) / SECOND,
+        error="; ".join(filter(None, [f"{error.type}: {error.message}" if error else "", settlement.reason])),
+        wait=settlement.delay / SECOND if settlement.delay else None,
+    )

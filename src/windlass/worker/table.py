@@ -1,0 +1,149 @@
+"""What a runner holds, in memory that its supervisor shares: readable when the runner is stuck, or dead.
+
+One entry per job. Each byte has one writer, so no lock is needed: `taken` belongs to the supervisor, all else to the
+runner. An entry's state is written last when it is filled and first when it is freed.
+
+A prefetched job changes hands like this: the supervisor sets `taken` and then looks whether the job has started;
+the runner sets `started` and then looks whether it was taken. Whatever the order, at most one of them goes on.
+"""
+
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Iterator
+from enum import IntEnum
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+
+_HEADER = struct.Struct("<qqqqq")  # valid_until, tick, completed, running, reserved
+_ENTRY = struct.Struct("<BBxxIqq36s")  # state, taken, attempt, since, start_by, id
+_ENTRY_SIZE = 64
+_FIRST = 64
+_MOMENT = struct.Struct("<q")
+
+
+class State(IntEnum):
+    """Where a held job is."""
+
+    FREE = 0
+    PREFETCHED = 1
+    STARTED = 2
+    ENDED = 3
+    """Its handler returned; the outcome is on its way to the store."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One held job, as read from the table."""
+
+    index: int
+    state: State
+    id: JobId
+    attempt: int
+    since: Micros
+    start_by: Micros
+
+
+class Table:
+    """The shared memory of one runner and its supervisor."""
+
+    def __init__(self, descriptor: int, entries: int) -> None:
+        self.descriptor = descriptor
+        self._entries = entries
+        self._memory = mmap.mmap(descriptor, _FIRST + entries * _ENTRY_SIZE)
+        self._free = list(range(entries - 1, -1, -1))
+
+    @classmethod
+    def create(cls, entries: int) -> "Table":
+        """New shared memory, zeroed; its descriptor is handed to the runner."""
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("windlass-runner")
+        else:
+            with tempfile.TemporaryFile() as file:
+                descriptor = os.dup(file.fileno())
+        os.ftruncate(descriptor, _FIRST + entries * _ENTRY_SIZE)
+        return cls(descriptor, entries)
+
+    def close(self) -> None:
+        """Let the memory go."""
+        self._memory.close()
+        os.close(self.descriptor)
+
+    # The header.
+
+    @property
+    def valid_until(self) -> Micros:
+        """The runner may start jobs until then, by the boot clock; written by the supervisor."""
+        return int(_MOMENT.unpack_from(self._memory, 0)[0])
+
+    @valid_until.setter
+    def valid_until(self, moment: Micros) -> None:
+        _MOMENT.pack_into(self._memory, 0, moment)
+
+    @property
+    def tick(self) -> Micros:
+        """When the runner's loop last turned."""
+        return int(_MOMENT.unpack_from(self._memory, 8)[0])
+
+    @tick.setter
+    def tick(self, moment: Micros) -> None:
+        _MOMENT.pack_into(self._memory, 8, moment)
+
+    @property
+    def completed(self) -> int:
+        """Attempts that this runner has ended, in all."""
+        return int(_MOMENT.unpack_from(self._memory, 16)[0])
+
+    @completed.setter
+    def completed(self, count: int) -> None:
+        _MOMENT.pack_into(self._memory, 16, count)
+
+    # Entries, as the runner writes them.
+
+    def prefetch(self, id_: JobId, attempt: int, since: Micros, start_by: Micros) -> int:
+        """A free entry, filled; raises IndexError if there is none (the claim asked for too much)."""
+        index = self._free.pop()
+        offset = _FIRST + index * _ENTRY_SIZE
+        _ENTRY.pack_into(self._memory, offset, State.FREE, 0, attempt, since, start_by, id_.encode())
+        self._memory[offset] = State.PREFETCHED
+        return index
+
+    def start(self, index: int, since: Micros) -> bool:
+        """Mark the job as started; False if the supervisor has taken it away."""
+        offset = _FIRST + index * _ENTRY_SIZE
+        _MOMENT.pack_into(self._memory, offset + 8, since)
+        self._memory[offset] = State.STARTED
+        return self._memory[offset + 1] == 0
+
+    def end(self, index: int) -> None:
+        """Its handler has returned."""
+        self._memory[_FIRST + index * _ENTRY_SIZE] = State.ENDED
+
+    def free(self, index: int) -> None:
+        """The job is no longer held."""
+        self._memory[_FIRST + index * _ENTRY_SIZE] = State.FREE
+        self._free.append(index)
+
+    @property
+    def room(self) -> int:
+        """How many entries are free."""
+        return len(self._free)
+
+    # Entries, as the supervisor sees them.
+
+    def take(self, index: int) -> bool:
+        """Take a prefetched job away from the runner; False if it has started after all."""
+        offset = _FIRST + index * _ENTRY_SIZE
+        self._memory[offset + 1] = 1
+        return self._memory[offset] == State.PREFETCHED
+
+    def held(self) -> Iterator[Entry]:
+        """Every entry in use."""
+        for index in range(self._entries):
+            offset = _FIRST + index * _ENTRY_SIZE
+            if self._memory[offset] != State.FREE:
+                state, _, attempt, since, start_by, id_ = _ENTRY.unpack_from(self._memory, offset)
+                yield Entry(index, State(state), id_.decode(), attempt, since, start_by)

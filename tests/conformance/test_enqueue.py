@@ -1,0 +1,201 @@
+"""enqueue: all or nothing, and safe to repeat."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.seed import (
+    FINISHES,
+    LEASE,
+    claim_ids,
+    claim_one,
+    completed,
+    enqueue_one,
+    let_lapse,
+    look,
+    new_job,
+    open_lease,
+    put,
+    running,
+    settle,
+    status_of,
+)
+from windlass.core.job import Enqueued
+from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.queue import QueueSettings
+from windlass.core.status import LIVE, Status
+from windlass.store.contract import Store
+
+
+async def test_a_job_is_readable_as_it_was_handed_in(store: Store, clock: ManualClock) -> None:
+    job = new_job(
+        queue="mail",
+        type="mail.welcome",
+        payload='{"user": 7}',
+        priority=5,
+        tenant="acme",
+        timeout=3 * SECOND,
+        expires=DAY,
+        tags=("a", "b"),
+        meta='{"trace": "x"}',
+        idempotency_key="k",
+        concurrency_key="c",
+    )
+    assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
+    found = await look(store, job.id)
+    now = to_datetime(clock.wall())
+    assert (found.queue, found.type, found.payload, found.priority) == ("mail", "mail.welcome", {"user": 7}, 5)
+    assert (found.tenant, found.timeout, found.tags, found.meta) == ("acme", 3.0, ("a", "b"), {"trace": "x"})
+    assert (found.idempotency_key, found.concurrency_key) == ("k", "c")
+    assert (found.status, found.attempt, found.max_attempts) == (Status.PENDING, 0, 3)
+    assert (found.created_at, found.updated_at, found.run_at) == (now, now, now)
+    assert found.expires_at == now + timedelta(days=1)
+    assert (found.worker, found.claimed_at, found.attempts) == (None, None, ())
+
+
+async def test_nothing_handed_in_is_answered_with_nothing(store: Store) -> None:
+    assert await store.jobs.enqueue([]) == []
+
+
+@pytest.mark.parametrize("status", list(Status))
+async def test_an_id_handed_in_again_changes_nothing_whatever_became_of_it(store: Store, status: Status) -> None:
+    id_ = await put(store, status, payload="1")
+    before = await look(store, id_)
+    assert await store.jobs.enqueue([new_job(id=id_, payload="2")]) == [Enqueued(id_, existing=True)]
+    assert await look(store, id_) == before
+
+
+async def test_an_id_is_known_after_a_completion_that_is_not_kept(store: Store) -> None:
+    await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
+    job = await running(store)
+    await settle(store, completed(job))
+    assert await store.operator.get([job.id]) == [None]
+    assert await store.jobs.enqueue([new_job(id=job.id)]) == [Enqueued(job.id, existing=True)]
+    assert await claim_ids(store) == []
+
+
+@pytest.mark.parametrize("status", sorted(FINISHES))
+async def test_an_id_is_known_for_a_day_after_its_job_was_deleted(
+    store: Store, clock: ManualClock, status: Status
+) -> None:
+    id_ = await put(store, status)
+    await store.operator.delete([id_])
+    clock.advance(DAY - SECOND)
+    await store.operator.prune(100)
+    assert await store.jobs.enqueue([new_job(id=id_)]) == [Enqueued(id_, existing=True)]
+    clock.advance(2 * SECOND)
+    await store.operator.prune(100)
+    assert await store.jobs.enqueue([new_job(id=id_)]) == [Enqueued(id_)]
+
+
+async def test_one_bad_job_in_a_batch_keeps_all_of_it_out(store: Store) -> None:
+    good, bad = new_job(idempotency_key="k"), new_job(payload="\ud800")
+    with pytest.raises(UnicodeEncodeError):
+        await store.jobs.enqueue([good, bad])
+    assert await store.operator.get([good.id, bad.id]) == [None, None]
+    again = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([again]) == [Enqueued(again.id)], "the key is not left behind either"
+
+
+async def test_an_id_twice_in_a_batch_is_one_job(store: Store) -> None:
+    job = new_job()
+    assert await store.jobs.enqueue([job, job]) == [Enqueued(job.id), Enqueued(job.id, existing=True)]
+    await open_lease(store)
+    assert await claim_ids(store) == [job.id]
+
+
+async def test_a_key_twice_in_a_batch_is_one_job(store: Store) -> None:
+    first, second = new_job(idempotency_key="k"), new_job(idempotency_key="k")
+    answers = await store.jobs.enqueue([first, second])
+    assert answers == [Enqueued(first.id), Enqueued(first.id, existing=True)]
+    assert await store.operator.get([second.id]) == [None]
+
+
+@pytest.mark.parametrize("status", sorted(LIVE))
+async def test_a_key_is_held_while_its_job_lives(store: Store, status: Status) -> None:
+    id_ = await put(store, status, idempotency_key="k")
+    other = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([other]) == [Enqueued(id_, existing=True)]
+    assert await store.operator.get([other.id]) == [None]
+
+
+@pytest.mark.parametrize("status", sorted(FINISHES))
+async def test_a_key_is_free_once_its_job_ended(store: Store, status: Status) -> None:
+    await put(store, status, idempotency_key="k")
+    other = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([other]) == [Enqueued(other.id)]
+
+
+async def test_a_key_is_free_once_its_waiting_job_was_cancelled(store: Store) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k")
+    await store.operator.cancel([id_], "")
+    other = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([other]) == [Enqueued(other.id)]
+
+
+async def test_a_key_stays_held_while_its_job_goes_from_rescue_to_completion(
+    store: Store, clock: ManualClock
+) -> None:
+    first = await running(store, idempotency_key="k")
+    await let_lapse(store, clock, LEASE)
+    await store.leases.rescue(10)
+    other = new_job(idempotency_key="k")
+    assert await store.jobs.enqueue([other]) == [Enqueued(first.id, existing=True)]
+    await open_lease(store, "r2")
+    await settle(store, completed(await claim_one(store, "r2")))
+    assert await store.jobs.enqueue([other]) == [Enqueued(other.id)]
+
+
+async def test_a_key_belongs_to_its_queue(store: Store) -> None:
+    here, there = new_job(idempotency_key="k"), new_job(idempotency_key="k", queue="other")
+    assert await store.jobs.enqueue([here, there]) == [Enqueued(here.id), Enqueued(there.id)]
+
+
+async def test_jobs_without_a_key_do_not_meet(store: Store) -> None:
+    first, second = new_job(), new_job()
+    assert await store.jobs.enqueue([first, second]) == [Enqueued(first.id), Enqueued(second.id)]
+
+
+async def test_long_keys_that_differ_only_at_their_ends_differ(store: Store) -> None:
+    first, second = new_job(idempotency_key="k" * 4000 + "1"), new_job(idempotency_key="k" * 4000 + "2")
+    assert await store.jobs.enqueue([first, second]) == [Enqueued(first.id), Enqueued(second.id)]
+
+
+async def test_a_delay_counts_from_the_clock_of_the_store(store: Store, clock: ManualClock) -> None:
+    job = await look(store, await enqueue_one(store, delay=5 * SECOND))
+    assert job.status is Status.SCHEDULED
+    assert job.run_at == to_datetime(clock.wall() + 5 * SECOND)
+
+
+async def test_run_at_wins_over_a_delay(store: Store, clock: ManualClock) -> None:
+    moment = clock.wall() + 9 * SECOND
+    job = await look(store, await enqueue_one(store, delay=5 * SECOND, run_at=moment))
+    assert job.run_at == to_datetime(moment)
+
+
+@pytest.mark.parametrize("ago", [0, 1, 365 * DAY])
+async def test_a_run_at_that_has_come_is_pending_at_once(store: Store, clock: ManualClock, ago: int) -> None:
+    assert await status_of(store, await enqueue_one(store, run_at=clock.wall() - ago)) is Status.PENDING
+
+
+async def test_a_run_at_long_ago_does_not_overtake_who_waits(store: Store, clock: ManualClock) -> None:
+    waits = await enqueue_one(store)
+    clock.advance(SECOND)
+    late = await enqueue_one(store, run_at=clock.wall() - DAY)
+    await open_lease(store)
+    assert await claim_ids(store) == [waits, late]
+
+
+async def test_the_budget_is_that_of_the_queue_unless_the_job_brings_one(store: Store) -> None:
+    await store.queues.declare({"default": QueueSettings(max_attempts=7)})
+    assert (await look(store, await enqueue_one(store))).max_attempts == 7
+    assert (await look(store, await enqueue_one(store, max_attempts=2))).max_attempts == 2
+    assert (await look(store, await enqueue_one(store, queue="other"))).max_attempts == 3
+
+
+async def test_a_change_of_the_queue_is_for_jobs_that_come_later(store: Store) -> None:
+    before = await enqueue_one(store)
+    await store.queues.change("default", QueueSettings(max_attempts=9))
+    assert (await look(store, before)).max_attempts == 3
+    assert (await look(store, await enqueue_one(store))).max_attempts == 9

@@ -1,0 +1,98 @@
+"""list and select: jobs by filter, page by page."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.seed import enqueue, enqueue_one, put
+from windlass.core.ids import JobId
+from windlass.core.status import FINISHED, LIVE, Status
+from windlass.errors import InvalidName
+from windlass.store.contract import Store
+from windlass.store.records import JobFilter
+
+
+async def listed(store: Store, limit: int = 100, **wanted: Any) -> list[JobId]:
+    """Every id that matches, over all pages."""
+    ids: list[JobId] = []
+    cursor = None
+    while True:
+        page = await store.operator.list(JobFilter(**wanted), limit, cursor)
+        assert len(page.items) <= limit
+        ids += [job.id for job in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            return ids
+
+
+async def test_an_empty_store_lists_nothing(store: Store) -> None:
+    page = await store.operator.list(JobFilter(), 10, None)
+    assert (page.items, page.next_cursor) == ((), None)
+
+
+async def test_the_newest_come_first_whatever_their_status(store: Store) -> None:
+    ids = [await put(store, status) for status in Status]
+    assert await listed(store) == ids[::-1]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9])
+async def test_pages_of_any_size_show_everything_once(store: Store, limit: int) -> None:
+    ids = [await put(store, status) for status in Status]
+    assert await listed(store, limit) == ids[::-1]
+
+
+async def test_jobs_that_come_while_paging_disturb_nothing(store: Store) -> None:
+    ids = await enqueue(store, 4)
+    first = await store.operator.list(JobFilter(), 2, None)
+    await enqueue(store, 3)
+    second = await store.operator.list(JobFilter(), 10, first.next_cursor)
+    assert [job.id for job in (*first.items, *second.items)] == ids[::-1]
+
+
+@pytest.mark.parametrize("status", list(Status))
+async def test_one_status(store: Store, status: Status) -> None:
+    ids = {each: await put(store, each) for each in Status}
+    assert await listed(store, status=(status,)) == [ids[status]]
+
+
+async def test_several_statuses(store: Store) -> None:
+    ids = {each: await put(store, each) for each in Status}
+    for wanted in (FINISHED, LIVE, {Status.DEAD, Status.PENDING}, {Status.COMPLETED, Status.DEAD}):
+        assert set(await listed(store, status=tuple(wanted))) == {ids[status] for status in wanted}
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.COMPLETED, Status.DEAD])
+async def test_every_field_given_must_match(store: Store, status: Status) -> None:
+    wanted = {"type": "a", "queue": "q", "tenant": "acme"}
+    match = await put(store, status, **wanted, tags=("x", "y"))
+    for name in wanted:
+        await put(store, status, **{**wanted, name: "other"}, tags=("x",))
+    await put(store, status, **wanted, tags=("xx",))
+    await put(store, status, **wanted)
+    assert await listed(store, **wanted, tag="x") == [match]
+    assert await listed(store, **wanted, tag="x", status=(status,)) == [match]
+    assert len(await listed(store, type="a")) == 5
+    assert await listed(store, tag="nobody's") == []
+
+
+async def test_a_forged_cursor_is_refused(store: Store) -> None:
+    with pytest.raises(InvalidName):
+        await store.operator.list(JobFilter(), 10, "' OR 1=1 --")
+
+
+async def test_filters_are_values_and_never_text_of_a_statement(store: Store) -> None:
+    await enqueue_one(store)
+    assert await listed(store, type="' OR 1=1 --", queue="x' UNION SELECT 1", tag="%") == []
+
+
+async def test_select_gives_ids_oldest_first_after_a_given_one(store: Store) -> None:
+    ids = [await put(store, status) for status in Status]
+    assert await store.operator.select(JobFilter(), 100, None) == ids
+    assert await store.operator.select(JobFilter(), 3, ids[1]) == ids[2:5]
+    assert await store.operator.select(JobFilter(), 100, ids[-1]) == []
+    assert await store.operator.select(JobFilter(status=(Status.DEAD,)), 100, None) == [ids[6]]
+
+
+async def test_a_page_of_no_jobs_is_empty(store: Store) -> None:
+    await enqueue_one(store)
+    assert (await store.operator.list(JobFilter(), 0, None)).items == ()

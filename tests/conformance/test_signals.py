@@ -1,0 +1,90 @@
+"""Signals: hints that something may have changed."""
+
+import asyncio
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.seed import enqueue_one, open_lease, put, request
+from windlass.core.moments import SECOND
+from windlass.core.status import Status
+from windlass.store.contract import Store
+
+
+async def drained(store: Store) -> None:
+    """Take hints until none is left."""
+    while await store.signals.wait(0.03):
+        pass
+
+
+async def test_a_wait_ends_without_a_hint_when_nothing_happens(store: Store) -> None:
+    await store.operator.counts()
+    await drained(store)
+    assert await store.signals.wait(0.03) is False
+
+
+async def test_a_hand_in_wakes_whoever_waits(store: Store) -> None:
+    await store.operator.counts()
+    await drained(store)
+    waits = [asyncio.create_task(store.signals.wait(20)) for _ in range(3)]
+    await asyncio.sleep(0)
+    await enqueue_one(store)
+    assert await asyncio.gather(*waits) == [True, True, True]
+
+
+async def test_a_hand_in_since_the_last_look_wakes_at_once(store: Store) -> None:
+    await store.operator.counts()
+    await drained(store)
+    await enqueue_one(store)
+    assert await store.signals.wait(20) is True
+
+
+async def test_a_wait_on_a_store_that_nobody_used_yet_is_woken_by_its_first_job(store: Store) -> None:
+    waits = asyncio.create_task(store.signals.wait(20))
+    await asyncio.sleep(0)
+    await enqueue_one(store)
+    assert await waits is True
+
+
+async def test_closing_the_store_wakes_whoever_waits(store: Store) -> None:
+    await store.operator.counts()
+    await drained(store)
+    waits = asyncio.create_task(store.signals.wait(20))
+    await asyncio.sleep(0)
+    await store.close()
+    assert await waits is True
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - {Status.PENDING}))
+async def test_only_pending_jobs_are_work(store: Store, status: Status) -> None:
+    await put(store, status)
+    assert await store.signals.work(["default"]) is False
+
+
+async def test_pending_jobs_are_work_for_their_queue(store: Store) -> None:
+    await enqueue_one(store)
+    assert await store.signals.work(["default"]) is True
+    assert await store.signals.work(["other"]) is False
+    assert await store.signals.work([]) is False
+
+
+async def test_what_is_claimed_is_no_work_any_more(store: Store) -> None:
+    await enqueue_one(store)
+    await open_lease(store)
+    await store.jobs.claim(request())
+    assert await store.signals.work(["default"]) is False
+
+
+async def test_a_paused_queue_is_no_work(store: Store, clock: ManualClock) -> None:
+    await enqueue_one(store)
+    await store.queues.pause("default", SECOND)
+    assert await store.signals.work(["default"]) is False
+    clock.advance(SECOND)
+    assert await store.signals.work(["default"]) is True
+
+
+async def test_a_due_job_is_work_before_it_is_admitted(store: Store, clock: ManualClock) -> None:
+    await enqueue_one(store, delay=SECOND)
+    assert await store.signals.work(["default"]) is False
+    clock.advance(SECOND)
+    assert await store.signals.work(["default"]) is True

@@ -1,0 +1,37 @@
+"""Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.clock import ManualClock
+from tests.support.stores import STORES
+from windlass.store.contract import Store
+
+# Derandomised, so that a red run is red again; print_blob gives the line that replays a failure.
+settings.register_profile(
+    "windlass",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+# For hunting: HYPOTHESIS_PROFILE=hunt, fresh examples and many more of them.
+settings.register_profile("hunt", deadline=None, print_blob=True, max_examples=1000)
+settings.load_profile("windlass")
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """The clock of the `store` fixture."""
+    return ManualClock()
+
+
+@pytest.fixture(params=sorted(STORES))
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    """An empty store of every kind that there is."""
+    opened = STORES[request.param](tmp_path, clock)
+    yield opened
+    await opened.close()

@@ -1,0 +1,1 @@
+"""The whole lifecycle against a small reference, by random walks."""

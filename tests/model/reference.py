@@ -1,0 +1,244 @@
+"""A job queue in plain Python, slow and obvious: what every store must agree with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from windlass.core.admission import birth
+from windlass.core.ids import JobId
+from windlass.core.job import NewJob
+from windlass.core.moments import Micros
+from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
+from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
+from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status, may_move
+from windlass.store.records import ClaimRequest, Settled
+
+
+@dataclass
+class Job:
+    """What the reference knows of a job."""
+
+    id: JobId
+    queue: str
+    type: str
+    priority: int
+    key: str | None
+    rank: Micros
+    run_at: Micros
+    max_attempts: int
+    status: Status
+    attempt: int = 0
+    failures: int = 0
+    crashes: int = 0
+    runner: str | None = None
+    claim: int | None = None
+    cancel_requested: bool = False
+    finished_at: Micros = 0
+    ended: dict[int, str] = field(default_factory=dict)
+    """attempt → how it ended"""
+
+    def move(self, status: Status) -> None:
+        """Change status, by the table."""
+        assert status is self.status or may_move(self.status, status), f"{self.status} → {status}"
+        self.status = status
+
+
+class Reference:
+    """Jobs by id, and the few other things a store remembers."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[JobId, Job] = {}
+        self.graves: dict[JobId, tuple[Micros, int, str]] = {}
+        self.paused: set[str] = set()
+        self.progress: dict[JobId, float] = {}
+
+    def holder(self, queue: str, key: str | None) -> JobId | None:
+        """The live job under a key."""
+        alive = (job for job in self.jobs.values() if job.status in LIVE and job.queue == queue)
+        return next((job.id for job in alive if key is not None and job.key == key), None)
+
+    def enqueue(self, new: NewJob, now: Micros) -> tuple[JobId, bool]:
+        """The job that stands, and whether it stood before."""
+        if new.id in self.jobs or new.id in self.graves:
+            return new.id, True
+        if (holder := self.holder(new.queue, new.idempotency_key)) is not None:
+            return holder, True
+        born, budget = birth(new, now), new.max_attempts or 3
+        self.jobs[new.id] = Job(
+            new.id,
+            new.queue,
+            new.type,
+            new.priority,
+            new.idempotency_key,
+            born.rank,
+            born.run_at,
+            budget,
+            born.status,
+        )
+        return new.id, False
+
+    def admit(self, limit: int, now: Micros) -> int:
+        """Due jobs, earliest first."""
+        waiting = [job for job in self.jobs.values() if job.status in (Status.SCHEDULED, Status.FAILED)]
+        due = sorted((job for job in waiting if job.run_at <= now), key=lambda job: (job.run_at, job.id))[:limit]
+        for job in due:
+            job.move(Status.PENDING)
+            job.rank = now
+        return len(due)
+
+    def claim(self, request: ClaimRequest) -> list[tuple[JobId, int]]:
+        """The same jobs again, or the best of each queue in turn."""
+        mine = (request.runner, request.claim)
+        order = [share.queue for share in request.shares]
+        again = [job for job in self.jobs.values() if (job.runner, job.claim) == mine]
+        if again:
+            again.sort(key=lambda job: (order.index(job.queue), -job.priority, job.rank, job.id))
+            return [(job.id, job.attempt) for job in again]
+        taken: list[Job] = []
+        for share in request.shares:
+            pending = [job for job in self.jobs.values() if job.status is Status.PENDING and job.queue == share.queue]
+            best = sorted(pending, key=lambda job: (-job.priority, job.rank, job.id))
+            room = min(share.most, request.limit - len(taken))
+            taken += [] if share.queue in self.paused else [job for job in best if job.type in request.types][:room]
+        for job in taken:
+            job.move(Status.RUNNING)
+            job.attempt += 1
+            job.runner, job.claim = mine
+        return [(job.id, job.attempt) for job in taken]
+
+    def note(self, id_: JobId, attempt: int, done: float) -> None:
+        """Kept for the running attempt only."""
+        job = self.jobs.get(id_)
+        if job is not None and job.status is Status.RUNNING and job.attempt == attempt:
+            self.progress[id_] = done
+
+    def settle(self, settlement: Settlement, now: Micros) -> Settled:
+        """Fenced by (id, attempt)."""
+        job, mine = self.jobs.get(settlement.id), (settlement.attempt, settlement.outcome)
+        if job is not None and job.status is Status.RUNNING and job.attempt == settlement.attempt:
+            job.failures += settlement.failures
+            self._end(job, settlement.status, settlement.outcome, settlement.delay, now)
+            return Settled.SETTLED
+        known = job is not None and job.ended.get(settlement.attempt) == settlement.outcome
+        buried = settlement.id in self.graves and self.graves[settlement.id][1:] == mine
+        return Settled.ALREADY if known or buried else Settled.STALE
+
+    def _end(self, job: Job, status: Status, outcome: str, delay: Micros, now: Micros) -> None:
+        if job.cancel_requested and status not in FINISHED:
+            status = Status.CANCELLED
+        job.ended[job.attempt] = outcome
+        job.runner = job.claim = None
+        if status in (Status.SCHEDULED, Status.FAILED):
+            job.run_at = job.rank = now + delay
+        self._rest(job, status, now)
+
+    def _rest(self, job: Job, status: Status, now: Micros) -> None:
+        job.move(status)
+        if status in FINISHED:
+            job.finished_at = now
+
+    def lose(self, runner: str, now: Micros) -> set[JobId]:
+        """A runner fell silent."""
+        return self._release(runner, lambda job: LOST, now)
+
+    def end(self, runner: str, started: frozenset[tuple[JobId, int]], crashed: bool, now: Micros) -> set[JobId]:
+        """A runner ended under its supervisor's eyes."""
+
+        def fate(job: Job) -> Fate:
+            if not crashed or (job.id, job.attempt) not in started:
+                return UNSTARTED
+            return after_crash(
+                failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=len(started)
+            )
+
+        return self._release(runner, fate, now)
+
+    def _release(self, runner: str, fate: Callable[[Job], Fate], now: Micros) -> set[JobId]:
+        held = [job for job in self.jobs.values() if job.runner == runner]
+        for job in held:
+            end = fate(job)
+            job.crashes += end.crashes
+            self._end(job, end.status, end.outcome, 0, now)
+        return {job.id for job in held}
+
+    def cancel(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
+        """Waiting jobs end, running ones are asked."""
+        if (job := self.jobs.get(id_)) is None:
+            return None
+        if job.status in FINISHED:
+            return job.status, False
+        if job.status is Status.RUNNING:
+            job.cancel_requested = True
+        else:
+            self._rest(job, Status.CANCELLED, now)
+        return job.status, True
+
+    def retry(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
+        """A new life with the old attempts."""
+        if (job := self.jobs.get(id_)) is None:
+            return None
+        if job.status not in RETRYABLE or self.holder(job.queue, job.key) not in (None, id_):
+            return job.status, False
+        job.move(Status.PENDING)
+        self.jobs[id_] = replace(job, failures=0, crashes=0, run_at=now, rank=now, cancel_requested=False)
+        return Status.PENDING, True
+
+    def delete(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
+        """Finished jobs only."""
+        if (job := self.jobs.get(id_)) is None:
+            return None
+        if job.status in FINISHED:
+            self._bury(job, now)
+        return job.status, job.status in FINISHED
+
+    def prune(self, now: Micros) -> int:
+        """Everything whose retention is over."""
+        finished = [job for job in self.jobs.values() if job.status in FINISHED]
+        over = [job for job in finished if job.finished_at + DEFAULT_RETENTION[job.status] <= now]
+        for job in over:
+            self._bury(job, now)
+        self.graves = {id_: grave for id_, grave in self.graves.items() if grave[0] > now}
+        return len(over)
+
+    def _bury(self, job: Job, now: Micros) -> None:
+        del self.jobs[job.id]
+        self.progress.pop(job.id, None)
+        until = job.finished_at + TOMBSTONE
+        if until > now:
+            self.graves[job.id] = (until, job.attempt, job.ended.get(job.attempt, ""))
+
+
+class Leases:
+    """Until when each runner's lease holds, and when anybody was last heard of."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, Micros] = {}
+        self._pulse: Micros | None = None
+
+    def open(self, runner: str, length: Micros, now: Micros) -> None:
+        """A new lease."""
+        self.feel_pulse(length, now)
+        self.ends.setdefault(runner, now + length)
+
+    def renew(self, runners: list[str], length: Micros, now: Micros) -> list[str]:
+        """Those that were kept."""
+        self.feel_pulse(length, now)
+        kept = [runner for runner in runners if self.holds(runner, now)]
+        self.ends.update(dict.fromkeys(kept, now + length))
+        return kept
+
+    def lapsed(self, length: Micros, now: Micros) -> list[str]:
+        """Whom a rescuer takes: nobody, if it is the first to come after a general silence."""
+        if all(self.holds(runner, now) for runner in self.ends):
+            return []
+        self.feel_pulse(length, now)
+        return [runner for runner in self.ends if not self.holds(runner, now)]
+
+    def holds(self, runner: str, now: Micros) -> bool:
+        """Whether the lease is there and not over."""
+        return self.ends.get(runner, now) > now
+
+    def feel_pulse(self, length: Micros, now: Micros) -> None:
+        """After a general silence, grace for everybody."""
+        if self._pulse is not None and now - self._pulse > length // 2:
+            self.ends = {runner: max(end, now + length) for runner, end in self.ends.items()}
+        self._pulse = now

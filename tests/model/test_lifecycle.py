@@ -1,0 +1,308 @@
+"""Random walks through the contract: after every step the store and the reference agree on every job."""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.model.reference import Leases, Reference
+from tests.support.clock import ManualClock
+from tests.support.seed import ENDINGS, LEASE, new_job, request
+from tests.support.stores import STORES, Opener
+from windlass.core.ids import JobId
+from windlass.core.job import Claimed, Progress
+from windlass.core.moments import DAY, SECOND, Micros
+from windlass.core.outcome import Settlement
+from windlass.core.status import LIVE, Status, may_move
+from windlass.errors import LeaseLost
+from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, RunnerEnd
+
+T = TypeVar("T")
+
+IDS = [f"00000000-0000-7000-8000-{n:012d}" for n in range(40)]
+ids = st.one_of(st.sampled_from(IDS[:6]), st.sampled_from(IDS))
+queues = st.sampled_from(["a", "b"])
+picks = st.one_of(st.integers(0, 3), st.integers(0, 99))
+"""Which of the things at hand: taken modulo their number, the newest first."""
+
+
+class Lifecycle(RuleBasedStateMachine):
+    """One store, one reference, the same calls to both."""
+
+    def __init__(self, opener: Opener) -> None:
+        super().__init__()
+        self.opener = opener
+        self.folder = tempfile.TemporaryDirectory()
+        self.loop = asyncio.new_event_loop()
+        self.clock = ManualClock()
+        self.store = opener(Path(self.folder.name), self.clock)
+        self.model, self.leases = Reference(), Leases()
+        self.runners: list[str] = []
+        self.claims: list[ClaimRequest] = []
+        self.claimed: list[Claimed] = []
+        self.settlements: list[Settlement] = []
+        self.seen: dict[JobId, tuple[Status, int]] = {}
+
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(call)
+
+    @property
+    def now(self) -> Micros:
+        return self.clock.wall()
+
+    def teardown(self) -> None:
+        self.run(self.store.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+    # Handing in and working
+
+    @initialize(keys=st.lists(st.sampled_from([None, "k", "l"]), min_size=6, max_size=6))
+    def begin(self, keys: list[str | None]) -> None:
+        self.enqueue([{"id": id_, "queue": "ab"[n % 2], "idempotency_key": keys[n]} for n, id_ in enumerate(IDS[:6])])
+        self.open_runner()
+        self.open_runner()
+
+    @rule(
+        batch=st.lists(
+            st.fixed_dictionaries(
+                {
+                    "id": ids,
+                    "queue": queues,
+                    "type": st.sampled_from(["t", "t", "t", "strange"]),
+                    "priority": st.integers(-1, 1),
+                    "delay": st.sampled_from([0, 0, 0, SECOND, 100 * SECOND]),
+                    "idempotency_key": st.sampled_from([None, None, "k", "l"]),
+                    "max_attempts": st.sampled_from([None, 1, 2]),
+                }
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    def enqueue(self, batch: list[dict[str, Any]]) -> None:
+        jobs = [new_job(**fields) for fields in batch]
+        answers = [(each.id, each.existing) for each in self.run(self.store.jobs.enqueue(jobs))]
+        assert answers == [self.model.enqueue(job, self.now) for job in jobs]
+        for id_, existing in answers:
+            if not existing:
+                self.seen.pop(id_, None)
+
+    @rule(limit=st.integers(1, 5))
+    def admit(self, limit: int) -> None:
+        assert self.run(self.store.jobs.admit(limit)).jobs == self.model.admit(limit, self.now)
+
+    @rule(
+        pick=picks,
+        limit=st.integers(1, 5),
+        most=st.integers(1, 4),
+        order=st.permutations(["a", "b"]),
+        again=st.booleans(),
+    )
+    def claim(self, pick: int, limit: int, most: int, order: list[str], again: bool) -> None:
+        asked = request(self._runner(pick), queues=tuple(order), limit=limit, most=most)
+        if again and self.claims:
+            asked = self.claims[-1]
+        self.claims.append(asked)
+        if not self.leases.holds(asked.runner, self.clock.since_boot()):
+            with pytest.raises(LeaseLost):
+                self.run(self.store.jobs.claim(asked))
+            self.open_runner()  # so that the walk goes on
+            return
+        jobs = self.run(self.store.jobs.claim(asked))
+        assert [(job.id, job.attempt) for job in jobs] == self.model.claim(asked)
+        self.claimed += jobs
+
+    @rule(pick=picks, outcomes=st.lists(st.sampled_from(sorted(ENDINGS)), min_size=1, max_size=4))
+    def work(self, pick: int, outcomes: list[str]) -> None:
+        """What a runner does all day, in one step: most walks would be idle without it."""
+        before = len(self.claimed)
+        self.claim(pick, len(outcomes), 4, ["a", "b"], again=False)
+        self.attempts_never_fall_and_moves_are_legal()
+        fresh = self.claimed[before:]
+        self._settle([ENDINGS[outcome](job) for job, outcome in zip(fresh, outcomes, strict=False)])
+
+    @precondition(lambda self: self.claimed)
+    @rule(batch=st.lists(st.tuples(picks, st.sampled_from(sorted(ENDINGS))), min_size=1, max_size=4))
+    def settle(self, batch: list[tuple[int, str]]) -> None:
+        # Also stale ones: whatever was claimed once may be settled now.
+        unique = {(job.id, job.attempt): ENDINGS[outcome](job) for job, outcome in map(self._one_claimed, batch)}
+        self._settle(list(unique.values()))
+
+    @precondition(lambda self: self.settlements)
+    @rule(pick=picks)
+    def settle_again(self, pick: int) -> None:
+        self._settle([self.settlements[-1 - pick % len(self.settlements)]])
+
+    def _settle(self, settlements: list[Settlement]) -> None:
+        answers = self.run(self.store.jobs.settle(settlements))
+        by_attempt = dict(zip(((s.id, s.attempt) for s in settlements), answers, strict=True))
+        # A store may apply a batch in any order, so plain completions go first here as well as there: no two of
+        # a batch are about the same attempt, and settlements of different attempts do not meet.
+        assert by_attempt == {(s.id, s.attempt): self.model.settle(s, self.now) for s in settlements}
+        self.settlements += settlements
+
+    @precondition(lambda self: self.claimed)
+    @rule(pick=picks, done=st.integers(0, 100))
+    def note(self, pick: int, done: int) -> None:
+        job, _ = self._one_claimed((pick, ""))
+        said = Note(id=job.id, queue=job.queue, attempt=job.attempt, progress=Progress(done))
+        self.run(self.store.jobs.note([said]))
+        self.model.note(job.id, job.attempt, done)
+
+    # What people do
+
+    @rule(id_=ids, verb=st.sampled_from(["cancel", "retry", "retry", "delete"]))
+    def operate(self, id_: JobId, verb: str) -> None:
+        operator = self.store.operator
+        if verb == "cancel":
+            self._moved(self.run(operator.cancel([id_], "enough")), self.model.cancel(id_, self.now))
+        elif verb == "retry":
+            self._moved(self.run(operator.retry([id_])), self.model.retry(id_, self.now))
+        else:
+            self._moved(self.run(operator.delete([id_])), self.model.delete(id_, self.now))
+
+    def _moved(self, answers: list[Moved | None], expected: tuple[Status, bool] | None) -> None:
+        assert [each and (each.status, each.done) for each in answers] == [expected]
+
+    @rule(queue=queues, paused=st.booleans())
+    def pause_or_resume(self, queue: str, paused: bool) -> None:
+        if paused:
+            self.run(self.store.queues.pause(queue, None))
+            self.model.paused.add(queue)
+        else:
+            self.run(self.store.queues.resume(queue))
+            self.model.paused.discard(queue)
+
+    # Runners and time
+
+    @rule()
+    def open_runner(self) -> None:
+        runner = f"r{len(self.runners)}"
+        self.runners.append(runner)
+        self.run(self.store.leases.open(LeaseRequest(runner=runner, worker="w", length=LEASE)))
+        self.leases.open(runner, LEASE, self.clock.since_boot())
+
+    @rule(skip=picks)
+    def renew(self, skip: int) -> None:
+        chosen = [runner for n, runner in enumerate(self.runners[-4:]) if n != skip % 6]
+        renewal = self.run(self.store.leases.renew("w", chosen, LEASE))
+        assert list(renewal.kept) == self.leases.renew(chosen, LEASE, self.clock.since_boot())
+        assert set(renewal.kept) | set(renewal.lost) == set(chosen)
+        asked = {(job.id, job.attempt, job.runner) for job in self.model.jobs.values() if job.cancel_requested}
+        running = {job.id for job in self.model.jobs.values() if job.runner in self.leases.ends}
+        assert {(c.id, c.attempt, c.runner) for c in renewal.cancels} == {
+            each for each in asked if each[0] in running
+        }
+
+    @rule(pick=picks, crashed=st.booleans(), started=st.integers(0, 2))
+    def end_runner(self, pick: int, crashed: bool, started: int) -> None:
+        runner = self._runner(pick)
+        held = self.run(self.store.jobs.held(runner))
+        assert {each.id for each in held} == {job.id for job in self.model.jobs.values() if job.runner == runner}
+        begun = frozenset((each.id, each.attempt) for each in held[:started])
+        rescued = self.run(self.store.leases.end(RunnerEnd(runner=runner, started=begun, crashed=crashed)))
+        assert {each.id for each in rescued} == self.model.end(runner, begun, crashed, self.now)
+        self.leases.ends.pop(runner, None)
+
+    @rule(lapse=st.booleans())
+    def rescue(self, lapse: bool) -> None:
+        # Somebody else keeps beating while all of ours fall silent: no outage, so no grace.
+        for _ in range(5 if lapse else 0):
+            self.clock.advance(LEASE // 4)
+            self.run(self.store.leases.renew("another worker", [], LEASE))
+            self.leases.renew([], LEASE, self.clock.since_boot())
+        rescued = self.run(self.store.leases.rescue(100))
+        lost = self.leases.lapsed(LEASE, self.clock.since_boot())
+        expected: set[JobId] = set()
+        for runner in lost:
+            del self.leases.ends[runner]
+            expected |= self.model.lose(runner, self.now)
+        assert {each.id for each in rescued} == expected
+
+    @rule(time=st.sampled_from([1, SECOND, 8 * SECOND, 8 * SECOND, 14 * SECOND, 100 * SECOND, DAY, 8 * DAY]))
+    def advance(self, time: Micros) -> None:
+        self.clock.advance(time)
+
+    @rule(prunes=st.booleans())
+    def prune_or_reopen(self, prunes: bool) -> None:
+        if prunes:
+            assert self.run(self.store.operator.prune(100)) == self.model.prune(self.now)
+        else:
+            self.run(self.store.close())
+            self.store = self.opener(Path(self.folder.name), self.clock)
+
+    def _runner(self, pick: int) -> str:
+        recent = self.runners[-4:]
+        return recent[-1 - pick % len(recent)]
+
+    def _one_claimed(self, choice: tuple[int, str]) -> tuple[Claimed, str]:
+        pick, outcome = choice
+        return self.claimed[-1 - pick % len(self.claimed)], outcome
+
+    # What always holds
+
+    @invariant()
+    def every_job_is_in_one_place_and_as_the_reference_says(self) -> None:
+        page = self.run(self.store.operator.list(JobFilter(), 100, None))
+        listed = {job.id: job for job in page.items}
+        assert len(listed) == len(page.items)
+        assert set(listed) == set(self.model.jobs)
+        for found in self.run(self.store.operator.get(IDS)):
+            if found is None:
+                continue
+            job = self.model.jobs[found.id]
+            assert (found.status, found.attempt, found.worker if job.runner else None) == (
+                job.status,
+                job.attempt,
+                job.runner,
+            )
+            assert (found.failures, found.crashes, found.cancel_requested) == (
+                job.failures,
+                job.crashes,
+                job.cancel_requested,
+            )
+            ended = {each.attempt: each.outcome for each in found.attempts if each.outcome != "running"}
+            assert ended == job.ended
+            assert (found.progress and found.progress.done) == self.model.progress.get(found.id)
+            assert listed[found.id].status is found.status
+
+    @invariant()
+    def attempts_never_fall_and_moves_are_legal(self) -> None:
+        for id_, job in self.model.jobs.items():
+            status, attempt = self.seen.get(id_, (None, 0))
+            assert job.attempt >= attempt
+            assert job.status is status or may_move(status, job.status)
+            self.seen[id_] = (job.status, job.attempt)
+
+    @invariant()
+    def counts_are_exact(self) -> None:
+        expected = Counter((job.queue, str(job.status)) for job in self.model.jobs.values())
+        counted = self.run(self.store.operator.counts()).queues
+        assert {(q, s): n for q, by_status in counted.items() for s, n in by_status.items() if n} == expected
+
+    @invariant()
+    def a_key_has_one_live_job_at_most(self) -> None:
+        page = self.run(self.store.operator.list(JobFilter(status=tuple(LIVE)), 100, None))
+        keys = Counter((job.queue, job.idempotency_key) for job in page.items if job.idempotency_key)
+        assert all(count == 1 for count in keys.values())
+
+
+@pytest.mark.parametrize("kind", sorted(STORES))
+def test_the_store_and_the_reference_never_disagree(kind: str) -> None:
+    bounds = settings(max_examples=60, stateful_step_count=50)
+    run_state_machine_as_test(lambda: Lifecycle(STORES[kind]), settings=bounds)  # type: ignore[no-untyped-call]

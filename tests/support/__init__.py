@@ -1,0 +1,1 @@
+"""What tests share: a clock to turn by hand, stores to run on, jobs in any status."""
