@@ -204,7 +204,7 @@ def _row(job: Job) -> list[str]:
 
 def _what(job: Job) -> str:
     """The one thing to know about a job."""
-    if job.error is not None and not job.status == "completed":
+    if job.error is not None and job.status != "completed":
         text = f"{job.error.type}: {job.error.message}" + (f" ({job.reason})" if job.reason else "")
     elif job.reason:
         text = job.reason

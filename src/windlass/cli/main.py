@@ -62,5 +62,5 @@ def main() -> None:
         sys.exit(2 if isinstance(error, WRONG_CALL) else 1)
     except BrokenPipeError:
         # Whoever read our output has had enough; that is no error to shout about.
-        sys.stdout = open(os.devnull, "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -1,0 +1,68 @@
+"""What the parts of a supervisor share: the worker's id, its runners, its store."""
+
+from collections.abc import Sequence
+
+from windlass.core.events import Emit, JobRescued
+from windlass.store.contract import Store
+from windlass.store.records import Rescued
+from windlass.worker.child import Child
+from windlass.worker.config import WorkerConfig
+from windlass.worker.link import Hello
+
+
+class Crew:
+    """One worker. Its store is opened when the first runner has told where it is."""
+
+    def __init__(self, id_: str, config: WorkerConfig, emit: Emit) -> None:
+        self.id = id_
+        self.config = config
+        self.emit = emit
+        self.children: set[Child] = set()
+        self._met: tuple[Store, Hello] | None = None
+
+    def meet(self, store: Store, hello: Hello) -> None:
+        """The first runner's hello."""
+        self._met = (store, hello)
+
+    @property
+    def met(self) -> bool:
+        """Whether any runner has said hello."""
+        return self._met is not None
+
+    @property
+    def store(self) -> Store:
+        """The store; only after the first hello."""
+        assert self._met is not None
+        return self._met[0]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that the app knows."""
+        assert self._met is not None
+        return self._met[1].types
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that are served: those asked for, else all that the app names."""
+        assert self._met is not None
+        return tuple(self.config.queues) or self._met[1].queues
+
+    @property
+    def serving(self) -> dict[str, Child]:
+        """The runners that have a lease, by id."""
+        return {child.runner: child for child in self.children if child.runner is not None}
+
+    def tell_rescued(self, rescued: Sequence[Rescued]) -> None:
+        """Say which jobs were put back."""
+        for job in rescued:
+            self.emit(
+                JobRescued(
+                    job=job.id,
+                    type=job.type,
+                    queue=job.queue,
+                    attempt=job.attempt,
+                    status=job.status,
+                    outcome=job.outcome,
+                    worker=job.runner,
+                )
+            )
