@@ -23,6 +23,7 @@ cli = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "WINDLASS"},
 )
+cli.command()(run.demo)
 cli.command()(run.worker)
 cli.command()(run.coordinator)
 cli.command()(enqueue)

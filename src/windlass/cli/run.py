@@ -11,6 +11,7 @@ from windlass.cli.reach import StoreOption, reach
 from windlass.coordinator.coordinator import Coordinator
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
+from windlass.demo.tour import run_demo
 from windlass.errors import ConfigError
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
@@ -44,6 +45,11 @@ def worker(
         verbose=verbose,
     ).checked()
     raise typer.Exit(asyncio.run(_work(config)))
+
+
+def demo(store: StoreOption = None) -> None:
+    """A tour on a temporary SQLite file: jobs run, fail, die and are revived, and a runner is killed."""
+    raise typer.Exit(0 if run_demo(store) else 1)
 
 
 async def _work(config: WorkerConfig) -> int:
