@@ -179,22 +179,17 @@ class Tour:
             "completed",
             "lost",
             "starts",
-            "failed attempts",
-            "cut short and run again",
+            "failed",
+            "run again",
         ):
             table.add_column(name, justify="left" if name == "type" else "right")
         for line in result.lines:
             numbers = (line.handed_in, line.completed, line.missing, line.starts, line.failed, line.again)
             table.add_row(line.type, *map(str, numbers))
         self._console.print(table)
-        for job in result.interrupted:
-            endings = ", ".join(f"#{each.attempt} {each.outcome}" for each in job.attempts)
-            self._console.print(f"  run again: {job.type} {job.id}: {endings}", highlight=False)
+        self._explain(result)
         if result.good and code == 0:
-            again = len(result.interrupted)
-            self._say(
-                f"[bold green]Nothing was lost.[/] {again} jobs were in the killed runner's hands and ran again."
-            )
+            self._say("[bold green]Nothing was lost.[/]")
             return
         for name in ("missing", "unfinished", "unexplained"):
             ids = getattr(result, name)
@@ -202,6 +197,15 @@ class Tour:
                 self._say(f"[bold red]{len(ids)} {name}[/]: {', '.join(ids[:5])}")
         if code != 0:
             self._say(f"[bold red]the worker ended with code {code}[/]")
+
+    def _explain(self, result: Recount) -> None:
+        """Why some started twice: they were in the killed runner's hands."""
+        again = result.interrupted
+        if again:
+            self._say(f"{len(again)} jobs were in the killed runner's hands, and ran again. The first of them:")
+        for job in again[:3]:
+            endings = ", then ".join(f"attempt {each.attempt} {each.outcome}" for each in job.attempts)
+            self._console.print(f"    {job.type} {job.id[-12:]}: {endings}")
 
 
 def run_demo(store: str | None) -> bool:
@@ -214,6 +218,9 @@ def run_demo(store: str | None) -> bool:
 
 def children_of(pid: int) -> list[int]:
     """The processes that a process has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if children.exists():
+        return [int(word) for word in children.read_text().split()]
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
     pairs = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
     return [child for child, parent in pairs if parent == pid]

@@ -90,6 +90,8 @@ class RunnerEnd(msgspec.Struct, frozen=True, kw_only=True):
 
     runner: str
     started: frozenset[tuple[JobId, int]]
+    returned: frozenset[tuple[JobId, int]] = frozenset()
+    """Their handlers had returned, but the outcome did not reach the store: they will run again."""
     crashed: bool
     """False when it was told to stop: what it held is then handed back, not crashed."""
 

@@ -59,9 +59,9 @@ class Child:
         if self.process.returncode is None:
             self.process.kill()
 
-    def started(self) -> frozenset[tuple[JobId, int]]:
-        """The attempts whose handlers were running when last seen."""
-        return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is State.STARTED)
+    def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
+        """The attempts that were in this state when last seen."""
+        return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is state)
 
     def ending(self) -> str:
         """How the process ended, in words."""

@@ -27,6 +27,7 @@ from windlass.worker.leases import LeaseKeeper
 from windlass.worker.link import Hello, Lapsed, Problem
 from windlass.worker.patience import persist
 from windlass.worker.registration import Registration
+from windlass.worker.table import State
 from windlass.worker.watch import Watch
 
 EMPTY_SECONDS = 0.2
@@ -136,7 +137,12 @@ class Supervisor:
         runner = child.runner or "(without a lease)"
         self._emit(RunnerEnded(runner=runner, pid=child.pid, status=child.ending(), expected=expected))
         if child.runner is not None:
-            ended = RunnerEnd(runner=child.runner, started=child.started(), crashed=not expected)
+            ended = RunnerEnd(
+                runner=child.runner,
+                started=child.attempts(State.STARTED),
+                returned=child.attempts(State.ENDED),
+                crashed=not expected,
+            )
             leases = self._crew.store.leases
             self._crew.tell_rescued(await persist("putting back jobs", lambda: leases.end(ended), self._emit))
         child.close()

@@ -32,6 +32,8 @@ def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
     """The supervisor saw its runner end, and knows which jobs had started."""
 
     def fate(job: Running) -> Fate:
+        if (job.id, job.attempt) in ended.returned:
+            return LOST
         if not ended.crashed or (job.id, job.attempt) not in ended.started:
             return UNSTARTED
         return after_crash(
