@@ -42,7 +42,8 @@ def decode(text: str) -> Any:
 def check_json(value: Any, field: str, *, typed: bool = False) -> None:
     """Refuse what JSON would lose or change: NaN, huge integers, keys that are not strings, cycles.
 
-    With `typed`, objects that a type annotation will restore on the other side are let through.
+    With `typed`, objects that a type annotation will restore on the other side are let through, if what is in
+    them is fit for JSON.
     """
     stack: list[tuple[Any, str, int]] = [(value, field, 0)]
     nodes = 0
@@ -64,7 +65,9 @@ def check_json(value: Any, field: str, *, typed: bool = False) -> None:
             stack.extend(_entries(item, path, depth, typed))
         elif isinstance(item, list | tuple):
             stack.extend((child, f"{path}[{i}]", depth + 1) for i, child in enumerate(item))
-        elif not typed:
+        elif typed:
+            stack.append((_plain(item, path), path, depth))
+        else:
             raise InvalidPayload(path, f"{kind.__name__} is not JSON; annotate the parameter, or convert it")
 
 
@@ -72,6 +75,13 @@ def _entries(item: dict[Any, Any], path: str, depth: int, typed: bool) -> list[t
     if not typed and not all(type(key) is str for key in item):
         raise InvalidPayload(path, "has keys that are not strings")
     return [(child, f"{path}.{key}", depth + 1) for key, child in item.items()]
+
+
+def _plain(item: Any, path: str) -> Any:
+    try:
+        return msgspec.to_builtins(item, enc_hook=encode_object)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidPayload(path, _sentence(error)) from None
 
 
 def _check_int(item: int, path: str) -> None:

@@ -22,7 +22,7 @@ LONGEST: Micros = 100 * 365 * DAY
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_TEXT = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?")
+_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)?")
 
 
 def to_micros(moment: datetime, field: str = "run_at") -> Micros:
@@ -48,10 +48,12 @@ def duration(value: float | timedelta, field: str) -> Micros:
         micros = value // _MICROSECOND
     elif isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidTime(field, f"must be seconds or a timedelta, not {type(value).__name__}")
-    elif not math.isfinite(value):
+    elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidTime(field, f"must be finite, not {value}")
     else:
-        micros = round(min(max(value, -1.0), 1e12) * SECOND)
+        # Cut first: an integer may be too large to become a float, or even to be shown.
+        value = min(max(value, -1e12), 1e12)
+        micros = round(value * SECOND)
     if not 0 <= micros <= LONGEST:
         raise InvalidTime(field, f"must be from 0 to 100 years, not {value}")
     return micros

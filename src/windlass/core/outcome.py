@@ -8,12 +8,14 @@ import msgspec
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, JobError
-from windlass.core.moments import SECOND, Micros, duration
-from windlass.core.retry import RetryPolicy, wait_after
+from windlass.core.moments import LONGEST, SECOND, Micros, duration
+from windlass.core.retry import DEFAULT_POLICY, RetryPolicy, wait_after
 from windlass.core.status import Status
 
 CRASH_LIMIT = 3
 """Crashes while alone after which a job is dead: it kills whatever runs it."""
+
+LONGEST_REASON = 1000
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +86,9 @@ def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy
         case Snooze():
             return _settlement(job, Status.SCHEDULED, "snoozed", delay=_asked(error.delay), snoozes=1)
         case Cancel():
-            return _settlement(job, Status.CANCELLED, "cancelled", reason=error.reason)
+            return _settlement(job, Status.CANCELLED, "cancelled", reason=_said(error.reason))
         case Dead():
-            return _settlement(job, Status.DEAD, "dead", reason=error.reason, error=report, failures=1)
+            return _settlement(job, Status.DEAD, "dead", reason=_said(error.reason), error=report, failures=1)
     failures = job.failures + 1
     if isinstance(error, policy.dead_on):
         reason = f"{type(error).__name__} is not retried"
@@ -97,7 +99,7 @@ def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy
     if isinstance(error, Retry) and error.after is not None:
         delay = _asked(error.after)
     else:
-        delay = round(wait_after(policy.retry, error, failures, random) * SECOND)
+        delay = _wait(policy.retry, error, failures, random)
     return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
 
 
@@ -140,6 +142,23 @@ def hand_back(id_: JobId, queue: str, attempt: int) -> Settlement:
     return Settlement(
         id=id_, queue=queue, attempt=attempt, status=Status.PENDING, outcome="handed back", hand_backs=1
     )
+
+
+def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Random) -> Micros:
+    """The policy's wait; one that misbehaves, which only a program's own can, is replaced by the default."""
+    try:
+        return duration(min(wait_after(policy, error, failures, random), LONGEST // SECOND), "retry")
+    except Exception:
+        return round(DEFAULT_POLICY.seconds(failures, random) * SECOND)
+
+
+def _said(reason: object) -> str:
+    """A reason that a handler gave, whatever it is, as bounded text that every store can keep."""
+    try:
+        text = str(reason)[:LONGEST_REASON]
+    except Exception:
+        text = type(reason).__name__
+    return text.replace("\x00", "␀").encode(errors="replace").decode()
 
 
 def _asked(wait: object) -> Micros:

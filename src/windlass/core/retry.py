@@ -13,8 +13,15 @@ _LARGEST_EXPONENT = 64
 """factor ** failures overflows long before any cap stops biting."""
 
 
+_CENTURY = 3_153_600_000
+
+
 def _whole(attempts: object) -> bool:
-    return isinstance(attempts, int) and not isinstance(attempts, bool) and 1 <= attempts <= MOST_ATTEMPTS
+    return isinstance(attempts, int) and _between(1, attempts, MOST_ATTEMPTS)
+
+
+def _between(least: float, value: object, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 class Backoff(Protocol):
@@ -42,12 +49,11 @@ class _Policy(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(problems)
 
     def _rules(self) -> list[tuple[str, object, str, bool]]:
-        century = 3_153_600_000
         return [
             ("attempts", self.attempts, f"from 1 to {MOST_ATTEMPTS}", _whole(self.attempts)),
-            ("base", self.base, "seconds from 0 to 100 years", 0 <= self.base <= century),
-            ("cap", self.cap, "seconds from 0 to 100 years", 0 <= self.cap <= century),
-            ("jitter", self.jitter, "from 0 to 1", 0 <= self.jitter <= 1),
+            ("base", self.base, "seconds from 0 to 100 years", _between(0, self.base, _CENTURY)),
+            ("cap", self.cap, "seconds from 0 to 100 years", _between(0, self.cap, _CENTURY)),
+            ("jitter", self.jitter, "from 0 to 1", _between(0, self.jitter, 1)),
         ]
 
     def _spread(self, seconds: float, random: Random) -> float:
@@ -61,7 +67,7 @@ class Exponential(_Policy, frozen=True, kw_only=True, tag=True):
     factor: float = 2.0
 
     def _rules(self) -> list[tuple[str, object, str, bool]]:
-        return [*super()._rules(), ("factor", self.factor, "from 1 to 100", 1 <= self.factor <= 100)]
+        return [*super()._rules(), ("factor", self.factor, "from 1 to 100", _between(1, self.factor, 100))]
 
     def seconds(self, failures: int, random: Random) -> float:
         """The wait after the given number of failures (1 after the first)."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from windlass.errors import ConfigError
 from windlass.store.clock import Clock
 from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
@@ -21,8 +22,11 @@ class Lanes:
     """The file's two ways in, shared by all roles: writes grouped in one lane, reads in another."""
 
     def __init__(self, address: Address, *, clock: Clock, first: bool) -> None:
+        folder = address.path.parent
+        if not folder.is_dir():
+            raise ConfigError(f"{address.url}: there is no folder {folder}")
         if not address.allow_network_fs:
-            check_local(address.path.parent)
+            check_local(folder)
         self._address = address
         self._clock = clock
         self._turn = Turn(address.path, first=first)

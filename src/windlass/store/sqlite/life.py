@@ -28,7 +28,7 @@ class Vouchers:
         if holder in self._held:
             return
         self._folder.mkdir(exist_ok=True)
-        descriptor = os.open(self._path(holder), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._path(holder), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         self._held[holder] = descriptor
 
