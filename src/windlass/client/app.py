@@ -1,6 +1,7 @@
 """The app: a store address plus its tasks."""
 
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
@@ -74,6 +75,7 @@ class App:
         self._declared: dict[str, QueueSettings] = {}
         self._written: dict[str, QueueSettings] | None = None
         self._opened: tuple[int, Store] | None = None
+        self._guard = threading.RLock()
         self._door: Portal | None = None
 
     def __repr__(self) -> str:
@@ -151,10 +153,11 @@ class App:
 
     def _connect(self) -> Store:
         # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
-        if self._opened is None or self._opened[0] != os.getpid():
-            self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
-            self._written = None
-        return self._opened[1]
+        with self._guard:
+            if self._opened is None or self._opened[0] != os.getpid():
+                self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
+                self._written = None
+            return self._opened[1]
 
     def adopt(self, store: Store) -> None:
         """Use a store that is open already: a runner's handlers share its connection."""
@@ -177,6 +180,7 @@ class App:
         ]
 
     def _portal(self) -> Portal:
-        if self._door is None or self._door.pid != os.getpid():
-            self._door = Portal()
-        return self._door
+        with self._guard:
+            if self._door is None or self._door.pid != os.getpid():
+                self._door = Portal()
+            return self._door

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_type_hints
+from typing import Any, Union, get_type_hints
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -96,17 +96,12 @@ class Signature:
         try:
             return msgspec.defstruct(
                 "Arguments",
-                [(name, hint | UnsetType, UNSET) for name, hint in self._unions().items()],
+                [(name, Union[_plain(hint), UnsetType], UNSET) for name, hint in self._fields.items()],  # noqa: UP007
                 forbid_unknown_fields=True,
                 module=__name__,
             )
         except TypeError as error:
             raise ConfigError(f"task {self._type}: {error}") from None
-
-    def _unions(self) -> dict[str, Any]:
-        # Types that do not support `|` at run time (strings, old generics) are still types to msgspec.
-        plain = {name: Any if hint in _UNTYPED else hint for name, hint in self._fields.items()}
-        return {name: hint if hasattr(hint, "__or__") else object for name, hint in plain.items()}
 
     def _check(self, parameters: list[inspect.Parameter]) -> None:
         problems = [
@@ -116,6 +111,10 @@ class Signature:
         ]
         if problems:
             raise ConfigError(problems)
+
+
+def _plain(hint: Any) -> Any:
+    return Any if hint in _UNTYPED else hint
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

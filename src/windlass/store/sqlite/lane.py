@@ -7,6 +7,7 @@ flush to disk makes all of it durable. The batch grows by itself as the load doe
 import asyncio
 import queue
 import threading
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -38,11 +39,13 @@ class _Request(Generic[T]):
         self.error: BaseException | None = None
 
 
-class Lane:
-    """One thread, one connection, one queue of requests."""
+class Lane(ABC):
+    """One thread, one connection, one queue of requests; how a group of them is done is its own."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, opener: Callable[[], Connection]) -> None:
         self._path = path
+        self._opener = opener
+        self._connection: Connection | None = None
         self._waiting: queue.SimpleQueue[_Request[Any] | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
         self._closed = False
@@ -113,27 +116,31 @@ class Lane:
                 return group, True
         return group, False
 
+    @abstractmethod
     def _do(self, group: list[_Request[Any]]) -> None:
-        raise NotImplementedError
+        """Give every request of the group that is still wanted its result or its error."""
+
+    def _connected(self) -> Connection:
+        """The lane's own connection, opened by its first request."""
+        if self._connection is None:
+            self._connection = self._opener()
+        return self._connection
 
     def _shut(self) -> None:
-        raise NotImplementedError
+        if self._connection is not None:
+            self._connection.close()
 
 
 class ReadLane(Lane):
     """Reads, each in a snapshot of its own."""
 
     def __init__(self, path: Path, opener: Callable[[], Connection]) -> None:
-        self._opener = opener
-        self._connection: Connection | None = None
-        super().__init__("reader", path)
+        super().__init__("reader", path, opener)
 
     def _do(self, group: list[_Request[Any]]) -> None:
         for request in filter(self._start, group):
             try:
-                if self._connection is None:
-                    self._connection = self._opener()
-                request.result = self._read(self._connection, request.work)
+                request.result = self._read(self._connected(), request.work)
             except apsw.Error as error:
                 request.error = translate(error, self._path)
             except Exception as error:
@@ -146,10 +153,6 @@ class ReadLane(Lane):
         finally:
             connection.run("COMMIT")
 
-    def _shut(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
 
 class WriteLane(Lane):
     """Writes, grouped: one turn, one transaction, one flush for all that is waiting."""
@@ -160,18 +163,14 @@ class WriteLane(Lane):
         opener: Callable[[], Connection],
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        self._opener = opener
         self._turn = turn
-        self._connection: Connection | None = None
-        super().__init__("writer", path)
+        super().__init__("writer", path, opener)
 
     def _do(self, group: list[_Request[Any]]) -> None:
         committing = False
         try:
             with self._turn():
-                if self._connection is None:
-                    self._connection = self._opener()
-                connection = self._connection
+                connection = self._connected()
                 connection.run("BEGIN IMMEDIATE")
                 # Only now: whoever gave up while we waited for the turn is told that nothing was done.
                 self._attempt_all(connection, filter(self._start, group))
@@ -200,10 +199,6 @@ class WriteLane(Lane):
             self._connection.run("ROLLBACK")
         for request in group:
             request.error = request.error if isinstance(request.error, WindlassError) else error
-
-    def _shut(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
 
 
 def _answer(group: list[_Request[Any]]) -> None:

@@ -5,7 +5,6 @@ as somebody waits, and tells them all.
 """
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
@@ -19,6 +18,15 @@ from windlass.store.sqlite.db import Db, array
 POLL_SECONDS = 0.004
 
 
+class _Vigil:
+    """Those who wait on one event loop, and the task that looks for them while there are any."""
+
+    def __init__(self, changed: asyncio.Future[None]) -> None:
+        self.changed = changed
+        self.waiting = 0
+        self.poll: asyncio.Task[None]
+
+
 class Watch:
     """Sees commits of every process, and tells whoever waits on any event loop."""
 
@@ -27,28 +35,36 @@ class Watch:
         self._connection: Connection | None = None
         self._seen = -1
         self._guard = threading.Lock()
-        self._changed: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[None]] = WeakKeyDictionary()
+        self._vigils: WeakKeyDictionary[asyncio.AbstractEventLoop, _Vigil] = WeakKeyDictionary()
         self._closed = False
 
     async def wait(self, seconds: float) -> bool:
         """Until a commit, or until the time is over: whether it was a commit."""
-        loop = asyncio.get_running_loop()
-        changed = self._changed.get(loop)
-        if changed is None or changed.done():
-            changed = self._changed[loop] = loop.create_future()
-            poll = loop.create_task(self._poll(changed))
-            changed.add_done_callback(lambda _: poll.cancel())
-        with contextlib.suppress(TimeoutError):
+        vigil = self._vigil()
+        vigil.waiting += 1
+        try:
             async with asyncio.timeout(seconds):
-                await asyncio.shield(changed)
+                await asyncio.shield(vigil.changed)
                 return True
-        return False
+        except TimeoutError:
+            return False
+        finally:
+            vigil.waiting -= 1
 
-    async def _poll(self, changed: asyncio.Future[None]) -> None:
-        # Reads before it sleeps: a commit since the last look wakes at once, so none is missed in between.
-        while not changed.done():
+    def _vigil(self) -> "_Vigil":
+        loop = asyncio.get_running_loop()
+        vigil = self._vigils.get(loop)
+        if vigil is None or vigil.poll.done():
+            vigil = self._vigils[loop] = _Vigil(loop.create_future())
+            vigil.poll = loop.create_task(self._poll(vigil))
+        return vigil
+
+    async def _poll(self, vigil: "_Vigil") -> None:
+        # Looks before it sleeps: a commit since the last look wakes at once, so none is missed in between.
+        await asyncio.sleep(0)
+        while vigil.waiting:
             if self._look():
-                changed.set_result(None)
+                vigil.changed.set_result(None)
                 return
             await asyncio.sleep(POLL_SECONDS)
 
