@@ -58,6 +58,15 @@ async def test_the_limit_takes_the_best(store: Store) -> None:
     assert await claim_ids(store, limit=1) == [low]
 
 
+async def test_a_claim_of_nothing_takes_nothing(store: Store) -> None:
+    id_ = await enqueue_one(store)
+    await open_lease(store)
+    assert await claim_ids(store, limit=0) == []
+    assert await claim_ids(store, most=0) == []
+    assert await claim_ids(store, queues=()) == []
+    assert (await look(store, id_)).attempt == 0
+
+
 async def test_only_known_types_are_claimed(store: Store) -> None:
     await enqueue_one(store, type="strange", priority=9)
     known = await enqueue_one(store, type="known")

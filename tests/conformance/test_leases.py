@@ -96,6 +96,16 @@ async def test_a_renewal_names_only_the_jobs_of_its_own_worker(store: Store) -> 
     assert (await store.leases.renew("w2", ["r2"], LEASE)).cancels == ()
 
 
+async def test_what_is_to_stop_can_be_asked_without_renewing(store: Store, clock: ManualClock) -> None:
+    job = await running(store)
+    ends = (await look(store, job.id)).lease_expires_at
+    assert await store.leases.cancels("w1") == ()
+    await store.operator.cancel([job.id], "stop")
+    assert await store.leases.cancels("w1") == (CancelRequest(job.id, 1, "r1"),)
+    assert await store.leases.cancels("w2") == ()
+    assert (await look(store, job.id)).lease_expires_at == ends
+
+
 async def test_vouching_twice_is_vouching_once(store: Store) -> None:
     store.leases.vouch("r1")
     store.leases.vouch("r1")

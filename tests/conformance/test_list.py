@@ -63,7 +63,7 @@ async def test_several_statuses(store: Store) -> None:
 
 @pytest.mark.parametrize("status", [Status.PENDING, Status.COMPLETED, Status.DEAD])
 async def test_every_field_given_must_match(store: Store, status: Status) -> None:
-    wanted = {"type": "a", "queue": "q", "tenant": "acme"}
+    wanted: dict[str, Any] = {"type": "a", "queue": "q", "tenant": "acme"}
     match = await put(store, status, **wanted, tags=("x", "y"))
     for name in wanted:
         await put(store, status, **{**wanted, name: "other"}, tags=("x",))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import ENDINGS, claim_ids, let_lapse, look, new_job, open_lease, put, request, worker_info
+from tests.support.seed import ENDINGS, claim_ids, let_lapse, look, new_job, open_lease, put, worker_info
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Job
 from windlass.core.moments import DAY
@@ -105,10 +105,3 @@ async def test_a_verb_moves_a_job_as_the_table_allows_or_not_at_all(
     after = (await look(store, id_)).status
     assert after is moves.get(status, status)
     assert after is status or may_move(status, after)
-
-
-async def test_a_job_without_a_lease_to_claim_under_does_not_move(store: Store) -> None:
-    id_ = await put(store, Status.PENDING, type="t")
-    await open_lease(store)
-    assert await store.jobs.claim(request(limit=0)) == []
-    assert (await look(store, id_)).status is Status.PENDING

@@ -1,0 +1,1 @@
+"""What only the SQLite store does: its file, its locks, its threads, its plans. SQL is allowed here."""

@@ -1,9 +1,11 @@
 """Jobs, leases, claims and settlements in one line each, all through the contract."""
 
+from collections.abc import Callable
 from itertools import count
 from random import Random
 from typing import Any
 
+from tests.support.clock import ManualClock
 from windlass.core.control import Cancel, Dead, Snooze
 from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claimed, Job, JobError, NewJob
@@ -111,7 +113,9 @@ async def settle(store: Store, settlement: Settlement) -> Settled:
     return (await store.jobs.settle([settlement]))[0]
 
 
-ENDINGS = {
+Ending = Callable[[Claimed], Settlement]
+
+ENDINGS: dict[str, Ending] = {
     "completed": completed,
     "failed": failed,
     "dead": dead,
@@ -121,7 +125,11 @@ ENDINGS = {
 }
 """Every outcome that a runner can report."""
 
-FINISHES = {Status.COMPLETED: completed, Status.DEAD: dead, Status.CANCELLED: cancelled}
+FINISHES: dict[Status, Ending] = {
+    Status.COMPLETED: completed,
+    Status.DEAD: dead,
+    Status.CANCELLED: cancelled,
+}
 
 
 async def put(store: Store, status: Status, **fields: Any) -> JobId:
@@ -167,7 +175,7 @@ async def status_of(store: Store, id_: JobId) -> Status:
     return (await look(store, id_)).status
 
 
-async def let_lapse(store: Store, clock: Any, length: Micros = LEASE) -> None:
+async def let_lapse(store: Store, clock: ManualClock, length: Micros = LEASE) -> None:
     """Let every lease lapse that is not renewed: a bystander keeps beating, so that nobody takes it for an outage."""
     bystander = await open_lease(store, f"bystander{next(_numbers)}", "bystander's worker")
     for _ in range(5):

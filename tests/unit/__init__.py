@@ -1,0 +1,1 @@
+"""Core, without I/O: the whole folder runs in seconds."""

@@ -4,8 +4,9 @@ import json
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
-from windlass.cli.output import ago, clean, clock, console, print_json, print_table, styled
+from windlass.cli.output import ago, clock, console, plain, print_json, print_table, styled
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.options import check_options
@@ -226,7 +227,7 @@ def _progress(job: Job) -> str:
 
 def _describe(job: Job) -> None:
     out = console()
-    out.print(f"[bold]{clean(job.type)}[/]  {styled(job.status)}  {job.id}")
+    out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
         "queue": job.queue,
         "reason": job.reason,
@@ -247,15 +248,15 @@ def _describe(job: Job) -> None:
     }
     for name, value in facts.items():
         if value is not None:
-            out.print(f"  [dim]{name:14}[/]{clean(value)}")
+            out.print(Text.assemble((f"  {name:14}", "dim"), plain(value)))
     _describe_attempts(job)
     if job.error is not None and job.error.traceback:
         out.print("\n[bold]Last error[/]")
-        out.print(clean(job.error.traceback.rstrip()))
+        out.print(plain(job.error.traceback.rstrip()))
     if job.logs:
         out.print("\n[bold]Log[/]")
         for line in job.logs:
-            out.print(f"  [dim]{clock(line.at)} #{line.attempt}[/] {clean(line.text)}")
+            out.print(Text.assemble((f"  {clock(line.at)} #{line.attempt} ", "dim"), plain(line.text)))
 
 
 def _describe_attempts(job: Job) -> None:
@@ -270,4 +271,4 @@ def _describe_attempts(job: Job) -> None:
         line = (
             f"#{each.attempt} {each.outcome}{took} on {each.worker or '-'}, claimed {clock(each.claimed_at)}{error}"
         )
-        console().print("  " + clean(line))
+        console().print(plain("  " + line))

@@ -9,7 +9,7 @@ import typer
 from windlass.cli import run
 from windlass.cli.jobs import dead, enqueue, jobs
 from windlass.cli.queues import queues, stats, workers
-from windlass.cli.reach import read_settings
+from windlass.cli.reach import worker_settings
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError
 from windlass.version import __version__
@@ -49,7 +49,7 @@ def entry(
     ] = False,
 ) -> None:
     """Flags come first, then WINDLASS_* variables, then windlass.toml or [tool.windlass] in pyproject.toml."""
-    context.default_map = {"worker": read_settings().get("worker", {})}
+    context.default_map = {"worker": worker_settings()}
 
 
 def main() -> None:

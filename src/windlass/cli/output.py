@@ -1,5 +1,6 @@
 """What people and programs read: tables and JSON, made in one place."""
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.text import printable
@@ -31,8 +33,9 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, indented, with the field names of the records."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """One JSON document, indented, with the field names of the records; what a terminal would obey is escaped."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str) -> None:
@@ -46,19 +49,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
         right = name in ("attempt", "priority", "slots", "running", "per minute", "jobs") or name in STYLES
         table.add_column(name, justify="right" if right else "left", no_wrap=name != columns[-1])
     for row in rows:
-        table.add_row(*[clean(cell) for cell in row])
+        table.add_row(*[plain(cell) for cell in row])
     console().print(table)
 
 
-def clean(text: str) -> str:
-    """Text from a job, with nothing in it that a terminal or rich would obey."""
-    return printable(text).replace("[", r"\[")
+def plain(text: str, style: str = "") -> Text:
+    """Text from a job, shown as it is: nothing in it that a terminal would obey, or rich would take for markup."""
+    return Text(printable(text), style)
 
 
-def styled(status: str) -> str:
-    """A status in its colour; only for text that is ours."""
-    style = STYLES.get(status)
-    return f"[{style}]{status}[/]" if style else status
+def styled(status: str) -> Text:
+    """A status in its colour."""
+    return Text(status, STYLES.get(status, ""))
 
 
 def ago(moment: datetime | None) -> str:

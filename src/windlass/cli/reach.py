@@ -2,13 +2,17 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
 from windlass.worker.load import load_app
+
+T = TypeVar("T", str, dict[str, Any])
+
+_TOML = {str: "string", dict: "table"}
 
 StoreOption = Annotated[
     str | None,
@@ -25,7 +29,7 @@ def reach(store: str | None, app: str | None = None) -> App:
     """The app named, else an app without tasks on the store named, else what the settings file says."""
     if app is not None:
         return load_app(app)
-    return App(store or read_settings().get("store"))
+    return App(store or _stated(read_settings(), "store", str))
 
 
 def read_settings(folder: Path | None = None) -> dict[str, Any]:
@@ -35,13 +39,28 @@ def read_settings(folder: Path | None = None) -> dict[str, Any]:
     if own.exists():
         return _parse(own)
     if project.exists():
-        settings: dict[str, Any] = _parse(project).get("tool", {}).get("windlass", {})
-        return settings
+        return _table(_table(_parse(project), "tool"), "windlass")
     return {}
+
+
+def worker_settings() -> dict[str, Any]:
+    """The [worker] table of the settings file: option names without their dashes."""
+    return _table(read_settings(), "worker")
+
+
+def _table(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    return _stated(settings, name, dict) or {}
+
+
+def _stated(settings: dict[str, Any], name: str, kind: type[T]) -> T | None:
+    found = settings.get(name)
+    if found is not None and not isinstance(found, kind):
+        raise ConfigError(f"settings: {name} should be a {_TOML[kind]}, not {found!r}")
+    return found
 
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path}: {error}") from None

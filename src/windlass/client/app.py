@@ -106,9 +106,9 @@ class App:
     ) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
         declared = settings(max_attempts=max_attempts, retry=retry, retention=retention)
-        if name in self._declared:
+        if check_name(name, "queue") in self._declared:
             raise ConfigError(f"queue {name!r} is declared twice")
-        self._declared[check_name(name, "queue")] = declared
+        self._declared[name] = declared
 
     @property
     def queue_names(self) -> tuple[str, ...]:
@@ -147,8 +147,9 @@ class App:
         """The store, with what the code declares written to it."""
         store = self._connect()
         if self._written != self._declared:
-            await store.queues.declare(self._declared)
-            self._written = dict(self._declared)
+            declared = dict(self._declared)
+            await store.queues.declare(declared)
+            self._written = declared
         return store
 
     def _connect(self) -> Store:

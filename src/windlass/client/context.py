@@ -1,10 +1,15 @@
 """What a handler may know and say about the attempt it is in."""
 
+import math
 from collections.abc import Generator
 from typing import Protocol
 
 from windlass.core.job import Claimed, Job, Progress
+from windlass.core.text import cut, printable
 from windlass.errors import InvalidOption
+
+LONGEST_NOTE = 500
+LONGEST_LINE = 1000
 
 
 class Link(Protocol):
@@ -62,12 +67,21 @@ class Context:
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> Said:
         """Say how far the work is."""
         for name, value in (("done", done), ("total", total)):
-            if value is not None and not isinstance(value, int | float):
-                raise InvalidOption(f"progress.{name}", f"must be a number, not {type(value).__name__}")
-        self._link.progress(Progress(done, total, None if note is None else str(note)[:500]))
+            if value is not None and not _is_number(value):
+                raise InvalidOption(f"progress.{name}", f"must be a finite number, not {value!r:.100}")
+        self._link.progress(Progress(done, total, None if note is None else _text(note, LONGEST_NOTE)))
         return Said()
 
     def log(self, text: str) -> Said:
         """Keep a line with the job: the last 200 are shown by `windlass jobs show`."""
-        self._link.log(str(text))
+        self._link.log(_text(text, LONGEST_LINE))
         return Said()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**63 and math.isfinite(value)
+
+
+def _text(text: object, limit: int) -> str:
+    """Whatever a handler says, as text that every store can keep and every terminal can show."""
+    return cut(printable(cut(str(text), limit)), limit)

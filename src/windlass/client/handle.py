@@ -46,20 +46,25 @@ class Handle(Generic[T]):
         Raises JobDead, JobCancelled, JobNotFound (its retention is over), or TimeoutError.
         """
         store = await self._home._ready()
+        # Looked at before the time counts: `timeout=0` asks whether it is there already.
+        job = await self._look(store)
         async with asyncio.timeout(timeout):
-            while True:
-                job = (await store.operator.get([self.id]))[0]
-                if job is None:
-                    raise JobNotFound(self.id)
-                if job.finished:
-                    return self._result_of(job)
+            while not job.finished:
                 await asyncio.sleep(PACE_SECONDS)
                 await store.signals.wait(RECHECK_SECONDS)
+                job = await self._look(store)
+        return self._result_of(job)
 
     result = blocking(aresult)
 
     def _portal(self) -> Portal:
         return self._home._portal()
+
+    async def _look(self, store: Store) -> Job:
+        job = (await store.operator.get([self.id]))[0]
+        if job is None:
+            raise JobNotFound(self.id)
+        return job
 
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:

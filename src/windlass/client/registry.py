@@ -9,6 +9,7 @@ from windlass.client.signature import Signature
 from windlass.client.task import Definition
 from windlass.core.names import check_name, type_of
 from windlass.core.queue import check_attempts
+from windlass.core.retry import RetryPolicy
 from windlass.errors import ConfigError, InvalidOption, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -54,7 +55,7 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definiti
     unknown = [name for name in options if name not in _KNOWN]
     if unknown:
         raise InvalidOption(unknown[0], f"is not a task option; there are {', '.join(sorted(_KNOWN))}")
-    if not callable(function):
+    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
@@ -64,8 +65,8 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definiti
         function=function,
         signature=Signature(function, type_),
         defaults=_defaults(options),
-        retry=options.get("retry"),
-        dead_on=tuple(options.get("dead_on", ())),
+        retry=_retry(options.get("retry")),
+        dead_on=_dead_on(options.get("dead_on", ())),
         returns=_returns(function),
         is_async=inspect.iscoroutinefunction(function),
     )
@@ -79,9 +80,23 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
         fields["priority"] = check_priority(options["priority"])
     if "max_attempts" in options:
         fields["max_attempts"] = check_attempts(options["max_attempts"])
-    elif options.get("retry") is not None:
-        fields["max_attempts"] = options["retry"].attempts
+    elif (policy := _retry(options.get("retry"))) is not None:
+        fields["max_attempts"] = policy.attempts
     return fields
+
+
+def _retry(policy: Any) -> RetryPolicy | None:
+    if policy is not None and not isinstance(policy, RetryPolicy):
+        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or ByError, not {policy!r}")
+    return policy
+
+
+def _dead_on(errors: Any) -> tuple[type[BaseException], ...]:
+    given = errors if isinstance(errors, tuple | list) else (errors,)
+    wrong = [each for each in given if not (isinstance(each, type) and issubclass(each, BaseException))]
+    if wrong:
+        raise InvalidOption("dead_on", f"must be exception classes, not {wrong[0]!r}")
+    return tuple(given)
 
 
 def _returns(function: Callable[..., Any]) -> Any:

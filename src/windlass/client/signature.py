@@ -42,10 +42,10 @@ class Signature:
         given = self._bind(args, kwargs)
         for name, value in given.items():
             check_json(value, name, typed=name in self._typed)
-        text = encode(given, "payload")
+        text = check_size(encode(given, "payload"), "payload")
         # What the worker will do is done here already: a call it would refuse is refused at the producer.
         self._decode(text)
-        return check_size(text, "payload")
+        return text
 
     def check(self, payload: Any) -> str:
         """The payload of a call that came as JSON, from a command line or another program."""

@@ -19,7 +19,8 @@ def encode(value: Any, field: str) -> str:
     """JSON text of a value that already passed `check_json` or a typed check."""
     try:
         return _encoder.encode(value).decode()
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except Exception as error:
+        # Also whatever an object's own `model_dump` may raise.
         raise InvalidPayload(field, _sentence(error)) from None
 
 
@@ -55,9 +56,11 @@ def check_json(value: Any, field: str, *, typed: bool = False) -> None:
         if depth > DEEPEST:
             raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels, or contains itself")
         kind = type(item)
-        if kind is str or kind is bool or item is None:
+        if kind is bool or item is None:
             continue
-        if kind is int:
+        if kind is str:
+            _check_text(item, path)
+        elif kind is int:
             _check_int(item, path)
         elif kind is float:
             _check_float(item, path)
@@ -74,13 +77,23 @@ def check_json(value: Any, field: str, *, typed: bool = False) -> None:
 def _entries(item: dict[Any, Any], path: str, depth: int, typed: bool) -> list[tuple[Any, str, int]]:
     if not typed and not all(type(key) is str for key in item):
         raise InvalidPayload(path, "has keys that are not strings")
+    for key in item:
+        if type(key) is str:
+            _check_text(key, path)
     return [(child, f"{path}.{key}", depth + 1) for key, child in item.items()]
 
 
 def _plain(item: Any, path: str) -> Any:
     try:
         return msgspec.to_builtins(item, enc_hook=encode_object)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except Exception as error:
+        raise InvalidPayload(path, _sentence(error)) from None
+
+
+def _check_text(item: str, path: str) -> None:
+    try:
+        item.isascii() or item.encode()
+    except UnicodeEncodeError as error:
         raise InvalidPayload(path, _sentence(error)) from None
 
 

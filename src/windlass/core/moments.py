@@ -29,7 +29,7 @@ def to_micros(moment: datetime, field: str = "run_at") -> Micros:
     """A datetime as a moment; a naive one is refused, because it means another time on each machine."""
     if not isinstance(moment, datetime):
         raise InvalidTime(field, f"must be a datetime, not {type(moment).__name__}")
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise InvalidTime(field, "has no time zone; use datetime.now(timezone.utc) or .replace(tzinfo=...)")
     micros = (moment - _EPOCH) // _MICROSECOND
     if not EARLIEST <= micros < LATEST:

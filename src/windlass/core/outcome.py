@@ -1,7 +1,7 @@
 """Outcome → settlement: how an attempt ended, and what that does to its job. Pure and total."""
 
 from random import Random
-from typing import assert_never
+from typing import Any, assert_never
 
 import msgspec
 
@@ -169,31 +169,13 @@ def _asked(wait: object) -> Micros:
         return 0
 
 
-def _settlement(
-    job: Claimed,
-    status: Status,
-    outcome: str,
-    *,
-    reason: str | None = None,
-    delay: Micros = 0,
-    result: str | None = None,
-    error: JobError | None = None,
-    failures: int = 0,
-    snoozes: int = 0,
-    hand_backs: int = 0,
-) -> Settlement:
+def _settlement(job: Claimed, status: Status, outcome: str, **facts: Any) -> Settlement:
     return Settlement(
         id=job.id,
         queue=job.queue,
         attempt=job.attempt,
         status=status,
         outcome=outcome,
-        reason=reason,
-        delay=delay,
-        result=result,
-        error=error,
-        failures=failures,
-        snoozes=snoozes,
-        hand_backs=hand_backs,
         keyed=job.idempotency_key is not None,
+        **facts,
     )

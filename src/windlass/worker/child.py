@@ -24,6 +24,7 @@ class Child:
         self.table = table
         self.runner: str | None = None
         """Its id, once it has a lease."""
+        self.leasing = asyncio.Lock()
         self.stopping = False
         self.noted: set[tuple[JobId, int]] = set()
 

@@ -16,6 +16,7 @@ from windlass.worker.pace import Pace
 from windlass.worker.settle import LARGEST_BACKLOG, Settler
 from windlass.worker.slots import Slots
 from windlass.worker.table import Table
+from windlass.worker.work import Work
 
 LONGEST_POLL = 1.0
 SHORTEST_POLL = 0.05
@@ -91,7 +92,7 @@ class ClaimLoop:
 
     async def _attempt(self, shares: tuple[QueueShare, ...], types: tuple[str, ...], room: int) -> list[Claimed]:
         """One claim, repeated under its own number until the store has answered it."""
-        if not shares or room <= 0 or since_boot() >= self._table.valid_until:
+        if not shares or room <= 0 or not self._table.may_start(since_boot()):
             await asyncio.sleep(0.01)
             return []
         self._claim += 1
@@ -99,10 +100,11 @@ class ClaimLoop:
         pause, troubled = SHORTEST_POLL, False
         while True:
             try:
-                jobs = await self._store.jobs.claim(request)
+                jobs = await self._ask(request)
             except LeaseLost:
-                self._lease.clear()
-                self.lost.set()
+                if request.runner == self._runner:
+                    self._lease.clear()
+                    self.lost.set()
                 return []
             except SchemaMismatch:
                 raise
@@ -115,7 +117,22 @@ class ClaimLoop:
                 continue
             if troubled:
                 self._emit(StoreBack(doing="claiming"))
-            return jobs
+            # A new lease may have come while we asked; what was claimed under the old one went with it.
+            return jobs if request.runner == self._runner else []
+
+    async def _ask(self, request: ClaimRequest) -> list[Claimed]:
+        """A claim is asked to its end, also when we are stopped meanwhile: what it brings then goes back at once."""
+        asking = asyncio.ensure_future(self._store.jobs.claim(request))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, asked: "asyncio.Future[list[Claimed]]") -> None:
+        if not asked.cancelled() and asked.exception() is None:
+            for work in self._holdings.add(asked.result()):
+                self._hand_back(work)
 
     async def _wait_for_room(self) -> None:
         """Until it is worth asking: a slot is free with nothing waiting for it, or the prefetch runs low."""
@@ -140,8 +157,11 @@ class ClaimLoop:
             return
         self._pace.slow()
         for work in self._slots.take_unstarted():
-            job = work.claimed
-            self._settler.add(work, hand_back(job.id, job.queue, job.attempt))
+            self._hand_back(work)
+
+    def _hand_back(self, work: Work) -> None:
+        job = work.claimed
+        self._settler.add(work, hand_back(job.id, job.queue, job.attempt))
 
     async def _wait_for_work(self, queues: tuple[str, ...], *, found: bool) -> None:
         """Until a hint or the next poll says that a claim may find something."""

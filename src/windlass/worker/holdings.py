@@ -22,7 +22,8 @@ class Holdings:
         self._registry = registry
         self._table = table
         self._unsent = unsent
-        self._works: dict[JobId, Work] = {}
+        # By attempt: a runner that lost its lease may claim a job again while its old attempt still runs.
+        self._works: dict[tuple[JobId, int], Work] = {}
         self.by_queue: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -38,17 +39,15 @@ class Holdings:
 
     def holds(self, id_: JobId, attempt: int) -> bool:
         """Whether this very attempt is in hand."""
-        work = self._works.get(id_)
-        return work is not None and work.claimed.attempt == attempt
+        return (id_, attempt) in self._works
 
     def find(self, id_: JobId, attempt: int) -> Work | None:
         """The attempt, if it is in hand."""
-        return self._works[id_] if self.holds(id_, attempt) else None
+        return self._works.get((id_, attempt))
 
     def remove(self, work: Work) -> None:
         """It is settled, or somebody else's."""
-        if self._works.get(work.claimed.id) is work:
-            del self._works[work.claimed.id]
+        if self._works.pop((work.claimed.id, work.claimed.attempt), None) is not None:
             self.by_queue[work.claimed.queue] -= 1
             self._table.free(work.index)
 
@@ -56,6 +55,6 @@ class Holdings:
         index = self._table.prefetch(job.id, job.attempt, now, now + PATIENCE)
         work = Work(job, self._registry.get(job.type), index, now)
         work.unsent = self._unsent
-        self._works[job.id] = work
+        self._works[job.id, job.attempt] = work
         self.by_queue[job.queue] += 1
         return work

@@ -33,12 +33,20 @@ class LeaseKeeper:
         if child.runner is not None:
             crew.emit(LeaseExpired(runner=child.runner))
         request = LeaseRequest(runner=runner, worker=crew.id, length=crew.config.lease)
+        child.table.valid_until = 0
         sent = since_boot()
         await persist("opening a lease", lambda: crew.store.leases.open(request), crew.emit)
+        child.table.lease += 1
         child.table.valid_until = sent + crew.config.lease
         child.runner = runner
-        child.link.say(Go(runner))
+        child.link.say(Go(runner, child.table.lease))
         crew.emit(RunnerStarted(runner=runner, pid=child.pid))
+
+    async def replace(self, child: Child, lost: str) -> None:
+        """A new lease for one that is lost. We and the runner may both notice: the second finds it done."""
+        async with child.leasing:
+            if child.runner == lost and child in self._crew.children:
+                await self.open(child)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -70,10 +78,11 @@ class LeaseKeeper:
         )
         self.beat_at = since_boot()
         for runner in renewal.kept:
-            serving[runner].table.valid_until = sent + crew.config.lease
+            # Unless the runner has found out meanwhile that it is gone, and has another.
+            if serving[runner].runner == runner:
+                serving[runner].table.valid_until = sent + crew.config.lease
         for runner in renewal.lost:
-            serving[runner].table.valid_until = 0
-            await self.open(serving[runner])
+            await self.replace(serving[runner], runner)
 
 
 def _started(serving: dict[str, Child]) -> list[Note]:

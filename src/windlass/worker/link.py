@@ -34,6 +34,8 @@ class Go(msgspec.Struct, frozen=True, tag=True):
     """The runner has a lease under this id, its first or a new one: claim."""
 
     runner: str
+    lease: int
+    """Its number in the table."""
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True):

@@ -3,9 +3,27 @@
 import importlib
 import os
 import sys
+import traceback
 
+import windlass
 from windlass.client.app import App
 from windlass.errors import ConfigError
+
+
+def import_trouble(path: str, error: BaseException) -> str:
+    """What went wrong in the user's own module: the frames before it are ours and the import system's."""
+    frames = error.__traceback__
+    while frames is not None and _is_machinery(frames.tb_frame.f_code.co_filename):
+        frames = frames.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
+    return f"importing {path} failed:\n{text}"
+
+
+def _is_machinery(file: str) -> bool:
+    return file.startswith(("<frozen importlib", *_MACHINERY))
+
+
+_MACHINERY = (os.path.dirname(importlib.__file__) + os.sep, os.path.dirname(windlass.__file__) + os.sep)
 
 
 def load_app(path: str) -> App:

@@ -30,25 +30,26 @@ class Notes:
         """Write down what these (or all) have said since the last time."""
         chosen = self.unsent & works if works is not None else set(self.unsent)
         self.unsent -= chosen
-        notes = [note_of(work) for work in chosen]
+        notes = [take_note(work) for work in chosen]
         try:
             await self._store.note(notes)
         except StoreUnavailable as error:
             self._emit(StoreTrouble(doing="writing progress", problem=str(error)))
+            for work, note in zip(chosen, notes, strict=True):
+                work.lines[:0] = note.lines
             self.unsent |= chosen
-            return
-        for work, note in zip(chosen, notes, strict=True):
-            del work.lines[: len(note.lines)]
 
 
-def note_of(work: Work) -> Note:
-    """What one handler has said and nobody has written yet."""
-    job = work.claimed
+def take_note(work: Work) -> Note:
+    """What one handler has said and nobody has written yet. Taken at once: the next note must not say it again."""
+    job, lines = work.claimed, tuple(work.lines)
+    # In place, and only what we have seen: the handler's thread may be adding to it.
+    del work.lines[: len(lines)]
     return Note(
         id=job.id,
         queue=job.queue,
         attempt=job.attempt,
         started_after=work.started_after,
         progress=work.said,
-        lines=tuple(work.lines),
+        lines=lines,
     )

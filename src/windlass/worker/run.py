@@ -1,5 +1,6 @@
 """One attempt: from the stored payload to its outcome. Whatever a handler does, there is an outcome."""
 
+import inspect
 import traceback
 from typing import Any
 
@@ -12,6 +13,7 @@ from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
 from windlass.worker.work import Work
 
+LONGEST_NAME = 200
 LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
 
@@ -20,10 +22,9 @@ async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
     try:
         arguments = _arguments(work)
-    except InvalidInput as error:
-        return _misfit(error)
-    try:
         result = await work.definition.function(**arguments)
+    except _Misfit as error:
+        return error.outcome
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         return HandedBack() if work.broken_off else Raised(error, report(error))
@@ -34,10 +35,9 @@ def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
     try:
         arguments = _arguments(work)
-    except InvalidInput as error:
-        return _misfit(error)
-    try:
-        result = work.definition.function(**arguments)
+        result = _plain(work.definition.function(**arguments))
+    except _Misfit as error:
+        return error.outcome
     except BaseException as error:
         return Raised(error, report(error))
     return Done(_result(result))
@@ -47,14 +47,19 @@ def report(error: BaseException) -> JobError:
     """The error as bounded, printable text; an error that cannot be printed is still reported."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return JobError(name, cut(_message(error), LONGEST_MESSAGE), _traceback(error))
+    return JobError(_shown(name, LONGEST_NAME), _message(error), _traceback(error))
 
 
 def _message(error: BaseException) -> str:
     try:
-        return printable(str(error))
-    except Exception as second:
+        return _shown(str(error), LONGEST_MESSAGE)
+    except BaseException as second:
         return f"(its message cannot be shown: {type(second).__name__})"
+
+
+def _shown(text: str, limit: int) -> str:
+    # Cut before and after: a huge text costs nothing, and escapes are longer than what they stand for.
+    return cut(printable(cut(text, limit)), limit)
 
 
 def _traceback(error: BaseException) -> str | None:
@@ -62,24 +67,42 @@ def _traceback(error: BaseException) -> str | None:
         # The first frame is ours; what people look for begins in their handler.
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
-    except Exception:
+    except BaseException:
         return None
     # The end says what happened, so that is what is kept.
-    return printable(text if len(text) <= LONGEST_TRACEBACK else "…" + text[-LONGEST_TRACEBACK:])
+    return _end_of(printable(_end_of(text)))
+
+
+def _end_of(text: str) -> str:
+    return text if len(text) <= LONGEST_TRACEBACK else "…" + text[1 - LONGEST_TRACEBACK :]
+
+
+class _Misfit(Exception):
+    """The code has changed since the job was handed in: trying again will not help, a person may."""
+
+    def __init__(self, error: InvalidInput) -> None:
+        super().__init__()
+        reason = f"the stored arguments do not fit the task: {error}"
+        self.outcome = Raised(Dead(reason), JobError(type(error).__name__, reason))
 
 
 def _arguments(work: Work) -> dict[str, Any]:
     signature = work.definition.signature
-    arguments = signature.decode(work.claimed.payload)
+    try:
+        arguments = signature.decode(work.claimed.payload)
+    except InvalidInput as error:
+        raise _Misfit(error) from None
     if signature.context is not None:
         arguments[signature.context] = Context(work.claimed, work)
     return arguments
 
 
-def _misfit(error: InvalidInput) -> Raised:
-    """The code has changed since the job was handed in: trying again will not help, a person may."""
-    reason = f"the stored arguments do not fit the task: {error}"
-    return Raised(Dead(reason), JobError(type(error).__name__, reason))
+def _plain(result: Any) -> Any:
+    """A coroutine that nobody awaits is work that was not done, and must not look like work that was."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError("a plain function returned a coroutine: make the task, or what wraps it, an `async def`")
+    return result
 
 
 def _result(result: Any) -> str | None:
@@ -88,6 +111,6 @@ def _result(result: Any) -> str | None:
     try:
         check_json(result, "result", typed=True)
         return check_size(encode(result, "result"), "result")
-    except InvalidInput as error:
+    except Exception as error:
         # The work is done; a result that cannot be kept does not undo it.
         return encode({"unstorable_result": cut(str(error), 500)}, "result")

@@ -30,7 +30,7 @@ from windlass.worker.claim import ClaimLoop
 from windlass.worker.config import WorkerConfig
 from windlass.worker.holdings import Holdings
 from windlass.worker.link import Cancel, Go, Hello, Lapsed, Link, Problem, Stop
-from windlass.worker.load import load_app
+from windlass.worker.load import import_trouble, load_app
 from windlass.worker.notes import Notes
 from windlass.worker.pace import MOST_PREFETCHED
 from windlass.worker.settle import Settler
@@ -44,6 +44,8 @@ CANCEL_GRACE = 1.0
 """How long a cancelled `async def` handler may clean up before the process ends without it."""
 FLUSH_SECONDS = 10.0
 """How long a stopping runner tries to write its last outcomes to a store that does not answer."""
+SHORTEST_END = 0.05
+"""Seconds before the end of its lease at which an orphan is over, at the latest."""
 _NO_RULES = merge(QueueSettings(), QueueSettings())
 
 
@@ -87,8 +89,11 @@ class Runner:
             reconcile_every=config.lease / SECOND,
         )
         self._vouched: str | None = None
+        self._last_words: set[asyncio.Task[None]] = set()
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
+        self.orphan = False
+        """Whether the supervisor has gone before us."""
 
     async def run(self) -> None:
         """Until told to stop, or orphaned."""
@@ -114,16 +119,27 @@ class Runner:
     async def _listen(self) -> None:
         async for message in self._link.from_supervisor():
             match message:
-                case Go(runner):
-                    self._serve(runner)
+                case Go(runner, lease):
+                    self._serve(runner, lease)
                 case Cancel(id=id_, attempt=attempt):
                     if (work := self._holdings.find(id_, attempt)) is not None:
                         work.cancelled = True
                 case Stop(grace):
                     self.stop(grace)
-        # The supervisor is gone, and with it our renewals: what is left is the rest of the lease.
-        self.stop(max(0, self._table.valid_until - since_boot() - SECOND // 4))
+        self._be_orphan()
         await asyncio.Event().wait()
+
+    def _be_orphan(self) -> None:
+        """The supervisor is gone, and with it our renewals: what is left is the rest of the lease.
+
+        Its last quarter is for breaking off what does not end. Then the kernel ends us, whatever the handlers do:
+        whoever rescues our jobs at the end of the lease must find nobody who still runs them.
+        """
+        self.orphan = True
+        left = self._table.valid_until - since_boot()
+        self.stop(max(0, left - self._config.lease // 4))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(SHORTEST_END, left / SECOND - SHORTEST_END))
 
     def stop(self, grace: Micros) -> None:
         """Claim nothing more; a second call can only shorten the time."""
@@ -132,7 +148,7 @@ class Runner:
         self._stopping.set()
         self._slots.changed.set()
 
-    def _serve(self, runner: str) -> None:
+    def _serve(self, runner: str, lease: int) -> None:
         self._store.leases.vouch(runner)
         if self._vouched is not None:
             # The old lease is gone and its jobs are other people's: start none of them.
@@ -140,6 +156,7 @@ class Runner:
                 self._holdings.remove(work)
             self._store.leases.unvouch(self._vouched)
         self._vouched = self._settler.runner = runner
+        self._table.serving = lease
         self._loop.serve(runner)
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
@@ -148,7 +165,9 @@ class Runner:
         settlement = decide(work.claimed, outcome, self._policy(work), self._random)
         settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         if work in self._notes.unsent:
-            asyncio.get_running_loop().create_task(self._note_then_settle(work, settlement))
+            last_words = asyncio.create_task(self._note_then_settle(work, settlement))
+            self._last_words.add(last_words)
+            last_words.add_done_callback(self._last_words.discard)
         else:
             self._settler.add(work, settlement)
 
@@ -198,6 +217,7 @@ class Runner:
                 await self._slots.idle()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FLUSH_SECONDS):
+                await asyncio.gather(*self._last_words)
                 await self._settler.quiet.wait()
 
     def _time_left(self) -> float:
@@ -218,15 +238,17 @@ async def serve(config: RunnerConfig) -> None:
     except WindlassError as error:
         link.say(Problem(str(error)))
         return
-    except BaseException:
-        link.say(Problem(f"importing {config.worker.app} failed:\n{traceback.format_exc(limit=-10)}"))
+    except BaseException as error:
+        link.say(Problem(import_trouble(config.worker.app, error)))
         return
     table = Table(config.table, table_size(config.worker))
     runner = Runner(app, store, config.worker, table, link, log_events(verbose=config.worker.verbose))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, functools.partial(runner.stop, config.worker.drain))
     link.say(Hello(store.address, app.queue_names, app.registry.types))
     await runner.run()
-    await store.close()
+    if not runner.orphan:
+        await store.close()
+    # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
 
 
 def main() -> None:

@@ -85,7 +85,7 @@ class Slots:
     def _next(self) -> Work | None:
         """The next job that may start here and now, marked as started."""
         now = since_boot()
-        while self._buffer and now < self._table.valid_until:
+        while self._buffer and self._table.may_start(now):
             work = self._buffer.popleft()
             self.changed.set()
             if self._table.start(work.index, now):

@@ -33,6 +33,8 @@ from windlass.worker.watch import Watch
 EMPTY_SECONDS = 0.2
 KILL_AFTER = 5.0
 """Seconds beyond the drain time after which a runner that does not end is killed."""
+LAST_WORDS = 1.0
+"""Seconds in which we read what a dead runner has said."""
 SHORTEST_RESTART, LONGEST_RESTART = 0.1, 5.0
 GOOD_AGE = 10 * SECOND
 """A runner that lived so long is replaced at once; younger ones are likely to die again, so that waits."""
@@ -111,16 +113,27 @@ class Supervisor:
 
     async def _attend(self, child: Child) -> None:
         """Listen to a runner until it is gone."""
+        listening = asyncio.create_task(self._listen(child))
+        dying = asyncio.create_task(child.process.wait())
+        await asyncio.wait([listening, dying], return_when=asyncio.FIRST_COMPLETED)
+        if not listening.done():
+            # It is dead, and its last words are on the line. A process that its handlers left behind may keep the
+            # line open for ever: so it is we who hang up.
+            await asyncio.wait([listening], timeout=LAST_WORDS)
+            child.link.close()
+        await listening
+        await dying
+
+    async def _listen(self, child: Child) -> None:
         async for message in child.link.from_runner():
             match message:
                 case Hello():
                     await self._welcome(child, message)
-                case Lapsed(runner) if runner == child.runner:
-                    await self._leases.open(child)
+                case Lapsed(runner):
+                    await self._leases.replace(child, runner)
                 case Problem(text):
                     self._problem = text
                     self._stopping.set()
-        await child.process.wait()
 
     async def _welcome(self, child: Child, hello: Hello) -> None:
         async with self._meeting:
@@ -134,8 +147,10 @@ class Supervisor:
     async def _bury(self, child: Child) -> None:
         """A runner is gone: put back what it held, and say how it ended."""
         expected = child.stopping or child.process.returncode == 0
-        runner = child.runner or "(without a lease)"
-        self._emit(RunnerEnded(runner=runner, pid=child.pid, status=child.ending(), expected=expected))
+        if child.runner is not None or not expected:
+            # One that never had a lease and ended by itself has told its problem: that is what people should see.
+            runner = child.runner or "(without a lease)"
+            self._emit(RunnerEnded(runner=runner, pid=child.pid, status=child.ending(), expected=expected))
         if child.runner is not None:
             ended = RunnerEnd(
                 runner=child.runner,

@@ -19,10 +19,9 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 
-_HEADER = struct.Struct("<qqqqq")  # valid_until, tick, completed, running, reserved
 _ENTRY = struct.Struct("<BBxxIqq36s")  # state, taken, attempt, since, start_by, id
 _ENTRY_SIZE = 64
-_FIRST = 64
+_FIRST = 64  # before the entries: valid_until, tick, completed, lease, eight bytes each
 _MOMENT = struct.Struct("<q")
 
 
@@ -55,6 +54,8 @@ class Table:
         self._entries = entries
         self._memory = mmap.mmap(descriptor, _FIRST + entries * _ENTRY_SIZE)
         self._free = list(range(entries - 1, -1, -1))
+        self.serving = 0
+        """The lease that the runner knows it has; only the runner's own copy counts."""
 
     @classmethod
     def create(cls, entries: int) -> "Table":
@@ -68,8 +69,7 @@ class Table:
         return cls(descriptor, entries)
 
     def close(self) -> None:
-        """Let the memory go."""
-        self._memory.close()
+        """Let the descriptor go. The memory goes with its last user: a beat may be under way that writes to it."""
         os.close(self.descriptor)
 
     # The header.
@@ -100,6 +100,23 @@ class Table:
     @completed.setter
     def completed(self, count: int) -> None:
         _MOMENT.pack_into(self._memory, 16, count)
+
+    @property
+    def lease(self) -> int:
+        """Which of the runner's leases `valid_until` is about; written by the supervisor."""
+        return int(_MOMENT.unpack_from(self._memory, 24)[0])
+
+    @lease.setter
+    def lease(self, number: int) -> None:
+        _MOMENT.pack_into(self._memory, 24, number)
+
+    def may_start(self, now: Micros) -> bool:
+        """Whether the runner may start or claim jobs under the lease it knows.
+
+        A runner that stood still for a while may have a new lease without knowing it. What it holds belongs to the
+        old one, and to others by now. The moment is read first: it is written last.
+        """
+        return now < self.valid_until and self.lease == self.serving
 
     # Entries, as the runner writes them.
 

@@ -34,8 +34,10 @@ def parse_address(url: str) -> Address:
     if parts.netloc:
         problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")
     path = unquote(parts.path.removeprefix("/"))
-    if not path or path.endswith("/"):
-        problems.append(f"{url}: names no file")
+    if not path or path.endswith("/") or path == ":memory:":
+        problems.append(f"{url}: names no file; workers are processes of their own, so a queue needs a file")
+    if parts.fragment:
+        problems.append(f"{url}: a # in a file's name must be written %23")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     durability = options.pop("durability", "full")
     if durability not in DURABILITY:

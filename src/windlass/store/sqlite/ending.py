@@ -11,6 +11,7 @@ from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import FINISHED, Status
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import hash_key
+from windlass.store.sqlite.prune import drop
 
 MOST_ATTEMPTS_KEPT = 50
 """Older attempts of a job are forgotten first; the counters still tell how many there were."""
@@ -119,6 +120,8 @@ def _finish(db: Db, job: Running, ending: Ending) -> None:
     db.tally(job.queue, ending.status, 1)
     if job.idempotency_key is not None:
         db.run("free_key", {"queue": job.queue, "hash": hash_key(job.idempotency_key), "job": job.id})
+    if values["keep"] == 0:
+        drop(db, [job.id])
 
 
 def retention(db: Db, queue: str, status: Status) -> Micros:

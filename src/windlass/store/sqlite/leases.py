@@ -18,16 +18,19 @@ def lapsed(db: Db, lease: Any) -> bool:
     """Whether a lease has ended.
 
     A runner that vouched is dead when its lock is free, and alive while it is held: except an orphan, whose
-    supervisor is dead too and which had until the end of its lease to finish. For the others only time tells.
+    supervisor is gone and which had until the end of its lease to finish. For the others only time tells.
+    The dead are left to a living supervisor for as long as the lease lasts: it knows what they were running.
     """
     runner, worker, boot, expires_at = lease
     if boot != db.clock.boot:
         return True
     alive = db.vouchers.alive(runner)
-    if alive is False:
-        return True
     late: bool = expires_at <= db.clock.since_boot()
-    return late and (alive is None or db.vouchers.alive(worker) is False)
+    if alive is None:
+        return late
+    # Not `is False`: of a supervisor that died and was cleared away since there is no trace.
+    orphaned = db.vouchers.alive(worker) is not True
+    return late and orphaned if alive else late or orphaned
 
 
 def open_lease(db: Db, request: LeaseRequest) -> None:

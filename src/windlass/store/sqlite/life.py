@@ -28,8 +28,11 @@ class Vouchers:
         if holder in self._held:
             return
         self._folder.mkdir(exist_ok=True)
-        descriptor = os.open(self._path(holder), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        # Locked before it has its name: there is no moment in which the file is there and nobody holds it.
+        unnamed = self._path(f"{holder}.new")
+        descriptor = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        unnamed.rename(self._path(holder))
         self._held[holder] = descriptor
 
     def release(self, holder: str) -> None:
@@ -44,11 +47,13 @@ class Vouchers:
         if holder in self._held:
             return True
         try:
-            descriptor = os.open(self._path(holder), os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(self._path(holder), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Unlocked by word: closing is not enough if a fork has just copied the descriptor.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         except BlockingIOError:
             return True
         finally:

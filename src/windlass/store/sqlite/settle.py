@@ -32,11 +32,11 @@ def _complete(db: Db, settlements: Sequence[Settlement]) -> bool:
     db.run("drop_completed", values)
     for queue, jobs in Counter(s.queue for s in settlements).items():
         db.tally(queue, Status.COMPLETED, jobs)
-    drop_unkept(db, settlements)
+    _drop_unkept(db, settlements)
     return True
 
 
-def drop_unkept(db: Db, settlements: Sequence[Settlement]) -> None:
+def _drop_unkept(db: Db, settlements: Sequence[Settlement]) -> None:
     """A queue with retention=0 keeps nothing: gone at once, but for the tombstone."""
     unkept = {row[0] for row in db.rows("unkept")}
     ids = [s.id for s in settlements if s.queue in unkept]
@@ -49,7 +49,6 @@ def _settle_one(db: Db, settlement: Settlement) -> Settled:
     if not rows:
         return _already(db, settlement)
     end(db, Running(*rows[0]), settled(settlement))
-    drop_unkept(db, [settlement])
     return Settled.SETTLED
 
 

@@ -1,0 +1,1 @@
+"""The client: what programs call, and what they are told."""

@@ -1,0 +1,226 @@
+"""Registering tasks: mistakes are found when the module is imported, and nothing is read or written."""
+
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from windlass import (
+    App,
+    ByError,
+    ConfigError,
+    Context,
+    Exponential,
+    Fixed,
+    InvalidName,
+    InvalidOption,
+    InvalidTime,
+    Task,
+    UnknownTask,
+)
+
+
+def test_two_tasks_of_one_type_are_refused_and_both_places_named(app: App) -> None:
+    @app.task(type="mail")
+    def first() -> None: ...
+
+    with pytest.raises(ConfigError) as caught:
+
+        @app.task(type="mail")
+        def second() -> None: ...
+
+    place = first.definition.place
+    assert place.startswith(f"{__file__}:")
+    assert f"the type 'mail': {place} and {__file__}:" in str(caught.value)
+
+
+def test_the_type_is_the_qualified_name_without_the_functions_it_was_made_in(app: App) -> None:
+    class Mail:
+        @staticmethod
+        @app.task
+        def send() -> None: ...
+
+    assert app.registry.types == ("Mail.send",)
+
+
+def test_an_unknown_type_is_named_beside_the_known_ones(app: App) -> None:
+    app.task(plain)
+    with pytest.raises(UnknownTask, match="'plian'; known: plain"):
+        app.registry.get("plian")
+
+
+def plain(number: int) -> int:
+    return number
+
+
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def async_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+def variadic(*numbers: int) -> None: ...
+
+
+def positional(number: int, /) -> None: ...
+
+
+def both(number: int, /, *numbers: int) -> None: ...
+
+
+class Callme:
+    def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (generator, "generator is a generator"),
+        (async_generator, "async_generator is a generator"),
+        (variadic, "'numbers' takes any number of positional arguments"),
+        (positional, "'number' is positional-only"),
+        (functools.partial(plain, 1), "a task is a function, not partial"),
+        (Callme(), "a task is a function, not Callme"),
+        (Callme, "a task is a function, not type"),
+        (42, "a task is a function, not int"),
+    ],
+)
+def test_what_cannot_be_a_task_is_refused(app: App, function: Any, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        app.task(function)
+    assert app.registry.types == ()
+
+
+def test_every_wrong_parameter_is_named_at_once(app: App) -> None:
+    with pytest.raises(ConfigError) as caught:
+        app.task(both)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_task_is_not_registered_twice(app: App) -> None:
+    task = app.task(plain)
+    with pytest.raises(ConfigError, match="a task is a function, not Task"):
+        app.task(task)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", "a..b", "../x", "x" * 129, "a\nb", "'; DROP TABLE", "*", "naïve", ".x", 5]
+)
+@pytest.mark.parametrize("option", ["type", "queue"])
+def test_a_bad_name_is_refused(app: App, option: str, name: Any) -> None:
+    with pytest.raises(InvalidName, match=f"^{option}: "):
+        app.task(**{option: name})(plain)
+    assert app.registry.types == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"retries": 3}, "retries: is not a task option"),
+        ({"priority": 32768}, "priority: must be a whole number from -32768 to 32767"),
+        ({"priority": True}, "priority: "),
+        ({"max_attempts": 0}, "max_attempts: must be a whole number from 1 to 1000, not 0"),
+        ({"max_attempts": "3"}, "max_attempts: "),
+        ({"retry": 3}, "retry: must be Exponential, Linear, Fixed or ByError, not 3"),
+        ({"retry": Exponential}, "retry: "),
+        ({"dead_on": "ValueError"}, "dead_on: must be exception classes"),
+        ({"dead_on": (ValueError, int)}, "dead_on: must be exception classes, not <class 'int'>"),
+    ],
+)
+def test_a_bad_option_is_refused(app: App, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidOption, match=f"^{problem}"):
+        app.task(**options)(plain)
+    assert app.registry.types == ()
+
+
+def test_one_exception_class_may_stand_without_a_tuple(app: App) -> None:
+    task: Task[..., Any, Any] = app.task(dead_on=ValueError)(plain)  # type: ignore[call-overload]
+    assert task.definition.dead_on == (ValueError,)
+
+
+@pytest.mark.parametrize(
+    ("options", "budget"),
+    [
+        ({}, None),
+        ({"retry": Fixed(attempts=7)}, 7),
+        ({"retry": ByError({}, otherwise=Fixed(attempts=4))}, 4),
+        ({"retry": Fixed(attempts=7), "max_attempts": 2}, 2),
+    ],
+)
+def test_the_budget_of_attempts_is_said_outright_or_by_the_policy(
+    app: App, options: dict[str, Any], budget: int | None
+) -> None:
+    assert app.task(**options)(plain).job(1).max_attempts == budget
+
+
+def test_a_task_is_still_its_function(app: App) -> None:
+    task = app.task(plain)
+    assert task(3) == 3
+    assert (task.type, task.__name__, task.__wrapped__, repr(task)) == ("plain", "plain", plain, "Task('plain')")
+
+
+async def test_calling_an_async_task_gives_its_coroutine(app: App) -> None:
+    @app.task
+    async def double(number: int) -> int:
+        return 2 * number
+
+    assert await double(4) == 8
+
+
+@pytest.mark.parametrize(
+    ("declare", "error"),
+    [
+        (lambda app: app.queue("a b"), InvalidName),
+        (lambda app: app.queue(["a"]), InvalidName),
+        (lambda app: app.queue("a", max_attempts=0), InvalidOption),
+        (lambda app: app.queue("a", retention={"pending": 1}), InvalidOption),
+        (lambda app: app.queue("a", retention={"dead": -1}), InvalidTime),
+        (lambda app: app.queue("a", retry=Fixed(base=-1)), ConfigError),
+    ],
+)
+def test_a_bad_declaration_is_refused_where_it_stands(
+    app: App, declare: Callable[[App], None], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        declare(app)
+    assert app.queue_names == ("default",)
+
+
+def test_a_queue_is_declared_once(app: App) -> None:
+    app.queue("mail")
+    with pytest.raises(ConfigError, match="'mail' is declared twice"):
+        app.queue("mail", max_attempts=3)
+
+
+def test_the_app_names_its_queues(app: App) -> None:
+    app.task(queue="mail")(plain)
+    app.queue("images")
+    assert app.queue_names == ("default", "mail", "images")
+
+
+def test_making_an_app_and_decorating_touch_no_file(path: Path, app: App) -> None:
+    @app.task(queue="mail")
+    def send(ctx: Context, number: int) -> None: ...
+
+    app.queue("mail", max_attempts=5)
+    send.job(1)
+    repr(app)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_an_app_shows_no_password() -> None:
+    assert repr(App("postgresql://me:hunter2@db/jobs")) == "App('postgresql://me:***@db/jobs', 0 tasks)"
+
+
+def test_the_address_comes_from_the_call_then_the_environment_then_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("WINDLASS_STORE", raising=False)
+    assert App().store == "sqlite:///windlass.db"
+    monkeypatch.setenv("WINDLASS_STORE", "sqlite:///environment.db")
+    assert App().store == "sqlite:///environment.db"
+    assert App("sqlite:///said.db").store == "sqlite:///said.db"

@@ -1,0 +1,175 @@
+"""One store file, the user's app, the workers on it, and the questions that every test asks at its end."""
+
+import json
+import shutil
+import signal
+import socket
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from tests.support.history import History
+from tests.support.processes import Process, Processes, until
+from windlass import App, Job, NewJob, Status
+from windlass.client.options import check_options
+from windlass.core.ids import new_id
+
+SHOP = Path(__file__).with_name("shop.py")
+
+
+class Stage:
+    """A folder in which jobs are handed in, worked on, and looked at from outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"sqlite:///{folder}/jobs.db"
+        self.app = App(self.url, deadline=30)
+        self.processes = Processes(folder, {"WINDLASS_STORE": self.url})
+        self.workers: list[Process] = []
+        self.ids: list[str] = []
+        shutil.copy(SHOP, folder / "shop.py")
+
+    # Handing in and looking.
+
+    def hand_in(
+        self, type: str, times: int = 1, /, options: dict[str, Any] | None = None, **payload: Any
+    ) -> list[str]:
+        """So many jobs of this type, all at once; their ids."""
+        return self.hand_in_all([self.make(type, options, **payload) for _ in range(times)])
+
+    def hand_in_one(self, type: str, /, options: dict[str, Any] | None = None, **payload: Any) -> str:
+        return self.hand_in(type, 1, options, **payload)[0]
+
+    def hand_in_all(self, jobs: Sequence[NewJob]) -> list[str]:
+        """All or none, best first in this order."""
+        ids = [handle.id for handle in self.app.enqueue_many(jobs)]
+        self.ids += ids
+        return ids
+
+    @staticmethod
+    def make(type: str, options: dict[str, Any] | None = None, /, **payload: Any) -> NewJob:
+        return NewJob(
+            **{"id": new_id(), "type": type, "payload": json.dumps(payload), **check_options(options or {})}
+        )
+
+    def job(self, id_: str) -> Job:
+        return self.app.jobs.get(id_)
+
+    def all_jobs(self, status: str | Sequence[str] = (), type: str | None = None) -> list[Job]:
+        """Every job in the store, page by page."""
+        found: list[Job] = []
+        cursor = None
+        while True:
+            page = self.app.jobs.list(status=status, type=type, limit=500, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    def open(self, gate: str) -> None:
+        """Let the handlers go that wait at this gate."""
+        (self.folder / gate).touch()
+
+    @property
+    def history(self) -> History:
+        return History(self.folder / "effects")
+
+    # Processes.
+
+    def worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
+        """A worker that claims: it has said so."""
+        process = self.start_worker(*options, lease=lease, app=app)
+        until(lambda: " claims" in process.output or process.ended, "the worker claims")
+        return process
+
+    def start_worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
+        """A worker, not waited for."""
+        process = self.processes.start("worker", "-m", "windlass", "worker", app, "--lease", lease, *options)
+        self.workers.append(process)
+        return process
+
+    def command(self, *arguments: str) -> str:
+        """Run a command of the CLI to its end; what it said."""
+        process = self.processes.start(arguments[0], "-m", "windlass", *arguments)
+        code = process.wait()
+        assert code == 0, f"windlass {' '.join(arguments)} ended with {code}:\n{process.output}"
+        return process.output
+
+    # Waiting.
+
+    def until_started(self, ids: Collection[str]) -> None:
+        """Until a handler has begun for each of these."""
+        until(lambda: set(ids) <= self.history.runs().keys(), f"{len(ids)} jobs start")
+
+    def until_status(self, id_: str, *status: str) -> Job:
+        until(lambda: self.job(id_).status in status, f"{id_} is {' or '.join(status)}")
+        return self.job(id_)
+
+    def until_counts(self, status: str, jobs: int) -> None:
+        until(lambda: self.app.stats.counts().totals[status] == jobs, f"{jobs} jobs are {status}")
+
+    def until_finished(self) -> None:
+        """Until nothing is waiting or running any more."""
+        live = (Status.SCHEDULED, Status.PENDING, Status.RUNNING, Status.FAILED, Status.BLOCKED)
+        until(lambda: not any(self.app.stats.counts().totals[status] for status in live), "every job ends")
+
+    # The questions at the end.
+
+    def close_down(self) -> None:
+        """Stop every worker that is left: each ends with 0 and leaves nothing behind in the store."""
+        left = [worker for worker in self.workers if not worker.ended]
+        runners = sum(len(worker.runners()) for worker in left)
+        until(lambda: len(self.leases()) == runners, "leases of the dead are cleared away")
+        for worker in left:
+            worker.send(signal.SIGTERM)
+        assert [worker.wait() for worker in left] == [0] * len(left)
+        assert self.app.workers.list() == []
+        assert self.leases() == []
+        assert not any((self.folder / "jobs.db-live").iterdir())
+
+    def leases(self) -> list[str]:
+        """The runners that have a lease; the contract has no word for that, so we look into the file."""
+        database = apsw.Connection(str(self.folder / "jobs.db"), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]
+        finally:
+            database.close()
+
+    def check(self, *, again: Collection[str] = (), unfinished: Collection[str] = ()) -> None:
+        """No job is lost, none ran twice but those that may have, and the store agrees with the effects."""
+        jobs = {job.id: job for job in self.all_jobs()}
+        assert set(self.ids) <= jobs.keys(), "an acknowledged job is lost"
+        history = self.history
+        history.check()
+        assert history.runs().keys() <= jobs.keys(), "a job ran that nobody handed in"
+        for id_, job in jobs.items():
+            if id_ not in unfinished:
+                self._check_completed(job, history, again=id_ in again)
+        totals = {status: count for status, count in self.app.stats.counts().totals.items() if count}
+        assert totals == Counter(str(job.status) for job in jobs.values()), "the counts are not a recount"
+        self._check_outputs()
+
+    def _check_completed(self, job: Job, history: History, *, again: bool) -> None:
+        starts, ends = history.starts(job.id), history.ends(job.id)
+        assert job.status == "completed", f"{job.type} {job.id} is {job.status}: {job.reason} {job.error}"
+        assert again or len(starts) == 1, f"{job.type} {job.id} ran {len(starts)} times: {job.attempts}"
+        assert ends, f"{job.type} {job.id} is completed, but never came to its end"
+        assert ends[-1].attempt == job.attempt, "another attempt came to its end than the one that was recorded"
+        numbers = [attempt.attempt for attempt in job.attempts]
+        assert numbers == sorted(set(numbers)), "attempt numbers repeat"
+
+    def _check_outputs(self) -> None:
+        for process in self.processes.started:
+            assert "locked" not in process.output
+            assert "Traceback" not in process.output
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

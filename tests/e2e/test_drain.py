@@ -1,0 +1,99 @@
+"""SIGTERM: running jobs get the drain time, the rest is handed back, the worker signs off and exits 0."""
+
+import signal
+import urllib.error
+import urllib.request
+
+from tests.e2e.stage import Stage, free_port
+from tests.support.processes import until
+
+
+def answer(port: int, path: str) -> int:
+    """The status of the health port; 0 if nobody listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    except OSError:
+        return 0
+
+
+def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_attempt(stage: Stage) -> None:
+    port = free_port()
+    worker = stage.worker("--drain", "2s", "--health", f"127.0.0.1:{port}")
+    assert (answer(port, "/healthz"), answer(port, "/readyz")) == (200, 200)
+    ending = [*stage.hand_in("block", 1, gate="soon"), *stage.hand_in("ablock", 1, gate="soon")]
+    staying = [*stage.hand_in("block", 2, gate="late"), *stage.hand_in("ablock", 2, gate="late")]
+    stage.until_started([*ending, *staying])
+    runner = worker.runner()
+    worker.send(signal.SIGTERM)
+    until(lambda: answer(port, "/readyz") == 503, "readiness fails at once")
+    assert answer(port, "/healthz") == 200
+    after = stage.hand_in_one("quick")
+    other = stage.start_worker()
+    stage.open("soon")
+    assert worker.wait() == 0
+    assert [info.pid for info in stage.app.workers.list()] in ([], [other.pid])
+    stage.open("late")
+    stage.until_finished()
+
+    for id_ in ending:
+        assert (stage.job(id_).attempt, stage.history.ends(id_)[0].pid) == (1, runner)
+    for id_ in staying:
+        job = stage.job(id_)
+        assert (job.attempt, job.hand_backs, job.failures, job.crashes, job.rescues) == (2, 1, 0, 0, 0)
+    assert stage.history.starts(after)[0].pid == other.runner()
+    stage.check(again=staying)
+    stage.close_down()
+
+
+def test_a_second_signal_ends_the_drain_at_once(stage: Stage) -> None:
+    port = free_port()
+    worker = stage.worker("--drain", "10m", "--health", f"127.0.0.1:{port}")
+    ids = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    stage.until_started(ids)
+    worker.send(signal.SIGTERM)
+    until(lambda: answer(port, "/readyz") == 503, "the drain begins")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert [(job.status, job.hand_backs) for job in map(stage.job, ids)] == [("pending", 1)] * 2
+    stage.open("gate")
+    stage.worker()
+    stage.until_finished()
+    stage.check(again=ids)
+    stage.close_down()
+
+
+def test_a_job_that_speaks_in_its_last_moment_is_not_run_again(stage: Stage) -> None:
+    worker = stage.worker("--drain", "20s")
+    ids = stage.hand_in("last_word", 10, gate="gate")
+    stage.until_started(ids)
+    worker.send(signal.SIGTERM)
+    until(lambda: "stopping" in worker.output, "the drain begins")
+    stage.open("gate")
+    assert worker.wait() == 0
+    assert [stage.job(id_).status for id_ in ids] == ["completed"] * 10
+    assert [len(stage.job(id_).logs) for id_ in ids] == [1] * 10
+    stage.check()
+    stage.close_down()
+
+
+def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
+    port = free_port()
+    worker = stage.worker("--drain", "10m", "--concurrency", "4", "--health", f"127.0.0.1:{port}")
+    blocked = stage.hand_in_one("block", gate="gate")
+    stage.until_started([blocked])
+    stage.hand_in("quick", 2000)
+    until(lambda: len(stage.history.starts(type="quick")) > 100, "the load flows")
+    worker.send(signal.SIGTERM)
+    until(lambda: answer(port, "/readyz") == 503, "the drain begins")
+    # Nobody else works here: what was claimed or prefetched must come back by itself, while the one job runs on.
+    until(lambda: [job.id for job in stage.all_jobs("running")] == [blocked], "all else is handed back")
+    stage.open("gate")
+    assert worker.wait() == 0
+    assert all(job.rescues == job.crashes == job.failures == 0 for job in stage.all_jobs())
+    stage.worker("--until-empty", "--concurrency", "100")
+    stage.until_finished()
+    stage.check()

@@ -1,0 +1,1 @@
+"""What the code says about itself: sizes, layers, exports, vocabulary, documents."""

@@ -1,0 +1,91 @@
+"""Documents that cannot lie: written from the code, linked to what exists, with code that compiles."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.meta.tree import ROOT, markdown_files, name_of
+from windlass.version import __version__
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("columns", ["40", "200"])
+def test_the_reference_is_up_to_date_however_wide_the_terminal_is(columns: str) -> None:
+    script = [sys.executable, "tools/reference.py", "--check"]
+    environment = {**os.environ, "COLUMNS": columns}
+    run = subprocess.run(script, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_reference_names_no_path_of_this_machine() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
+    assert "windlass worker" in pages
+    assert str(ROOT) not in pages
+    assert " at 0x" not in pages
+
+
+def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:
+    for folder in ("tools", "docs/reference"):
+        (tmp_path / folder).mkdir(parents=True)
+        for file in (ROOT / folder).glob("*.[pm][yd]"):
+            (tmp_path / folder / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "docs/reference/errors.md").write_text("# Nothing ever fails\n")
+    script = [sys.executable, str(tmp_path / "tools" / "reference.py")]
+    check = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
+    assert (check.returncode, check.stdout) == (1, "docs/reference/errors.md is not up to date: say `make docs`\n")
+    subprocess.run(script, check=True)
+    assert subprocess.run([*script, "--check"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("path", markdown_files(), ids=name_of)
+def test_every_relative_link_leads_somewhere(path: Path) -> None:
+    targets = [one or other for one, other in LINK.findall(path.read_text())]
+    local = [target for target in targets if not re.match(r"[a-z]+:", target)]
+    assert [target for target in local if not _exists(path, target)] == []
+
+
+def _exists(page: Path, target: str) -> bool:
+    file, _, anchor = target.partition("#")
+    found = (page.parent / unquote(file)).resolve() if file else page
+    if not found.exists():
+        return False
+    return not anchor or found.suffix != ".md" or anchor in _anchors(found)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", markdown_files(), ids=name_of)
+def test_every_python_block_compiles(path: Path) -> None:
+    for block in BLOCK.findall(path.read_text()):
+        compile(block, name_of(path), "exec", flags=0x2000)  # top-level await is how examples are written
+
+
+def test_the_readme_shows_code_and_how_to_begin() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert BLOCK.search(readme)
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_the_changelog_knows_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## .*{re.escape(__version__)}\b", changelog, re.MULTILINE)
+
+
+def test_every_target_of_the_makefile_explains_itself() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony is not None
+    explained = re.findall(r"^([a-z-]+):.*## \w", makefile, re.MULTILINE)
+    assert sorted(explained) == sorted(phony[1].split())

@@ -1,0 +1,58 @@
+"""What `import windlass` gives: pinned, sorted, documented."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import windlass
+
+PUBLIC = [
+    *("App", "Attempt", "ByError", "Cancel", "ConfigError", "Context", "Dead", "EnqueueFailed", "EnqueueUnknown"),
+    *("Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload"),
+    *("InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound", "KeyConflict", "LeaseLost"),
+    *("Linear", "LogLine", "NewJob", "NotAllowedNow", "PayloadTooLarge", "Progress", "Queue", "Retry"),
+    *("SchemaMismatch", "Snooze", "Status", "StoreUnavailable", "Task", "UnknownTask", "UseAsync"),
+    *("WindlassError", "__version__"),
+]
+"""A change here is a change of the public face: it belongs into the changelog."""
+
+
+def test_the_public_names_are_these_and_no_others() -> None:
+    assert windlass.__all__ == PUBLIC
+
+
+def test_the_public_names_are_sorted() -> None:
+    assert windlass.__all__ == sorted(windlass.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(windlass, name) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "__version__"])
+def test_every_public_name_is_documented(name: str) -> None:
+    thing = getattr(windlass, name)
+    assert vars(thing).get("__doc__"), f"{name} has no docstring of its own"
+    bare = [
+        member
+        for member, value in vars(thing).items()
+        if not member.startswith("_")
+        and (inspect.isfunction(value) or isinstance(value, property))
+        and not inspect.getdoc(value)
+    ]
+    assert bare == []
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    errors = [value for value in vars(windlass).values() if inspect.isclass(value)]
+    codes = [each.code for each in errors if issubclass(each, windlass.WindlassError)]
+    assert len(codes) == len(set(codes)) == 20
+
+
+def test_importing_windlass_loads_no_store_no_command_line_and_no_worker() -> None:
+    script = "import sys, windlass; print(*[m for m in sys.modules if m.split('.')[0] in ('apsw', 'typer', 'rich')])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""

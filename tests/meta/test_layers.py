@@ -1,0 +1,29 @@
+"""Who may import whom."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.meta.tree import ROOT, SOURCE, functions, name_of, python_files
+
+LAZY = {"src/windlass/store/open.py", "src/windlass/worker/runner.py"}
+"""Where an import may stand inside a function: a store that is not used, and uvloop, need not be there."""
+
+
+def test_the_layers_hold() -> None:
+    lint_imports = Path(sys.executable).parent / "lint-imports"
+    run = subprocess.run([lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    assert "3 kept, 0 broken" in run.stdout
+
+
+def test_no_function_hides_an_import() -> None:
+    hidden = {
+        name_of(path)
+        for path in python_files(SOURCE)
+        for function in functions(path)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert hidden == LAZY

@@ -1,0 +1,34 @@
+"""A path for a database, and stores on it that are closed in the end."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from windlass.store.open import open_store
+from windlass.store.sqlite.store import SqliteStore
+
+Open = Callable[..., SqliteStore]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the database of this test will be."""
+    return tmp_path / "jobs.db"
+
+
+@pytest.fixture
+async def opens(path: Path) -> AsyncIterator[Open]:
+    """Open the database, as often as wanted, with the options of `open_store`."""
+    opened: list[SqliteStore] = []
+
+    def open_one(query: str = "?durability=relaxed", **options: Any) -> SqliteStore:
+        store = open_store(f"sqlite:///{path}{query}", **options)
+        assert isinstance(store, SqliteStore)
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        await store.close()

@@ -1,0 +1,181 @@
+"""The lanes: group commit, deadlines, and requests that do not hurt each other."""
+
+import asyncio
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.sqlite.conftest import Open
+from tests.support.seed import enqueue_one, new_job
+from windlass.errors import StoreUnavailable
+from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.lane import WriteLane
+from windlass.store.sqlite.store import SqliteStore
+
+
+class Gate:
+    """Holds a lane inside of a write until it is opened."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._inside, self._go = threading.Event(), threading.Event()
+        self._call = asyncio.create_task(store._lanes.write(lambda db: self._wait(), None))
+
+    def _wait(self) -> None:
+        self._inside.set()
+        assert self._go.wait(30)
+
+    async def closed(self) -> "Gate":
+        await asyncio.to_thread(self._inside.wait, 30)
+        return self
+
+    async def open(self) -> None:
+        self._go.set()
+        await self._call
+
+
+@contextmanager
+def turn_held(path: Path) -> Iterator[None]:
+    """The turn lock of a database, held by the test in place of another process."""
+    file = os.open(f"{path}-turn", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+async def commits(store: SqliteStore, path: Path) -> "Commits":
+    await store.migrate()
+    return Commits(path)
+
+
+class Commits:
+    """Counts commits in the write-ahead log; its own connection keeps the log from being cleared away."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = Connection(path, synchronous="NORMAL", writes=True)
+        self._wal = Path(f"{path}-wal")
+        self._page = int(self._connection.rows("PRAGMA page_size")[0][0])
+
+    def so_far(self) -> int:
+        """A commit is a frame of the log whose header holds the size of the database; others hold zero."""
+        log = self._wal.read_bytes()[32:]
+        frames = range(0, len(log), 24 + self._page)
+        return sum(1 for at in frames if int.from_bytes(log[at + 4 : at + 8], "big"))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+async def test_whatever_is_waiting_goes_into_one_commit(opens: Open, path: Path) -> None:
+    store = opens()
+    counter = await commits(store, path)
+    gate = await Gate(store).closed()
+    before = counter.so_far()
+    calls = [asyncio.create_task(enqueue_one(store)) for _ in range(50)]
+    await asyncio.sleep(0)
+    await gate.open()
+    ids = await asyncio.gather(*calls)
+    assert len(set(ids)) == 50
+    assert None not in await store.operator.get(ids)
+    assert counter.so_far() - before == 1
+    counter.close()
+
+
+async def test_one_that_fails_does_not_hurt_the_others_of_its_group(opens: Open) -> None:
+    store = opens()
+    gate = await Gate(store).closed()
+    bad = new_job(payload="\ud800")
+    good = new_job()
+    half = new_job(id=good.id.replace("-7", "-4", 1))
+    calls = [asyncio.create_task(store.jobs.enqueue(jobs)) for jobs in ([good], [half, bad], [new_job()])]
+    await asyncio.sleep(0)
+    await gate.open()
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(each) for each in answers] == [list, UnicodeEncodeError, list]
+    assert [job and job.id for job in await store.operator.get([good.id, half.id, bad.id])] == [good.id, None, None]
+
+
+async def test_a_call_that_never_had_its_turn_is_certain_that_nothing_was_done(opens: Open, path: Path) -> None:
+    store = opens()
+    await store.migrate()
+    job = new_job()
+    with turn_held(path), pytest.raises(StoreUnavailable, match=r"did not answer within 0\.05 s") as refused:
+        await store.bounded(0.05).jobs.enqueue([job])
+    assert refused.value.maybe_done is False
+    await enqueue_one(store)
+    assert await store.operator.get([job.id]) == [None], "and it stays so when the turn comes"
+
+
+async def test_a_call_that_waits_behind_another_is_certain_too(opens: Open) -> None:
+    store = opens()
+    gate = await Gate(store).closed()
+    job = new_job()
+    with pytest.raises(StoreUnavailable) as refused:
+        await store.bounded(0.05).jobs.enqueue([job])
+    assert refused.value.maybe_done is False
+    await gate.open()
+    await enqueue_one(store)
+    assert await store.operator.get([job.id]) == [None]
+
+
+async def test_a_call_that_began_and_did_not_answer_may_have_been_done(opens: Open) -> None:
+    store = opens()
+    go = threading.Event()
+    call = store._lanes.write(lambda db: go.wait(30), 0.05)
+    with pytest.raises(StoreUnavailable) as refused:
+        await call
+    assert refused.value.maybe_done is True
+    go.set()
+
+
+async def test_a_call_that_was_cancelled_before_its_turn_is_not_done(opens: Open) -> None:
+    store = opens()
+    gate = await Gate(store).closed()
+    job = new_job()
+    call = asyncio.create_task(store.jobs.enqueue([job]))
+    await asyncio.sleep(0)
+    call.cancel()
+    await asyncio.gather(call, return_exceptions=True)
+    await gate.open()
+    await enqueue_one(store)
+    assert await store.operator.get([job.id]) == [None]
+
+
+async def test_a_deadline_in_time_changes_nothing(opens: Open) -> None:
+    id_ = await enqueue_one(opens(deadline=30))
+    assert id_
+
+
+async def test_a_closed_store_says_so_at_once(opens: Open) -> None:
+    store = opens()
+    await enqueue_one(store)
+    await store.close()
+    for verb in (enqueue_one(store), store.operator.counts()):
+        with pytest.raises(StoreUnavailable, match="closed"):
+            await verb
+
+
+async def test_closing_finishes_what_was_waiting_and_may_be_repeated(opens: Open) -> None:
+    store = opens()
+    call = asyncio.create_task(enqueue_one(store))
+    await asyncio.sleep(0)
+    await asyncio.gather(store.close(), store.close())
+    assert await call
+    await store.close()
+
+
+async def test_a_lane_outlives_a_database_that_could_not_be_opened(tmp_path: Path) -> None:
+    """What is wrong with the folder today may be right tomorrow."""
+    path = tmp_path / "not yet" / "jobs.db"
+    lane = WriteLane(path, lambda: Connection(path, synchronous="NORMAL", writes=True))
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        await lane.run(lambda connection: None)
+    path.parent.mkdir()
+    assert await lane.run(lambda connection: connection.rows("SELECT 1")) == [(1,)]
+    await lane.close()

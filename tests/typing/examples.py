@@ -1,0 +1,132 @@
+"""The examples of the public face, as a type checker sees them; nothing here is run.
+
+`assert_type` says what is inferred. A line with `type: ignore` must be an error: the checker reports an ignore that
+is not needed.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, assert_type
+
+from windlass import App, Context, Exponential, Handle, Job, NewJob, Queue, Task
+from windlass.store.records import Counts, Page, WorkerInfo
+
+app = App("sqlite:///jobs.db")
+
+
+@app.task
+async def welcome(user_id: int, *, lang: str = "en") -> str:
+    return f"{lang} {user_id}"
+
+
+@app.task(type="img.resize", queue="images", retry=Exponential(attempts=5, base=60, cap=3600), dead_on=(ValueError,))
+def resize(album: str, path: str, width: int) -> list[str]:
+    return [album, path] * width
+
+
+@app.task
+def render(ctx: Context, report_id: int) -> None:
+    ctx.progress(report_id, 2)
+
+
+@app.task(queue="slow")
+async def crawl(ctx: Context, url: str, depth: int = 1) -> dict[str, int]:
+    await ctx.progress(depth)
+    return {url: depth}
+
+
+async def a_call_runs_the_plain_function() -> None:
+    assert_type(resize("a", "b", 3), list[str])
+    assert_type(welcome(42), Awaitable[str])
+    assert_type(await welcome(42, lang="de"), str)
+
+
+async def handing_in_keeps_the_parameters() -> None:
+    assert_type(welcome.enqueue(42, lang="de"), Handle[str])
+    assert_type(await welcome.aenqueue(42), Handle[str])
+    assert_type(resize.enqueue("a", path="b", width=3), Handle[list[str]])
+    assert_type(resize.job("a", "b", 3), NewJob)
+    welcome.enqueue("42")  # type: ignore[arg-type]
+    await welcome.aenqueue(42, "de")  # type: ignore[call-arg]
+    await welcome.aenqueue(42, language="de")  # type: ignore[call-arg]
+    resize.enqueue("a", "b")  # type: ignore[call-arg]
+    resize.job("a", "b", "3")  # type: ignore[arg-type]
+    resize("a", "b", "3")  # type: ignore[arg-type]
+
+
+async def the_context_is_not_an_argument() -> None:
+    assert_type(render.enqueue(7), Handle[None])
+    assert_type(render.enqueue(report_id=7), Handle[None])
+    assert_type(await crawl.aenqueue("https://example.org", depth=2), Handle[dict[str, int]])
+    render.enqueue(None, 7)  # type: ignore[call-arg, arg-type]
+    render.enqueue()  # type: ignore[call-arg]
+    crawl.job(7)  # type: ignore[arg-type]
+
+
+async def a_result_has_the_type_that_the_function_returns() -> None:
+    assert_type(welcome.enqueue(1).result(timeout=10), str)
+    assert_type(await welcome.enqueue(1).aresult(), str)
+    assert_type(resize.enqueue("a", "b", 1).result(), list[str])
+    handle = crawl.enqueue("x")
+    assert_type(handle.id, str)
+    assert_type(handle.existing, bool)
+    handle.result(timeout="soon")  # type: ignore[arg-type]
+
+
+def options_are_checked() -> None:
+    task = welcome.using(
+        delay=timedelta(minutes=1),
+        priority=5,
+        idempotency_key="welcome:42",
+        tenant="acme",
+        queue="mail",
+        tags=["a"],
+        meta={"asked by": "me"},
+        max_attempts=5,
+    )
+    assert_type(task.enqueue(42), Handle[str])
+    assert_type(welcome.using(delay=1.5).using(run_at=datetime.now(UTC)).job(1), NewJob)
+    welcome.using(delay=60).enqueue("42")  # type: ignore[arg-type]
+    welcome.using(priorty=5)  # type: ignore[call-arg]
+    welcome.using(priority="high")  # type: ignore[arg-type]
+    welcome.using(run_at=60)  # type: ignore[arg-type]
+    app.task(tpye="x")  # type: ignore[call-overload]
+    app.queue("images", max_attempt=3)  # type: ignore[call-arg]
+
+
+async def many_at_once() -> None:
+    assert_type(app.enqueue_many([welcome.job(1), resize.job("a", "b", 2)]), list[Handle[Any]])
+    assert_type(await app.aenqueue_many([]), list[Handle[Any]])
+    app.enqueue_many([welcome])  # type: ignore[list-item]
+
+
+async def every_verb_has_two_forms() -> None:
+    assert_type(app.jobs.get("id"), Job)
+    look: Callable[[str], Coroutine[Any, Any, Job]] = app.jobs.aget
+    assert_type(await look("id"), Job)
+    assert_type(await app.jobs.aget("id"), Job)
+    assert_type(app.jobs.list(status="dead", limit=5), Page[Job])
+    assert_type((await app.jobs.alist()).next_cursor, str | None)
+    assert_type(app.jobs.cancel("id"), Job)
+    assert_type(app.jobs.retry("id"), Job)
+    assert_type(app.jobs.retry_all(status="dead"), int)
+    assert_type(app.queues.get("mail"), Queue)
+    assert_type(app.queues.list(), list[Queue])
+    assert_type(app.workers.list(), list[WorkerInfo])
+    assert_type(app.stats.counts(), Counts)
+    app.jobs.get(7)  # type: ignore[arg-type]
+    app.jobs.list(stauts="dead")  # type: ignore[call-arg]
+    print(app.jobs.get("id").statuss)  # type: ignore[attr-defined]
+
+
+def a_task_can_be_handed_on() -> None:
+    def twice(task: Task[[int], Any, str], hand_in: Callable[[int], Handle[str]]) -> Handle[str]:
+        task.enqueue(1)
+        return hand_in(2)
+
+    @app.task(type="short")
+    def short(number: int) -> str:
+        return str(number)
+
+    twice(short, short.enqueue)
+    twice(render, short.enqueue)  # type: ignore[arg-type]

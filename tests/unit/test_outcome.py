@@ -1,0 +1,188 @@
+"""decide and after_crash: every outcome has its settlement."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.job import Claimed, JobError
+from windlass.core.moments import LONGEST, SECOND
+from windlass.core.outcome import CRASH_LIMIT, Done, HandedBack, Policy, Raised, Settlement, after_crash, decide
+from windlass.core.retry import ByError, Exponential, Fixed, RetryPolicy
+from windlass.core.status import FINISHED, Status, may_move
+
+REPORT = JobError("E", "text")
+
+
+def claimed(**fields: Any) -> Claimed:
+    numbers: Mapping[str, int] = dict.fromkeys(
+        ("failures", "crashes", "rescues", "hand_backs", "snoozes", "priority", "run_at", "created_at", "claimed_at"),
+        0,
+    )
+    named = {"id": "i", "queue": "q", "type": "t", "payload": "{}", "attempt": 1, "max_attempts": 3}
+    return Claimed(**{**named, **numbers, **fields})
+
+
+def raised(error: BaseException, retry: RetryPolicy | None = None, dead_on: Any = (), **fields: Any) -> Settlement:
+    policy = Policy(retry or Fixed(base=60, jitter=0), dead_on)
+    return decide(claimed(**fields), Raised(error, REPORT), policy, Random(0))
+
+
+class Moody:
+    """A policy of somebody's own, which is not what it should be."""
+
+    attempts = 3
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def seconds(self, failures: int, random: Random) -> float:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[no-any-return]
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_a_return_is_a_completion() -> None:
+    settlement = decide(claimed(attempt=4), Done("7"), Policy(Fixed()), Random(0))
+    assert (settlement.status, settlement.outcome, settlement.result) == (Status.COMPLETED, "completed", "7")
+    assert (settlement.id, settlement.queue, settlement.attempt) == ("i", "q", 4)
+
+
+def test_a_hand_back_costs_nothing() -> None:
+    settlement = decide(claimed(), HandedBack(), Policy(Fixed()), Random(0))
+    assert (settlement.status, settlement.hand_backs, settlement.failures) == (Status.PENDING, 1, 0)
+
+
+def test_an_error_is_retried_by_the_policy() -> None:
+    settlement = raised(ValueError(), Exponential(base=10, jitter=0), failures=1)
+    assert (settlement.status, settlement.delay, settlement.failures) == (Status.FAILED, 20 * SECOND, 1)
+    assert settlement.error == REPORT
+
+
+@pytest.mark.parametrize(("failures", "crashes"), [(2, 0), (0, 2), (1, 1), (5, 5)])
+def test_the_budget_is_spent_by_failures_and_crashes_together(failures: int, crashes: int) -> None:
+    assert raised(ValueError(), failures=failures, crashes=crashes).status is Status.DEAD
+
+
+def test_hand_backs_snoozes_and_rescues_spend_nothing() -> None:
+    assert raised(ValueError(), hand_backs=9, snoozes=9, rescues=9, attempt=28).status is Status.FAILED
+
+
+def test_an_error_that_is_not_retried_is_dead_at_once() -> None:
+    settlement = raised(KeyError("x"), dead_on=(LookupError,))
+    assert (settlement.status, settlement.reason) == (Status.DEAD, "KeyError is not retried")
+
+
+@pytest.mark.parametrize(("after", "micros"), [(5, 5 * SECOND), (timedelta(minutes=1), 60 * SECOND), (0, 0)])
+def test_a_handler_says_when_to_retry(after: Any, micros: int) -> None:
+    assert raised(Retry(after=after)).delay == micros
+
+
+def test_a_retry_without_a_time_waits_as_the_policy_says_and_spends_the_budget() -> None:
+    assert raised(Retry()).delay == 60 * SECOND
+    assert raised(Retry(after=5), failures=2).status is Status.DEAD
+
+
+def test_a_snooze_spends_nothing() -> None:
+    settlement = raised(Snooze(5), failures=2)
+    assert (settlement.status, settlement.delay) == (Status.SCHEDULED, 5 * SECOND)
+    assert (settlement.snoozes, settlement.failures, settlement.error) == (1, 0, None)
+
+
+def test_cancel_and_dead_keep_their_reasons() -> None:
+    assert (raised(Cancel("late")).status, raised(Cancel("late")).reason) == (Status.CANCELLED, "late")
+    assert (raised(Dead("bad")).status, raised(Dead("bad")).reason) == (Status.DEAD, "bad")
+
+
+@pytest.mark.parametrize("wait", [-1, float("nan"), "soon", None, object(), 10**400])
+def test_a_wait_that_is_nonsense_is_no_reason_to_lose_the_job(wait: Any) -> None:
+    assert raised(Snooze(wait)).status is Status.SCHEDULED
+    assert raised(Retry(wait)).status is Status.FAILED
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), -5, "x", None, 1e300, ZeroDivisionError()])
+def test_a_policy_that_misbehaves_is_no_reason_to_lose_the_job(answer: Any) -> None:
+    settlement = raised(ValueError(), ByError({ValueError: Moody(answer)}))
+    assert settlement.status is Status.FAILED
+    assert 0 <= settlement.delay <= LONGEST
+
+
+@pytest.mark.parametrize("control", [Cancel, Dead])
+@pytest.mark.parametrize("reason", [None, 7, Unspeakable(), "x" * 10**6, "\ud800", "a\x00b"])
+def test_a_reason_becomes_bounded_text_that_every_store_can_keep(control: Any, reason: Any) -> None:
+    text = raised(control(reason)).reason
+    assert isinstance(text, str)
+    assert len(text.encode()) <= 4096
+    assert "\x00" not in text
+
+
+errors = st.one_of(
+    st.builds(Snooze, st.floats() | st.timedeltas() | st.text()),
+    st.builds(Retry, st.none() | st.floats() | st.timedeltas()),
+    st.builds(Cancel, st.text()),
+    st.builds(Dead, st.text()),
+    st.sampled_from(
+        [ValueError(), KeyError("x"), SystemExit(1), KeyboardInterrupt(), MemoryError(), BaseException()]
+    ),
+)
+counts = st.integers(0, 2000)
+
+
+@given(
+    outcome=st.builds(Done, st.none() | st.text())
+    | st.builds(HandedBack)
+    | st.builds(Raised, errors, st.just(REPORT)),
+    retry=st.sampled_from([Exponential(), Fixed(base=0), ByError({KeyError: Fixed()})]),
+    dead_on=st.sampled_from([(), (ValueError,), (BaseException,)]),
+    failures=counts,
+    crashes=counts,
+    max_attempts=st.integers(1, 1000),
+    key=st.none() | st.text(min_size=1),
+)
+def test_every_outcome_has_a_legal_settlement(
+    outcome: Any, retry: Any, dead_on: Any, failures: int, crashes: int, max_attempts: int, key: str | None
+) -> None:
+    job = claimed(failures=failures, crashes=crashes, max_attempts=max_attempts, idempotency_key=key)
+    settlement = decide(job, outcome, Policy(retry, dead_on), Random(0))
+    assert may_move(Status.RUNNING, settlement.status)
+    assert 0 <= settlement.delay <= LONGEST
+    assert settlement.keyed is (key is not None)
+    assert settlement.delay == 0 or settlement.status in (Status.FAILED, Status.SCHEDULED)
+    assert settlement.failures + settlement.snoozes + settlement.hand_backs <= 1
+
+
+def test_a_crash_among_several_is_nobodys() -> None:
+    fate = after_crash(failures=9, crashes=9, max_attempts=1, suspects=2)
+    assert (fate.status, fate.crashes, fate.rescues) == (Status.PENDING, 0, 1)
+
+
+def test_a_crash_while_alone_is_the_jobs_own() -> None:
+    fate = after_crash(failures=0, crashes=0, max_attempts=3, suspects=1)
+    assert (fate.status, fate.crashes, fate.rescues) == (Status.PENDING, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("failures", "crashes", "most"), [(0, CRASH_LIMIT - 1, 1000), (0, 0, 1), (2, 0, 3), (1, 1, 3)]
+)
+def test_a_crash_at_the_limit_or_the_end_of_the_budget_is_death(failures: int, crashes: int, most: int) -> None:
+    fate = after_crash(failures=failures, crashes=crashes, max_attempts=most, suspects=1)
+    assert (fate.status, fate.outcome) == (Status.DEAD, "crashed")
+    assert fate.reason
+
+
+@given(failures=counts, crashes=counts, max_attempts=st.integers(1, 1000), suspects=st.integers(1, 50))
+def test_every_crash_has_a_legal_fate(failures: int, crashes: int, max_attempts: int, suspects: int) -> None:
+    fate = after_crash(failures=failures, crashes=crashes, max_attempts=max_attempts, suspects=suspects)
+    assert may_move(Status.RUNNING, fate.status)
+    assert (fate.status in FINISHED) == (fate.reason is not None)
+    assert fate.crashes + fate.rescues + fate.hand_backs == 1

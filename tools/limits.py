@@ -1,0 +1,87 @@
+"""Defaults and limits for the reference, each taken from the constant that the code uses."""
+
+from windlass.client import context
+from windlass.client.app import CLIENT_DEADLINE
+from windlass.client.jobs import LARGEST_PAGE
+from windlass.core import codec, job, names, outcome
+from windlass.core.moments import LONGEST, show_duration
+from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
+from windlass.core.retry import Exponential
+from windlass.store.open import DEFAULT_ADDRESS
+from windlass.store.sqlite.address import DURABILITY
+from windlass.worker.claim import LONGEST_POLL
+from windlass.worker.config import MOST_PROCESSES, MOST_SLOTS, WorkerConfig
+from windlass.worker.holdings import PATIENCE
+
+
+def sections() -> dict[str, dict[str, str]]:
+    """Title → what → how much."""
+    return {
+        "Worker": _worker(),
+        "Queues": _queues(),
+        "Limits": _limits(),
+        "Names": _names(),
+        "Store": _store(),
+    }
+
+
+def _worker() -> dict[str, str]:
+    config = WorkerConfig(app="")
+    return {
+        "slots per runner (`--concurrency`)": f"{config.concurrency}; from 1 to {MOST_SLOTS:,}",
+        "runners (`--processes`)": f"{config.processes}; from 1 to {MOST_PROCESSES}",
+        "lease (`--lease`)": f"{show_duration(config.lease)}; at least 500ms",
+        "beat": f"{show_duration(config.beat)}: a third of the lease",
+        "drain (`--drain`)": show_duration(config.drain),
+        "queues (`--queues`)": "every queue that the app names, and `default`",
+        "poll when nothing wakes us": f"adaptive, at most {LONGEST_POLL:g}s",
+        "a prefetched job waits for a slot": f"at most {show_duration(PATIENCE)}, then it is handed back",
+    }
+
+
+def _queues() -> dict[str, str]:
+    policy = Exponential()
+    kept = {f"retention, {status}": show_duration(keep) for status, keep in DEFAULT_RETENTION.items()}
+    return {
+        "max_attempts": f"{job.DEFAULT_MAX_ATTEMPTS}; from 1 to {job.MOST_ATTEMPTS:,}",
+        "retry": f"exponential, base {policy.base:g}s, factor {policy.factor:g}, cap {policy.cap:g}s, "
+        f"jitter ±{policy.jitter:.0%}",
+        **kept,
+        "crashes while alone after which a job is dead": str(outcome.CRASH_LIMIT),
+        "an id is remembered after its job is dropped": f"until {show_duration(TOMBSTONE)} after its end",
+    }
+
+
+def _limits() -> dict[str, str]:
+    return {
+        "payload, result, meta": f"{codec.INLINE_LIMIT:,} bytes of JSON each",
+        "depth of a payload": f"{codec.DEEPEST} levels",
+        "values in one argument": f"{codec.MOST_NODES:,}",
+        "integers": "64 bits, signed",
+        "priority": f"{job.LOWEST_PRIORITY} to {job.HIGHEST_PRIORITY}, default 0, higher first",
+        "tags of a job": str(names.MOST_TAGS),
+        "run_at": "1970 to 2200, with a time zone",
+        "durations": f"0 to {show_duration(LONGEST)}; seconds or timedelta in Python, `30s` `5m` `7d` elsewhere",
+        "a page of `list`": f"{LARGEST_PAGE:,} jobs",
+        "a line of `ctx.log`": f"{context.LONGEST_LINE:,} characters",
+        "the note of `ctx.progress`": f"{context.LONGEST_NOTE:,} characters",
+        "a client's call": f"gives up after {CLIENT_DEADLINE:g}s (`App(deadline=...)`)",
+    }
+
+
+def _names() -> dict[str, str]:
+    return {
+        "queue, type, tag, tenant": f"1 to {names.LONGEST_NAME} of `A-Z a-z 0-9 _ . : -`, beginning with a letter, "
+        "a digit or `_`, without `..`",
+        "idempotency key": f"1 to {names.LONGEST_KEY:,} bytes of any text without NUL",
+        "job id": "a UUID; the client makes UUIDv7",
+        "default queue": f"`{job.DEFAULT_QUEUE}`",
+    }
+
+
+def _store() -> dict[str, str]:
+    return {
+        "default address": f"`{DEFAULT_ADDRESS}`",
+        "`?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
+        "`?allow_network_fs=`": "`true` or `false`, default `false`",
+    }

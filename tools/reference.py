@@ -1,0 +1,271 @@
+"""Writes docs/reference from the code, so that the pages cannot be wrong.
+
+python tools/reference.py           write the pages
+python tools/reference.py --check   exit 1 if a page differs from what would be written
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+from limits import sections
+
+import windlass
+from windlass import errors
+from windlass.cli.main import cli
+from windlass.client.blocking import blocking
+from windlass.client.jobs import Jobs, Queues, Stats, Workers
+from windlass.client.options import JobOptions, TaskOptions
+from windlass.core import events
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then say `make docs`. -->"
+
+
+def main() -> int:
+    """Write or compare every page; the exit code."""
+    wrong = []
+    for name, page in PAGES.items():
+        text, path = render(name, page), FOLDER / f"{name}.md"
+        if "--check" not in sys.argv[1:]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            wrong.append(path)
+    for path in wrong:
+        print(f"docs/reference/{path.name} is not up to date: say `make docs`")
+    return 1 if wrong else 0
+
+
+def render(name: str, page: Callable[[], Iterator[str]]) -> str:
+    """One page as text."""
+    lines = [NOTICE, "", *page()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def table(columns: list[str], rows: list[list[str]]) -> Iterator[str]:
+    """A Markdown table."""
+    yield ""
+    yield "| " + " | ".join(columns) + " |"
+    yield "|" + "---|" * len(columns)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
+    yield ""
+
+
+# The command line.
+
+
+def cli_page() -> Iterator[str]:
+    """Every command with its arguments, options, defaults and variables."""
+    yield "# Command line"
+    yield ""
+    yield (
+        "Exit codes: 0 done, 1 failed, 2 wrong call. Every option can also be given as the environment variable "
+        "named beside it. Flags come first, then variables, then `windlass.toml` or `[tool.windlass]` in "
+        "`pyproject.toml` in the current folder: there `store` is the store's address, and the table `worker` holds "
+        "options of `windlass worker` by their names (`concurrency = 20`)."
+    )
+    root: Any = typer.main.get_command(cli)
+    yield from _group(root, "windlass")
+
+
+def _group(group: Any, path: str) -> Iterator[str]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _group(command, f"{path} {name}")
+        else:
+            yield from _command(command, f"{path} {name}")
+
+
+def _command(command: Any, path: str) -> Iterator[str]:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [each for each in command.params if each.param_type_name == "option"]
+    shown = [_metavar(each) if each.required else f"[{_metavar(each)}]" for each in arguments]
+    yield ""
+    yield f"## {path}"
+    yield ""
+    yield inspect.cleandoc(command.help)
+    yield ""
+    yield f"`{' '.join([path, *shown, '[OPTIONS]' if options else '']).strip()}`"
+    rows = [
+        [
+            f"`{_metavar(each)}`" if each in arguments else f"`{', '.join(each.opts)}`",
+            each.help or "",
+            "required" if each.required else _default(each.default),
+            f"`{each.envvar or _variable(path, each.name)}`" if each.envvar or each in options else "",
+        ]
+        for each in [*arguments, *options]
+    ]
+    if rows:
+        yield from table(["", "meaning", "default", "variable"], rows)
+
+
+def _metavar(argument: Any) -> str:
+    return str(argument.metavar or argument.name.strip("_").upper())
+
+
+def _variable(path: str, name: str) -> str:
+    return "_".join([*path.split(), name]).upper()
+
+
+def _default(value: Any) -> str:
+    return "" if value is None or value is False else f"`{value}`"
+
+
+# Errors.
+
+
+def errors_page() -> Iterator[str]:
+    """The tree, and every class with its code."""
+    yield "# Errors"
+    yield ""
+    drawing = inspect.cleandoc(errors.__doc__ or "").split("\n\n")[1]
+    yield "```text"
+    yield inspect.cleandoc(drawing)
+    yield "```"
+    yield ""
+    yield "`code` never changes: it is what programs compare. What is raised inside a handler to decide its outcome"
+    yield "(`Retry`, `Snooze`, `Cancel`, `Dead`) is not an error and not in this tree."
+    everything = [each for each in vars(errors).values() if inspect.isclass(each)]
+    classes = [each for each in everything if issubclass(each, errors.WindlassError)]
+    rows = [[f"`{each.__name__}`", f"`{each.code}`", _prose(each)] for each in classes]
+    yield from table(["class", "code", "meaning"], rows)
+
+
+def _prose(thing: Any) -> str:
+    return " ".join(inspect.cleandoc(thing.__doc__ or "").split())
+
+
+# Events.
+
+
+def events_page() -> Iterator[str]:
+    """What logs, and later metrics and streams, are made of."""
+    yield "# Events"
+    yield ""
+    yield _prose(events)
+    for each in event_classes():
+        yield ""
+        yield f"## {each.__name__}"
+        yield ""
+        yield _prose(each)
+        yield from table(
+            ["field", "type"], [[f"`{f.name}`", f"`{_type(f.type)}`"] for f in msgspec.structs.fields(each)]
+        )
+
+
+def event_classes() -> list[type[events.Event]]:
+    """Every event there is, in the order of the module."""
+    found = [each for each in vars(events).values() if inspect.isclass(each) and issubclass(each, events.Event)]
+    return [each for each in found if each is not events.Event]
+
+
+def _type(annotation: Any) -> str:
+    text = (
+        annotation.__name__
+        if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
+        else str(annotation)
+    )
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
+
+
+# Settings.
+
+
+def settings_page() -> Iterator[str]:
+    """Defaults and limits, as the code has them."""
+    yield "# Settings and limits"
+    for title, rows in sections().items():
+        yield ""
+        yield f"## {title}"
+        yield from table(["", ""], [[name, value] for name, value in rows.items()])
+
+
+# Python.
+
+
+def python_page() -> Iterator[str]:
+    """Every public name with its signature."""
+    yield "# Python"
+    yield ""
+    yield "Everything here is importable from `windlass`. Errors have [a page of their own](errors.md)."
+    for name in windlass.__all__:
+        thing = getattr(windlass, name)
+        if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
+            yield from _class(thing, name)
+    for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
+        yield from _class(each, face)
+    for options, where in {TaskOptions: "Options of @app.task(...)", JobOptions: "Options of using(...)"}.items():
+        yield from _section(where, options)
+        hints = inspect.get_annotations(options)
+        yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+
+
+def _section(title: str, thing: Any) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield inspect.cleandoc(thing.__doc__ or "")
+
+
+def _class(thing: type, title: str) -> Iterator[str]:
+    yield from _section(title, thing)
+    if issubclass(thing, msgspec.Struct):
+        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in msgspec.structs.fields(thing)]
+        yield from table(["field", "type", "default"], rows)
+    elif "__init__" in vars(thing) and thing not in MADE_FOR_YOU:
+        yield ""
+        yield f"`{title}{_signature(thing.__init__)}`"
+    elif hasattr(thing, "__members__"):
+        yield ""
+        yield ", ".join(f"`{each}`" for each in thing.__members__.values())
+    yield ""
+    twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
+    for name, member in vars(thing).items():
+        if not name.startswith("_"):
+            yield from _member(name, member, twins.get(name))
+
+
+def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
+    if isinstance(member, property):
+        yield f"- `.{name}`: {_prose(member)}"
+    elif twin is not None:
+        yield f"- `.{twin}{_signature(member)}`, `await .{name}(…)`: {_prose(member)}"
+    elif inspect.isfunction(member):
+        call = "await " if inspect.iscoroutinefunction(member) else ""
+        yield f"- `{call}.{name}{_signature(member)}`: {_prose(member)}"
+
+
+def _signature(function: Any) -> str:
+    found = inspect.signature(function)
+    shown = str(found.replace(parameters=[each for each in found.parameters.values() if each.name != "self"]))
+    shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
+    shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
+
+
+def _field_default(field: Any) -> str:
+    if field.default is not msgspec.NODEFAULT:
+        return f"`{field.default!r}`"
+    return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
+
+
+MADE_FOR_YOU = (windlass.Context, windlass.Handle, windlass.Task, Jobs, Queues, Workers, Stats)
+"""Nobody calls these classes; the app does."""
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "cli": cli_page,
+    "errors": errors_page,
+    "events": events_page,
+    "settings": settings_page,
+    "python": python_page,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
