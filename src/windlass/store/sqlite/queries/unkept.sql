@@ -1,2 +1,2 @@
--- Queues that keep nothing of some status.
-SELECT name FROM windlass_queues WHERE keep_completed = 0 OR keep_cancelled = 0 OR keep_dead = 0
+-- Queues that keep nothing of what was completed.
+SELECT name FROM windlass_queues WHERE keep_completed = 0
