@@ -187,13 +187,16 @@ class LeaseLost(WindlassError):
 
 
 class StoreUnavailable(WindlassError):
-    """The store cannot be used now; `maybe_done` says whether the call may have taken effect."""
+    """The store cannot be used now.
+
+    `maybe_done` says whether the call may have taken effect; `lasting`, whether waiting is unlikely to help.
+    """
 
     code = "store_unavailable"
 
-    def __init__(self, problem: str, *, maybe_done: bool = False) -> None:
+    def __init__(self, problem: str, *, maybe_done: bool = False, lasting: bool = False) -> None:
         super().__init__(problem)
-        self.maybe_done = maybe_done
+        self.maybe_done, self.lasting = maybe_done, lasting
 
 
 class SchemaMismatch(StoreUnavailable):

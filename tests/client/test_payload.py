@@ -155,15 +155,13 @@ class Plain:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def model_dump(self, *, mode: str) -> dict[str, str]:
-        assert mode == "json"
+    def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, str]:
+        assert (mode, by_alias) == ("json", True)
         return {"text": self.text}
 
     @classmethod
-    def model_validate(cls, value: dict[str, str]) -> "Plain":
-        if "text" not in value:
-            raise ValueError("there is no text")
-        return cls(value["text"])
+    def model_validate_json(cls, value: bytes) -> "Plain":
+        return cls(msgspec.json.decode(value)["text"])
 
 
 def test_a_class_with_a_dump_and_a_validation_of_its_own_needs_no_pydantic(app: App) -> None:

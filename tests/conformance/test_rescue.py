@@ -122,7 +122,17 @@ async def test_whoever_comes_first_after_the_silence_brings_the_grace(store: Sto
         else:
             await store.leader.campaign(Campaign("w2", LEASE))
         assert await store.leases.rescue(10) == []
-    assert (await store.leases.renew("w1", ["r1"], LEASE)).kept == ("r1",)
+        assert (await store.leases.renew("w1", ["r1"], LEASE)).kept == ("r1",)
+
+
+async def test_a_lease_gets_one_grace_until_it_is_renewed(store: Store, clock: ManualClock) -> None:
+    """Else a campaign now and then, each after a silence, would keep the dead alive for ever."""
+    job = await running(store)
+    clock.advance(DAY)
+    assert await store.leases.rescue(10) == []
+    clock.advance(DAY)
+    await store.leader.campaign(Campaign("w2", LEASE))
+    assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
 async def test_a_reboot_voids_every_lease_at_once(store: Store, clock: ManualClock) -> None:

@@ -58,33 +58,33 @@ async def test_closing_the_store_wakes_whoever_waits(store: Store) -> None:
 @pytest.mark.parametrize("status", sorted(set(Status) - {Status.PENDING}))
 async def test_only_pending_jobs_are_work(store: Store, status: Status) -> None:
     await put(store, status)
-    assert await store.signals.work(["default"]) is False
+    assert await store.signals.work(["default"], None) is False
 
 
 async def test_pending_jobs_are_work_for_their_queue(store: Store) -> None:
     await enqueue_one(store)
-    assert await store.signals.work(["default"]) is True
-    assert await store.signals.work(["other"]) is False
-    assert await store.signals.work([]) is False
+    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.work(["other"], None) is False
+    assert await store.signals.work([], None) is False
 
 
 async def test_what_is_claimed_is_no_work_any_more(store: Store) -> None:
     await enqueue_one(store)
     await open_lease(store)
     await store.jobs.claim(request())
-    assert await store.signals.work(["default"]) is False
+    assert await store.signals.work(["default"], None) is False
 
 
 async def test_a_paused_queue_is_no_work(store: Store, clock: ManualClock) -> None:
     await enqueue_one(store)
     await store.queues.pause("default", SECOND)
-    assert await store.signals.work(["default"]) is False
+    assert await store.signals.work(["default"], None) is False
     clock.advance(SECOND)
-    assert await store.signals.work(["default"]) is True
+    assert await store.signals.work(["default"], None) is True
 
 
 async def test_a_due_job_is_work_before_it_is_admitted(store: Store, clock: ManualClock) -> None:
     await enqueue_one(store, delay=SECOND)
-    assert await store.signals.work(["default"]) is False
+    assert await store.signals.work(["default"], None) is False
     clock.advance(SECOND)
-    assert await store.signals.work(["default"]) is True
+    assert await store.signals.work(["default"], None) is True

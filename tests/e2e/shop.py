@@ -37,6 +37,20 @@ async def aquick(ctx: Context) -> None:
 
 
 @app.task
+def nap(ctx: Context) -> None:
+    trace(ctx, "start")
+    time.sleep(0.03)
+    trace(ctx, "end")
+
+
+@app.task
+async def anap(ctx: Context) -> None:
+    trace(ctx, "start")
+    await asyncio.sleep(0.03)
+    trace(ctx, "end")
+
+
+@app.task
 def block(ctx: Context, gate: str) -> str:
     """Deaf: it looks at nothing but its gate."""
     trace(ctx, "start")

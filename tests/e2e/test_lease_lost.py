@@ -1,9 +1,11 @@
 """A runner whose lease is taken away while it lives: it starts nothing more under the old id, and goes on anew."""
 
 import asyncio
+import os
+import signal
 
 from tests.e2e.stage import Stage
-from tests.support.processes import until
+from tests.support.processes import freeze, until
 from windlass.store.open import open_store
 from windlass.store.records import RunnerEnd
 
@@ -60,6 +62,28 @@ def test_a_job_held_twice_gives_back_both_its_places(stage: Stage) -> None:
     stage.until_started(stage.hand_in("block", 2, images, gate="second gate"))
     stage.open("second gate")
     stage.until_finished()
+    stage.close_down()
+
+
+def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage: Stage) -> None:
+    stage.hand_in("quick", 300)
+    blocked = stage.hand_in("block", 2, gate="gate")
+    stage.hand_in("quick", 100)
+    worker = stage.worker("--concurrency", "2", lease="500ms")
+    stage.until_started(blocked)
+    runner = worker.runner()
+    freeze([runner], stage.folder / "jobs.db")
+    held = {job.id for job in stage.all_jobs("running", "quick")} - stage.history.runs().keys()
+    take_lease_away(stage, runner_of(stage, blocked[0]))
+    until(lambda: "goes on under a new id" in worker.output, "the supervisor gets a new lease for it")
+    # The runner wakes up with jobs in hand that are no longer its own, and with a lease that it has not heard of.
+    stage.open("gate")
+    os.kill(runner, signal.SIGCONT)
+    stage.until_finished()
+
+    assert held, "nothing was prefetched: this test does not test what it says"
+    assert {id_: runs for id_, runs in stage.history.runs().items() if runs > 1 and id_ not in blocked} == {}
+    assert {stage.job(id_).attempt for id_ in held} == {2}
     stage.close_down()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_a_failing_job_is_tried_again_after_its_wait_and_never_before(stage: Sta
     assert (job.attempt, job.failures, job.result) == (3, 2, "at last")
     assert [attempt.outcome for attempt in job.attempts] == ["failed", "failed", "completed"]
     starts = [effect.at for effect in stage.history.starts(id_)]
-    assert all(after - before >= 400_000_000 for before, after in zip(starts, starts[1:], strict=False))
+    assert all(after - before >= 400_000_000 for before, after in pairwise(starts))
     stage.check(again=[id_])
     stage.close_down()
 

@@ -213,6 +213,7 @@ class Leases:
     def __init__(self) -> None:
         self.ends: dict[str, Micros] = {}
         self._pulse: Micros | None = None
+        self._graced: set[str] = set()
 
     def open(self, runner: str, length: Micros, now: Micros) -> None:
         """A new lease."""
@@ -224,6 +225,7 @@ class Leases:
         self.feel_pulse(length, now)
         kept = [runner for runner in runners if self.holds(runner, now)]
         self.ends.update(dict.fromkeys(kept, now + length))
+        self._graced -= set(kept)
         return kept
 
     def lapsed(self, length: Micros, now: Micros) -> list[str]:
@@ -238,7 +240,9 @@ class Leases:
         return self.ends.get(runner, now) > now
 
     def feel_pulse(self, length: Micros, now: Micros) -> None:
-        """After a general silence, grace for everybody."""
+        """After a general silence, grace for everybody: once, until renewed."""
         if self._pulse is not None and now - self._pulse > length // 2:
-            self.ends = {runner: max(end, now + length) for runner, end in self.ends.items()}
+            for runner in self.ends.keys() - self._graced:
+                self.ends[runner] = max(self.ends[runner], now + length)
+            self._graced |= self.ends.keys()
         self._pulse = now

@@ -1,6 +1,7 @@
 """What really happened: the effects that handlers left in a file, whatever the store believes."""
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,7 @@ class History:
             spans[effect.job][effect.attempt].append(effect.at)
         for job, attempts in spans.items():
             ordered = [attempts[number] for number in sorted(attempts)]
-            for before, after in zip(ordered, ordered[1:], strict=False):
+            for before, after in pairwise(ordered):
                 assert max(before) < min(after), f"two attempts of {job} overlap"
 
     def _of(self, kind: str, job: str | None, type: str | None) -> list[Effect]:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,19 +38,12 @@ class Colour(IntEnum):
     RED = 1
 
 
-class Model:
-    """Like a pydantic model, as far as the codec looks."""
+class Model(pydantic.BaseModel):
+    """Aliases and strictness are what a plain dump and validation get wrong."""
 
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def model_dump(self, mode: str) -> dict[str, int]:
-        assert mode == "json"
-        return {"n": self.n}
-
-    @classmethod
-    def model_validate(cls, value: dict[str, int]) -> "Model":
-        return cls(value["n"])
+    model_config = pydantic.ConfigDict(strict=True)
+    user_id: int = pydantic.Field(alias="userId")
+    since: datetime
 
 
 def nested(depth: int) -> Any:
@@ -164,13 +158,28 @@ def test_encoding_refuses_what_is_not_json() -> None:
 
 
 def test_models_of_other_libraries_go_by_their_own_dump_and_validation() -> None:
-    text = encode({"m": Model(3)}, "payload")
-    assert text == '{"m":{"n":3}}'
-    assert decode_object(Model, {"n": 3}).n == 3
+    model = Model(userId=3, since=datetime(2026, 1, 2, tzinfo=UTC))
+    text = encode({"m": model}, "payload")
+    assert text == '{"m":{"userId":3,"since":"2026-01-02T00:00:00Z"}}'
+    assert decode_object(Model, {"userId": 3, "since": "2026-01-02T00:00:00Z"}) == model
     with pytest.raises(TypeError):
         encode_object(object())
     with pytest.raises(TypeError):
         decode_object(int, 1)
+
+
+def test_subclasses_of_plain_types_are_stored_as_what_they_are() -> None:
+    class Safe(str):
+        def __str__(self) -> str:
+            return self
+
+    class Count(int):
+        pass
+
+    class Share(float):
+        pass
+
+    assert encode({"s": Safe("x"), "n": Count(3), "f": Share(0.5)}, "payload") == '{"s":"x","n":3,"f":0.5}'
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "🦆"])

@@ -75,6 +75,8 @@ class App:
         self._declared: dict[str, QueueSettings] = {}
         self._written: dict[str, QueueSettings] | None = None
         self._opened: tuple[int, Store] | None = None
+        self._borrowed = False
+        self._left_behind: list[Store] = []
         self._guard = threading.RLock()
         self._door: Portal | None = None
 
@@ -131,7 +133,8 @@ class App:
         """Close the store; the next verb opens it again."""
         if self._opened is not None and self._opened[0] == os.getpid():
             store, self._opened, self._written = self._opened[1], None, None
-            await store.close()
+            if not self._borrowed:
+                await store.close()
 
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
@@ -139,40 +142,46 @@ class App:
         portal.run(self.aclose())
         portal.close()
 
-    async def declare(self) -> None:
-        """Write what the code declares now, instead of with the first verb."""
-        await self._ready()
+    async def declare(self, store: Store | None = None) -> None:
+        """Write what the code declares now, instead of with the first verb; a given store may have more patience."""
+        declared = dict(self._declared)
+        await (store or self._connect()).queues.declare(declared)
+        self._written = declared
 
     async def _ready(self) -> Store:
         """The store, with what the code declares written to it."""
         store = self._connect()
         if self._written != self._declared:
-            declared = dict(self._declared)
-            await store.queues.declare(declared)
-            self._written = declared
+            await self.declare(store)
         return store
 
     def _connect(self) -> Store:
         # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
         with self._guard:
             if self._opened is None or self._opened[0] != os.getpid():
+                if self._opened is not None:
+                    # Kept, so that nobody closes it: it is the parent's, and we only have a copy of it.
+                    self._left_behind.append(self._opened[1])
+                self._borrowed = False
                 self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
                 self._written = None
             return self._opened[1]
 
     def adopt(self, store: Store) -> None:
         """Use a store that is open already: a runner's handlers share its connection."""
+        self._borrowed = True
         self._opened = (os.getpid(), store if self._deadline is None else store.bounded(self._deadline))
         self._written = None
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
+        store = None
         try:
             store = await self._ready()
             answers = await store.jobs.enqueue(jobs)
         except SchemaMismatch:
             raise
         except StoreUnavailable as error:
-            if error.maybe_done:
+            if error.maybe_done and store is not None:
                 raise EnqueueUnknown([job.id for job in jobs]) from error
             raise EnqueueFailed(f"nothing was stored: {error}") from error
         return [

@@ -66,10 +66,11 @@ class Context:
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> Said:
         """Say how far the work is."""
-        for name, value in (("done", done), ("total", total)):
-            if value is not None and not _is_number(value):
+        for name, value in (("done", done), ("total", 0 if total is None else total)):
+            if not _is_number(value):
                 raise InvalidOption(f"progress.{name}", f"must be a finite number, not {value!r:.100}")
-        self._link.progress(Progress(done, total, None if note is None else _text(note, LONGEST_NOTE)))
+        share = (_number(done), None if total is None else _number(total))
+        self._link.progress(Progress(*share, None if note is None else _text(note, LONGEST_NOTE)))
         return Said()
 
     def log(self, text: str) -> Said:
@@ -80,6 +81,11 @@ class Context:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < 2**63 and math.isfinite(value)
+
+
+def _number(value: float) -> float:
+    """A plain number: subclasses, such as those of numpy, are not JSON."""
+    return int(value) if isinstance(value, int) else float(value)
 
 
 def _text(text: object, limit: int) -> str:

@@ -72,7 +72,7 @@ class Handle(Generic[T]):
         if job.status is Status.CANCELLED:
             raise JobCancelled(job.id, job.reason or "no reason kept")
         try:
-            result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object)
+            result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):
             # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
             result = job.result

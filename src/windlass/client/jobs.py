@@ -4,6 +4,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
+import msgspec
+
 from windlass.client.blocking import Portal, blocking
 from windlass.core.ids import check_id
 from windlass.core.job import Job
@@ -68,8 +70,11 @@ class Jobs(_Verbs):
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
         store = await self._home._ready()
-        _done("cancel", id, (await store.operator.cancel([check_id(id)], reason))[0])
-        return await self.aget(id)
+        before = await self.aget(id)
+        _done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
+        # A queue may keep nothing of cancelled jobs: then this is all that is left of it.
+        after = (await store.operator.get([before.id]))[0]
+        return after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
 
     async def aretry(self, id: str) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""

@@ -34,6 +34,7 @@ class Signature:
         self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
         self._fields = {p.name: hints.get(p.name, Any) for p in own}
         self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
+        self._check_types()
         self._struct = self._make_struct()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
 
@@ -55,7 +56,9 @@ class Signature:
 
     def decode(self, text: str) -> dict[str, Any]:
         """The keyword arguments of a stored payload."""
-        return self._decode(text)
+        given = self._decode(text)
+        self._check_complete(given)
+        return given
 
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._positional):
@@ -68,10 +71,13 @@ class Signature:
             if name not in self._fields and not self._extra:
                 raise InvalidPayload(str(name), f"is not an argument of {self._type}")
             given[name] = value
+        self._check_complete(given)
+        return given
+
+    def _check_complete(self, given: Mapping[str, Any]) -> None:
         missing = [name for name in self._required if name not in given]
         if missing:
             raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
-        return given
 
     def _decode(self, text: str) -> dict[str, Any]:
         try:
@@ -80,17 +86,29 @@ class Signature:
             return self._given(self._decoder.decode(text))
         except msgspec.ValidationError as error:
             raise _explained(error) from None
-        except (msgspec.DecodeError, ValueError, TypeError) as error:
-            raise InvalidPayload("payload", str(error)) from None
+        except Exception as error:
+            # A validator of the user's may raise anything.
+            raise InvalidPayload("payload", f"{type(error).__name__}: {error}") from None
 
     def _decode_extra(self, text: str) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
         declared = {name: value for name, value in raw.items() if name in self._fields}
-        typed: Any = msgspec.convert(declared, self._struct, dec_hook=decode_object)
+        typed: Any = msgspec.convert(declared, self._struct, dec_hook=decode_object, str_keys=True)
         return {**raw, **self._given(typed)}
 
     def _given(self, struct: Any) -> dict[str, Any]:
         return {name: value for name in self._fields if (value := getattr(struct, name)) is not UNSET}
+
+    def _check_types(self) -> None:
+        """Annotations that cannot be told apart in JSON are refused here, not at the first job."""
+        for name, hint in self._fields.items():
+            try:
+                msgspec.json.Decoder(_plain(hint), dec_hook=decode_object)
+            except Exception as error:
+                raise ConfigError(
+                    f"task {self._type}: parameter {name!r} cannot be checked: {error}; "
+                    "annotate it Any to pass plain JSON"
+                ) from None
 
     def _make_struct(self) -> type:
         try:

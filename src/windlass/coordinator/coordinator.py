@@ -77,8 +77,9 @@ class Coordinator:
             return await duty.run()
         except SchemaMismatch:
             raise
-        except StoreUnavailable as error:
-            self._emit(DutyFailed(duty=duty.name, problem=str(error)))
+        except Exception as error:
+            # Whatever it is, the other duties go on, and this one is tried again.
+            self._emit(DutyFailed(duty=duty.name, problem=f"{type(error).__name__}: {error}"))
             return AFTER_FAILURE_SECONDS
 
     def _pause(self, now: float) -> float:

@@ -11,7 +11,7 @@ from windlass.errors import InvalidPayload, PayloadTooLarge
 
 INLINE_LIMIT = 64 * 1024
 DEEPEST = 64
-MOST_NODES = 10_000
+MOST_NODES = 65_536
 _LARGEST_INT = 2**63 - 1
 
 
@@ -109,17 +109,23 @@ def _check_float(item: float, path: str) -> None:
 
 def encode_object(value: Any) -> Any:
     """How objects of other libraries become JSON: pydantic models by their own dump."""
+    # Subclasses of plain types, such as marked-safe strings, are stored as what they are.
+    if isinstance(value, str):
+        return "".join(value)
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) else float(value)
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return dump(mode="json")
+        return dump(mode="json", by_alias=True)
     raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
 
 
 def decode_object(kind: type, value: Any) -> Any:
     """The way back: pydantic models by their own validation."""
-    validate = getattr(kind, "model_validate", None)
+    # From JSON, not from the parsed value: a strict model takes a date from text only there.
+    validate = getattr(kind, "model_validate_json", None)
     if callable(validate):
-        return validate(value)
+        return validate(msgspec.json.encode(value))
     raise TypeError(f"{kind.__name__} cannot be restored from JSON")
 
 

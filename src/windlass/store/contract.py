@@ -165,8 +165,11 @@ class SignalStore(Protocol):
     async def wait(self, seconds: float) -> bool:
         """Until something may have changed in the store, or the time is over: whether it was a hint."""
 
-    async def work(self, queues: Sequence[str]) -> bool:
-        """Whether anything in these queues may be claimed or is due: a cheap look, without a lock."""
+    async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
+        """Whether anything in these queues and of these types may be claimed, or anything is due.
+
+        A cheap look, without a lock. None: of any type.
+        """
 
 
 class Store(Protocol):

@@ -26,6 +26,8 @@ class Child:
         """Its id, once it has a lease."""
         self.leasing = asyncio.Lock()
         self.stopping = False
+        self.said_bye = False
+        self.problem: str | None = None
         self.noted: set[tuple[JobId, int]] = set()
 
     @classmethod
@@ -67,6 +69,8 @@ class Child:
     def ending(self) -> str:
         """How the process ended, in words."""
         code = self.process.returncode
+        if self.problem is not None:
+            return f"it could not start: {self.problem}"
         if code is None:
             return "still running"
         if code < 0:

@@ -75,7 +75,7 @@ class ClaimLoop:
             if self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit()
             if len(jobs) < room:
-                await self._wait_for_work(tuple(queues), found=bool(jobs))
+                await self._wait_for_work(tuple(queues), types, found=bool(jobs))
 
     def _shares(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueShare, ...], int]:
         """What to ask for: free slots and a small prefetch, and of each queue no more than its share."""
@@ -163,7 +163,7 @@ class ClaimLoop:
         job = work.claimed
         self._settler.add(work, hand_back(job.id, job.queue, job.attempt))
 
-    async def _wait_for_work(self, queues: tuple[str, ...], *, found: bool) -> None:
+    async def _wait_for_work(self, queues: tuple[str, ...], types: tuple[str, ...], *, found: bool) -> None:
         """Until a hint or the next poll says that a claim may find something."""
         if found:
             self._poll = SHORTEST_POLL
@@ -171,7 +171,7 @@ class ClaimLoop:
             hinted = await self._store.signals.wait(self._poll * random.uniform(0.75, 1.0))
             try:
                 # A look without a lock: most hints are about other people's work.
-                if await self._store.signals.work(queues):
+                if await self._store.signals.work(queues, types):
                     await self._admit()
                     return
             except StoreUnavailable:

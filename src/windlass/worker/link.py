@@ -1,6 +1,7 @@
 """What supervisor and runner say to each other: JSON lines over a socket pair. Its end is news too."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator
 
@@ -30,6 +31,10 @@ class Lapsed(msgspec.Struct, frozen=True, tag=True):
     runner: str
 
 
+class Bye(msgspec.Struct, frozen=True, tag=True):
+    """The runner has done all that it had to, and ends."""
+
+
 class Go(msgspec.Struct, frozen=True, tag=True):
     """The runner has a lease under this id, its first or a new one: claim."""
 
@@ -51,8 +56,11 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     attempt: int
 
 
-FromRunner = Hello | Problem | Lapsed
+FromRunner = Hello | Problem | Lapsed | Bye
 FromSupervisor = Go | Stop | Cancel
+
+LONGEST_MESSAGE = 2**24
+"""An app may know thousands of types."""
 
 _from_runner = msgspec.json.Decoder(FromRunner)
 _from_supervisor = msgspec.json.Decoder(FromSupervisor)
@@ -69,7 +77,7 @@ class Link:
     @classmethod
     async def over(cls, end: socket.socket) -> "Link":
         """A link over one end of a socket pair."""
-        return cls(*await asyncio.open_connection(sock=end))
+        return cls(*await asyncio.open_connection(sock=end, limit=LONGEST_MESSAGE))
 
     def say(self, message: FromRunner | FromSupervisor) -> None:
         """Send; a closed line is noticed by who listens, not by who speaks."""
@@ -95,6 +103,11 @@ class Link:
             if not line.endswith(b"\n"):
                 return
             yield line
+
+    async def drain(self) -> None:
+        """Until all that was said is on its way."""
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
 
     def close(self) -> None:
         """Hang up."""

@@ -38,6 +38,9 @@ class Notes:
             for work, note in zip(chosen, notes, strict=True):
                 work.lines[:0] = note.lines
             self.unsent |= chosen
+        except Exception as error:
+            # Not the store's fault, so trying again would not help: a note is lost, the job goes on.
+            self._emit(StoreTrouble(doing="writing progress", problem=f"{type(error).__name__}: {error}"))
 
 
 def take_note(work: Work) -> Note:

@@ -13,8 +13,11 @@ T = TypeVar("T")
 SHORTEST, LONGEST = 0.05, 2.0
 
 
-async def persist(doing: str, call: Callable[[], Awaitable[T]], emit: Emit) -> T:
-    """The call's answer, however long the store is away. Every verb is safe to repeat, so repeating is safe."""
+async def persist(doing: str, call: Callable[[], Awaitable[T]], emit: Emit, *, hopeful: bool = True) -> T:
+    """The call's answer, however long the store is away. Every verb is safe to repeat, so repeating is safe.
+
+    Who has nothing to lose yet is not `hopeful`: a trouble that is likely to last ends the wait.
+    """
     pause, troubled = SHORTEST, False
     while True:
         try:
@@ -22,6 +25,8 @@ async def persist(doing: str, call: Callable[[], Awaitable[T]], emit: Emit) -> T
         except SchemaMismatch:
             raise
         except StoreUnavailable as error:
+            if error.lasting and not hopeful:
+                raise
             if not troubled:
                 emit(StoreTrouble(doing=doing, problem=str(error)))
             troubled = True

@@ -29,10 +29,11 @@ from windlass.store.open import open_store
 from windlass.worker.claim import ClaimLoop
 from windlass.worker.config import WorkerConfig
 from windlass.worker.holdings import Holdings
-from windlass.worker.link import Cancel, Go, Hello, Lapsed, Link, Problem, Stop
+from windlass.worker.link import Bye, Cancel, Go, Hello, Lapsed, Link, Problem, Stop
 from windlass.worker.load import import_trouble, load_app
 from windlass.worker.notes import Notes
 from windlass.worker.pace import MOST_PREFETCHED
+from windlass.worker.patience import persist
 from windlass.worker.settle import Settler
 from windlass.worker.slots import Slots
 from windlass.worker.table import Table
@@ -160,7 +161,13 @@ class Runner:
         self._loop.serve(runner)
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
-        """A handler has returned: decide what becomes of its job, and have it written."""
+        """A handler has returned: decide what becomes of its job, and have it written.
+
+        One that was broken off is put back by whoever sees this process end, and not before: something of it, such
+        as a thread it waited for, may still be running here.
+        """
+        if isinstance(outcome, HandedBack):
+            return
         self._table.completed += 1
         settlement = decide(work.claimed, outcome, self._policy(work), self._random)
         settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
@@ -173,8 +180,10 @@ class Runner:
 
     async def _note_then_settle(self, work: Work, settlement: Settlement) -> None:
         # Notes are fenced by the running attempt, so the last ones go first.
-        await self._notes.send({work})
-        self._settler.add(work, settlement)
+        try:
+            await self._notes.send({work})
+        finally:
+            self._settler.add(work, settlement)
 
     def _policy(self, work: Work) -> Policy:
         rules = self._rules.get(work.claimed.queue, _NO_RULES)
@@ -217,7 +226,7 @@ class Runner:
                 await self._slots.idle()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FLUSH_SECONDS):
-                await asyncio.gather(*self._last_words)
+                await asyncio.gather(*self._last_words, return_exceptions=True)
                 await self._settler.quiet.wait()
 
     def _time_left(self) -> float:
@@ -229,12 +238,13 @@ async def serve(config: RunnerConfig) -> None:
     """Load the app, say hello, and run."""
     end = socket.socket(fileno=config.line)
     link = await Link.over(end)
+    emit = log_events(verbose=config.worker.verbose)
     try:
         app = load_app(config.worker.app)
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
         store = open_store(app.store)
         app.adopt(store)
-        await app.declare()
+        await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
     except WindlassError as error:
         link.say(Problem(str(error)))
         return
@@ -242,11 +252,13 @@ async def serve(config: RunnerConfig) -> None:
         link.say(Problem(import_trouble(config.worker.app, error)))
         return
     table = Table(config.table, table_size(config.worker))
-    runner = Runner(app, store, config.worker, table, link, log_events(verbose=config.worker.verbose))
+    runner = Runner(app, store, config.worker, table, link, emit)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, functools.partial(runner.stop, config.worker.drain))
     link.say(Hello(store.address, app.queue_names, app.registry.types))
     await runner.run()
     if not runner.orphan:
+        link.say(Bye())
+        await link.drain()
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
 
@@ -257,9 +269,10 @@ def main() -> None:
     # Ctrl-C in a terminal reaches every process of the group; the supervisor speaks for us all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     code = 0
+    # Never closed: that would wait for threads and tasks of handlers, for as long as they like.
+    runner = asyncio.Runner(loop_factory=loop_factory())
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(serve(config))
+        runner.run(serve(config))
     except BaseException:
         traceback.print_exc()
         code = 1

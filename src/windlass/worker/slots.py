@@ -5,10 +5,11 @@ no task of its own. A `def` job runs in a dedicated thread. Both count against t
 """
 
 import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from windlass.core.outcome import Outcome
+from windlass.core.outcome import HandedBack, Outcome
 from windlass.store.clock import since_boot
 from windlass.worker.run import run_async
 from windlass.worker.table import Table
@@ -31,6 +32,7 @@ class Slots:
         self._threads = Threads(concurrency, self._thread_ended)
         self._lanes: set[asyncio.Task[None]] = set()
         self._taken: list[Work] = []
+        self._clean = contextvars.copy_context()
 
     @property
     def buffered(self) -> int:
@@ -52,7 +54,7 @@ class Slots:
         while self.running < self.concurrency and (work := self._next()) is not None:
             self.running += 1
             if work.definition.is_async:
-                lane = asyncio.create_task(self._lane(work))
+                lane = asyncio.create_task(self._lane(work), context=self._clean.copy())
                 self._lanes.add(lane)
                 lane.add_done_callback(self._lanes.discard)
             else:
@@ -91,24 +93,31 @@ class Slots:
             if self._table.start(work.index, now):
                 work.started_on = now
                 return work
+            self._table.end(work.index)
             self._taken.append(work)
         return None
 
     async def _lane(self, work: Work) -> None:
         lane = asyncio.current_task()
-        while True:
-            work.task = lane
-            outcome = await run_async(work)
-            work.task = None
-            self._end(work, outcome)
-            # The slot goes to the next job; a `def` job takes it to a thread.
-            if not (self._buffer and self._buffer[0].definition.is_async):
-                break
-            following = self._next()
-            if following is None:
-                break
-            work = following
+        assert lane is not None
+        following: Work | None = work
+        while following is not None:
+            following.task = lane
+            outcome = await run_async(following)
+            following.task = None
+            self._end(following, outcome)
+            following = self._follow(lane)
         self._free_slot()
+
+    def _follow(self, lane: asyncio.Task[None]) -> Work | None:
+        """The next job for this lane; a `def` job takes the slot to a thread instead.
+
+        A lane in which a handler left something behind (a context variable, a cancellation that is still to come) is
+        not used again: the next job must not find it.
+        """
+        if lane.cancelling() or contextvars.copy_context() != self._clean:
+            return None
+        return self._next() if self._buffer and self._buffer[0].definition.is_async else None
 
     def _thread_ended(self, work: Work, outcome: Outcome) -> None:
         self._end(work, outcome)
@@ -121,5 +130,6 @@ class Slots:
 
     def _end(self, work: Work, outcome: Outcome) -> None:
         self.ended += 1
-        self._table.end(work.index)
+        if not isinstance(outcome, HandedBack):
+            self._table.end(work.index)
         self._report(work, outcome)

@@ -24,7 +24,7 @@ from windlass.worker.crew import Crew
 from windlass.worker.empty import is_empty
 from windlass.worker.health import Health
 from windlass.worker.leases import LeaseKeeper
-from windlass.worker.link import Hello, Lapsed, Problem
+from windlass.worker.link import Bye, Hello, Lapsed, Problem
 from windlass.worker.patience import persist
 from windlass.worker.registration import Registration
 from windlass.worker.table import State
@@ -131,9 +131,17 @@ class Supervisor:
                     await self._welcome(child, message)
                 case Lapsed(runner):
                     await self._leases.replace(child, runner)
+                case Bye():
+                    child.said_bye = True
                 case Problem(text):
-                    self._problem = text
-                    self._stopping.set()
+                    self._hear_problem(child, text)
+
+    def _hear_problem(self, child: Child, text: str) -> None:
+        """A runner cannot start. While others work, that is no reason to end them: it is tried again."""
+        child.problem = text
+        if not self._crew.serving:
+            self._problem = text
+            self._stopping.set()
 
     async def _welcome(self, child: Child, hello: Hello) -> None:
         async with self._meeting:
@@ -146,9 +154,8 @@ class Supervisor:
 
     async def _bury(self, child: Child) -> None:
         """A runner is gone: put back what it held, and say how it ended."""
-        expected = child.stopping or child.process.returncode == 0
-        if child.runner is not None or not expected:
-            # One that never had a lease and ended by itself has told its problem: that is what people should see.
+        expected = child.stopping or child.said_bye
+        if child.runner is not None or self._problem is None:
             runner = child.runner or "(without a lease)"
             self._emit(RunnerEnded(runner=runner, pid=child.pid, status=child.ending(), expected=expected))
         if child.runner is not None:
@@ -169,14 +176,14 @@ class Supervisor:
             self._emit(DrainStarted(worker=self._crew.id, seconds=grace / SECOND))
         for child in self._crew.children:
             child.stop(grace)
-        helpers = [asyncio.create_task(self._hurry(grace / SECOND))]
+        helpers = [asyncio.create_task(self._hurry(grace / SECOND, places))]
         if self._crew.met:
             helpers.append(asyncio.create_task(self._leases.run()))
         await asyncio.gather(*places, return_exceptions=True)
         for helper in helpers:
             helper.cancel()
 
-    async def _hurry(self, seconds: float) -> None:
+    async def _hurry(self, seconds: float, places: list[asyncio.Task[None]]) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._hurried.wait()
@@ -185,6 +192,10 @@ class Supervisor:
         await asyncio.sleep(KILL_AFTER)
         for child in self._crew.children:
             child.kill()
+        # A store that is away must not keep us: whoever comes next rescues what we could not put back.
+        await asyncio.sleep(KILL_AFTER)
+        for place in places:
+            place.cancel()
 
     # What goes on while runners work.
 

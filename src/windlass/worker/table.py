@@ -151,11 +151,9 @@ class Table:
 
     # Entries, as the supervisor sees them.
 
-    def take(self, index: int) -> bool:
-        """Take a prefetched job away from the runner; False if it has started after all."""
-        offset = _FIRST + index * _ENTRY_SIZE
-        self._memory[offset + 1] = 1
-        return self._memory[offset] == State.PREFETCHED
+    def take(self, index: int) -> None:
+        """Take a prefetched job away from the runner; whether it had started after all shows a moment later."""
+        self._memory[_FIRST + index * _ENTRY_SIZE + 1] = 1
 
     def held(self) -> Iterator[Entry]:
         """Every entry in use."""

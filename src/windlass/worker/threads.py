@@ -1,6 +1,7 @@
 """Dedicated threads for `def` handlers, fed by a queue: started as needed, never more than there are slots."""
 
 import asyncio
+import contextvars
 import queue
 import threading
 from collections import deque
@@ -36,7 +37,8 @@ class Threads:
     def _serve(self) -> None:
         while True:
             work = self._waiting.get()
-            self._outcomes.append((work, run_sync(work)))
+            # In a context of its own: what a handler sets must not be there for the next one.
+            self._outcomes.append((work, contextvars.Context().run(run_sync, work)))
             if not self._told:
                 self._told = True
                 self._loop.call_soon_threadsafe(self._collect)

@@ -6,12 +6,14 @@ from windlass.core.events import StoreTrouble
 from windlass.core.outcome import hand_back
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
+from windlass.store.records import CancelRequest
 from windlass.worker.child import Child
 from windlass.worker.crew import Crew
 from windlass.worker.link import Cancel
 from windlass.worker.table import State
 
 EVERY_SECONDS = 0.5
+HANDSHAKE_SECONDS = 0.002
 
 
 class Watch:
@@ -19,6 +21,7 @@ class Watch:
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
+        self._told: set[CancelRequest] = set()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -32,16 +35,24 @@ class Watch:
                 self._crew.emit(StoreTrouble(doing="watching runners", problem=str(error)))
 
     async def _pass_on_cancels(self) -> None:
-        serving = self._crew.serving
-        for cancel in await self._crew.store.leases.cancels(self._crew.id):
-            if cancel.runner in serving:
+        serving, wanted = self._crew.serving, await self._crew.store.leases.cancels(self._crew.id)
+        for cancel in wanted:
+            if cancel not in self._told and cancel.runner in serving:
                 serving[cancel.runner].link.say(Cancel(cancel.id, cancel.attempt))
+        self._told = set(wanted)
 
     async def _free_stuck(self, child: Child) -> None:
         """Hand back prefetched jobs that the runner should have started long ago."""
         now = since_boot()
         late = [e for e in child.table.held() if e.state is State.PREFETCHED and now > e.start_by]
-        stuck = {(entry.id, entry.attempt) for entry in late if child.table.take(entry.index)}
+        if not late:
+            return
+        for entry in late:
+            child.table.take(entry.index)
+        # The runner may be starting one of them right now: by then it has either seen us, or is seen by us.
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        waiting = {(e.index, e.id, e.attempt) for e in child.table.held() if e.state is State.PREFETCHED}
+        stuck = {(e.id, e.attempt) for e in late if (e.index, e.id, e.attempt) in waiting}
         if stuck and child.runner is not None:
             held = await self._crew.store.jobs.held(child.runner)
             back = [hand_back(job.id, job.queue, job.attempt) for job in held if (job.id, job.attempt) in stuck]

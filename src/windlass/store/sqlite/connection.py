@@ -67,6 +67,9 @@ class Connection:
         self._apsw.close()
 
 
+_LASTING = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.NotADBError, apsw.CorruptError)
+
+
 def translate(error: apsw.Error, path: Path, *, maybe_done: bool = False) -> StoreUnavailable:
     """What went wrong, in a sentence that says what to do about it."""
     sentences: dict[type[apsw.Error], str] = {
@@ -81,4 +84,4 @@ def translate(error: apsw.Error, path: Path, *, maybe_done: bool = False) -> Sto
     sentence = sentences.get(type(error), f"{path}: {error}")
     # Full and busy are refusals; after a failed write nobody knows what reached the disk.
     unsure = maybe_done and not isinstance(error, apsw.FullError | apsw.BusyError)
-    return StoreUnavailable(sentence, maybe_done=unsure)
+    return StoreUnavailable(sentence, maybe_done=unsure, lasting=isinstance(error, _LASTING))

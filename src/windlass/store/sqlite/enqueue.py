@@ -9,12 +9,15 @@ from windlass.core.codec import encode
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, Enqueued, NewJob
 from windlass.core.moments import Micros
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.queues import make
 
 
 def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Insert what is new. An id is known while it is live, in history or under a tombstone."""
     standing = {row[0] for row in db.rows("known", {"ids": array(job.id for job in jobs)})}
     budgets = dict(db.rows("budgets"))
+    for name in {job.queue for job in jobs} - budgets.keys():
+        make(db, name)
     now = db.now
     answers: list[Enqueued] = []
     fresh: list[tuple[Any, ...]] = []

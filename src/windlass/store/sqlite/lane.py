@@ -5,6 +5,7 @@ flush to disk makes all of it durable. The batch grows by itself as the load doe
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 from abc import ABC, abstractmethod
@@ -18,6 +19,7 @@ import apsw
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.sqlite.connection import Connection, translate
+from windlass.store.sqlite.hogs import Hogs
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -127,8 +129,11 @@ class Lane(ABC):
         return self._connection
 
     def _shut(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        """Let the connection go; the next request opens another."""
+        connection, self._connection = self._connection, None
+        with contextlib.suppress(apsw.Error):
+            if connection is not None:
+                connection.close()
 
 
 class ReadLane(Lane):
@@ -142,6 +147,7 @@ class ReadLane(Lane):
             try:
                 request.result = self._read(self._connected(), request.work)
             except apsw.Error as error:
+                self._shut()
                 request.error = translate(error, self._path)
             except Exception as error:
                 request.error = error
@@ -164,12 +170,14 @@ class WriteLane(Lane):
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._turn = turn
+        self._hogs = Hogs()
         super().__init__("writer", path, opener)
 
     def _do(self, group: list[_Request[Any]]) -> None:
+        self._hogs.let_pass()
         committing = False
         try:
-            with self._turn():
+            with self._turn(), self._hogs.noticed():
                 connection = self._connected()
                 connection.run("BEGIN IMMEDIATE")
                 # Only now: whoever gave up while we waited for the turn is told that nothing was done.
@@ -195,8 +203,11 @@ class WriteLane(Lane):
             connection.run("RELEASE request")
 
     def _abandon(self, group: list[_Request[Any]], error: Exception) -> None:
-        if self._connection is not None and self._connection.in_transaction:
-            self._connection.run("ROLLBACK")
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.run("ROLLBACK")
+        except apsw.Error:
+            self._shut()
         for request in group:
             request.error = request.error if isinstance(request.error, WindlassError) else error
 
@@ -207,7 +218,8 @@ def _answer(group: list[_Request[Any]]) -> None:
     for request in group:
         by_loop[request.loop].append(request)
     for loop, requests in by_loop.items():
-        if not loop.is_closed():
+        # A loop that is closed has nobody left who waits.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_deliver, requests)
 
 

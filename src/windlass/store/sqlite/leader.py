@@ -5,20 +5,31 @@ from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.leases import feel_pulse
 
 
+def is_taken(db: Db, bid: Campaign) -> bool:
+    """A look without a lock: whether somebody else holds the office."""
+    return _holder(db) not in (None, bid.candidate)
+
+
 def campaign(db: Db, bid: Campaign) -> int | None:
     """Take the office if it is free, keep it if it is ours."""
     feel_pulse(db)
-    now, boot = db.clock.since_boot(), db.clock.boot
-    rows = db.rows("office")
-    holder, term, held_boot, expires_at = rows[0] if rows else (None, 0, boot, 0)
-    held = holder is not None and held_boot == boot and expires_at > now and db.vouchers.alive(holder) is not False
-    if held and holder != bid.candidate:
+    holder = _holder(db)
+    if holder not in (None, bid.candidate):
         return None
-    if not (held and holder == bid.candidate):
-        term += 1
-    values = {"holder": bid.candidate, "term": term, "boot": boot, "expires_at": now + bid.length}
-    db.run("take_office", values)
-    return int(term)
+    rows = db.rows("office")
+    term: int = (rows[0][1] if rows else 0) + (holder is None)
+    expires_at = db.clock.since_boot() + bid.length
+    db.run("take_office", {"holder": bid.candidate, "term": term, "boot": db.clock.boot, "expires_at": expires_at})
+    return term
+
+
+def _holder(db: Db) -> str | None:
+    """Who holds the office now: not who is dead, whose time is over, or who held it before the last boot."""
+    for holder, _, boot, expires_at in db.rows("office"):
+        current = boot == db.clock.boot and expires_at > db.clock.since_boot()
+        if holder is not None and current and db.vouchers.alive(holder) is not False:
+            return str(holder)
+    return None
 
 
 def resign(db: Db, candidate: str) -> None:

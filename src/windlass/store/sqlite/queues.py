@@ -23,6 +23,11 @@ def undeclared(db: Db, queues: dict[str, QueueSettings]) -> bool:
     return any(queue(db, name).declared != declared or not _exists(db, name) for name, declared in queues.items())
 
 
+def make(db: Db, name: str) -> None:
+    """A queue that is used for the first time, with the default settings."""
+    _write(db, Queue(name=name))
+
+
 def change(db: Db, name: str, changed: QueueSettings) -> Queue:
     """Replace the operator's change."""
     return _write(db, msgspec.structs.replace(queue(db, name), changed=changed))

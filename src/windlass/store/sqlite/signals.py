@@ -6,7 +6,7 @@ as somebody waits, and tells them all.
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -90,6 +90,7 @@ class Watch:
                 self._connection.close()
 
 
-def has_work(db: Db, queues: list[str]) -> bool:
+def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None) -> bool:
     """Whether a claim or an admission would find anything."""
-    return bool(db.rows("work", {"queues": array(queues), "now": db.now})[0][0])
+    values = {"queues": array(queues), "types": None if types is None else array(types), "now": db.now}
+    return bool(db.rows("work", values)[0][0])

@@ -193,6 +193,8 @@ class SqliteLeader:
                 workers.forget_dead(db)
             return term
 
+        if await self._access.read(lambda db: leader.is_taken(db, bid)):
+            return None
         return await self._access.write(work)
 
     async def resign(self, candidate: str) -> None:
@@ -208,8 +210,8 @@ class SqliteSignals:
     async def wait(self, seconds: float) -> bool:
         return await self._access.lanes.watch.wait(seconds)
 
-    async def work(self, names: Sequence[str]) -> bool:
-        return await self._access.read(lambda db: has_work(db, list(names)))
+    async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
+        return await self._access.read(lambda db: has_work(db, names, types))
 
 
 class SqliteStore:

@@ -7,6 +7,7 @@ queue: a supervisor, which passes no gate, waits for one transaction at most and
 
 import fcntl
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,9 @@ class Turn:
     def __init__(self, database: Path, *, first: bool) -> None:
         self._turn = _open(database.with_name(database.name + "-turn"))
         self._gate = None if first else _open(database.with_name(database.name + "-gate"))
+        # A forked child shares our locks: it must let go of them, or it would hold the turn when we are dead.
+        leave = weakref.WeakMethod(self.close)
+        os.register_at_fork(after_in_child=lambda: (method := leave()) and method())
 
     @contextmanager
     def taken(self) -> Iterator[None]:

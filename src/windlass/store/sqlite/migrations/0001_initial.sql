@@ -49,6 +49,8 @@ CREATE INDEX windlass_jobs_pending ON windlass_jobs (queue, urgency, rank, id, t
 CREATE INDEX windlass_jobs_due ON windlass_jobs (run_at, id) WHERE status IN ('scheduled', 'failed');
 -- What a runner holds; a repeated claim finds its own jobs here.
 CREATE INDEX windlass_jobs_held ON windlass_jobs (worker, claim) WHERE status = 'running';
+-- Blocked jobs, to count them.
+CREATE INDEX windlass_jobs_blocked ON windlass_jobs (queue) WHERE status = 'blocked';
 -- Parked jobs, freed by type when a worker registers.
 CREATE INDEX windlass_jobs_parked ON windlass_jobs (type, id) WHERE status = 'blocked' AND reason = 'no worker for type';
 -- Running jobs that were asked to stop.
@@ -153,7 +155,9 @@ CREATE TABLE windlass_leases (
     worker     TEXT NOT NULL,
     boot       TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
-    length     INTEGER NOT NULL
+    length     INTEGER NOT NULL,
+    -- Whether it has had its grace since it was last renewed: one is enough, or nobody would ever be missed.
+    graced     INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- The last time anybody renewed a lease or looked for lapsed ones: silence of everybody is an outage.

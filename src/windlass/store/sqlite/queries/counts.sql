@@ -1,7 +1,14 @@
--- Jobs by queue and status. Pending ones are counted in their index, finished ones have a tally.
+-- Jobs by queue and status: each status by the index that holds just it, finished ones by their tally.
 SELECT queue, 'pending', count(*) FROM windlass_jobs INDEXED BY windlass_jobs_pending
 WHERE status = 'pending' GROUP BY queue
 UNION ALL
-SELECT queue, status, count(*) FROM windlass_jobs WHERE status <> 'pending' GROUP BY queue, status
+SELECT queue, status, count(*) FROM windlass_jobs INDEXED BY windlass_jobs_due
+WHERE status IN ('scheduled', 'failed') GROUP BY queue, status
+UNION ALL
+SELECT queue, 'running', count(*) FROM windlass_jobs INDEXED BY windlass_jobs_held
+WHERE status = 'running' GROUP BY queue
+UNION ALL
+SELECT queue, 'blocked', count(*) FROM windlass_jobs INDEXED BY windlass_jobs_blocked
+WHERE status = 'blocked' GROUP BY queue
 UNION ALL
 SELECT queue, status, jobs FROM windlass_tallies WHERE jobs <> 0

@@ -1,5 +1,2 @@
--- Every queue that was spoken of, or holds jobs.
-SELECT name FROM windlass_queues
-UNION SELECT queue FROM windlass_jobs
-UNION SELECT queue FROM windlass_tallies WHERE jobs > 0
-ORDER BY 1
+-- Every queue: a row is made when it is declared, changed, paused or first used.
+SELECT name FROM windlass_queues ORDER BY name

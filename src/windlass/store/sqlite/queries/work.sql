@@ -4,6 +4,7 @@ SELECT EXISTS (
     WHERE EXISTS (
         SELECT 1 FROM windlass_jobs INDEXED BY windlass_jobs_pending
         WHERE queue = wanted.value AND status = 'pending'
+        AND (:types IS NULL OR type IN (SELECT value FROM json_each(:types)))
     ) AND wanted.value NOT IN (
         SELECT name FROM windlass_queues WHERE paused = 1 AND (paused_until IS NULL OR paused_until > :now)
     )

@@ -1,0 +1,1 @@
+"""The command line: what it prints, and how it ends."""

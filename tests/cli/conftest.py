@@ -1,0 +1,15 @@
+"""A terminal in an empty folder."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import Terminal
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """No WINDLASS_ variable is set, no file is there."""
+    for name in ("WINDLASS_STORE", "WINDLASS_APP"):
+        monkeypatch.delenv(name, raising=False)
+    return Terminal(tmp_path, monkeypatch, capsys)

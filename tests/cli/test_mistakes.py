@@ -1,0 +1,145 @@
+"""A user's mistake ends in a line that says what is wrong: never in a traceback, and nothing is stored."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.cli.terminal import Terminal, process
+
+NOBODY = str(uuid4())
+
+WRONG_CALLS: dict[str, tuple[list[str], str]] = {
+    "no such command": (["enqeue"], "No such command 'enqeue'"),
+    "no such option": (["stats", "--jsno"], "No such option: --jsno"),
+    "missing argument": (["jobs", "show"], "Missing argument"),
+    "not JSON": (["enqueue", "t", "{user_id: 42}"], "error: payload: is not JSON"),
+    "not an object": (["enqueue", "t", "[1]"], "error: payload: must be a JSON object of arguments, not list"),
+    "a key twice": (["enqueue", "t", '{"a": 1, "a": 2}'], "error: payload: has a key twice"),
+    "NaN": (["enqueue", "t", '{"a": NaN}'], "error: payload.a: nan is not JSON"),
+    "1e999": (["enqueue", "t", '{"a": 1e999}'], "error: payload.a: inf is not JSON"),
+    "2^63": (["enqueue", "t", f'{{"a": {2**63}}}'], "payload.a: is an integer beyond 64 bits; send it as a string"),
+    "4301 digits": (["enqueue", "t", f'{{"a": {"9" * 4301}}}'], "error: payload: is not JSON"),
+    "deep": (["enqueue", "t", '{"a":' + "[" * 9000 + "]" * 9000 + "}"], "error: payload: is nested"),
+    "lone surrogate": (["enqueue", "t", r'{"a": "\ud800"}'], "error: payload.a: contains a lone surrogate"),
+    "bytes that are no text": (["enqueue", "t", '{"a": "\udcff"}'], "error: payload.a: contains a lone surrogate"),
+    "too large": (["enqueue", "t", '{"a": "' + "x" * 70_000 + '"}'], "is 70,008 bytes of JSON, the limit is 65,536"),
+    "bad type": (["enqueue", "os system"], "error: type: 'os system' is not"),
+    "bad queue": (["enqueue", "t", "{}", "--queue", "a b"], "error: queue: 'a b' is not"),
+    "bad priority": (["enqueue", "t", "{}", "--priority", "40000"], "error: priority: must be a whole number from"),
+    "priority in words": (["enqueue", "t", "{}", "--priority", "high"], "Invalid value for '--priority'"),
+    "bad delay": (["enqueue", "t", "{}", "--delay", "soon"], "error: --delay: 'soon' is not a duration"),
+    "negative delay": (["enqueue", "t", "{}", "--delay", "-5s"], "error: --delay: "),
+    "a delay of ages": (["enqueue", "t", "{}", "--delay", "9" * 400 + "d"], "error: --delay: "),
+    "bad pause": (["queues", "pause", "q", "--for", "5 parsecs"], "error: --for: "),
+    "bad retention": (["queues", "set", "q", "--keep-dead", "forever"], "--keep-dead: 'forever' is not a duration"),
+    "bad budget": (["queues", "set", "q", "--max-attempts", "0"], "error: max_attempts: "),
+    "bad back-off": (["queues", "set", "q", "--retry-base", "x"], "error: --retry-base: "),
+    "bad queue name": (["queues", "resume", "../x"], "error: queue: "),
+    "bad id": (["jobs", "show", "42"], "error: id: '42' is not a UUID"),
+    "bad cursor": (["jobs", "list", "--cursor", "forged"], "error: cursor: 'forged' is not a UUID"),
+    "bad status": (["jobs", "list", "--status", "done"], "error: status: 'done' is not one of scheduled, blocked"),
+    "bad limit": (["jobs", "list", "--limit", "0"], "Invalid value for '--limit'"),
+    "bad tag": (["jobs", "list", "--tag", "'"], "error: tag: "),
+    "unknown store": (["stats", "--store", "mysql://me:hunter2@db/x"], "mysql://me:***@db/x: unknown store"),
+    "bad address": (["stats", "--store", "sqlite://jobs.db"], "three or four slashes"),
+    "bad address option": (["migrate", "--store", "sqlite:///x.db?speed=1"], "unknown option 'speed'"),
+    "app without an object": (["enqueue", "t", "--app", "shop"], "error: 'shop' should be module:object"),
+    "missing module": (["enqueue", "t", "--app", "no_such_shop:app"], "there is no module 'no_such_shop' here"),
+    "missing object": (["enqueue", "t", "--app", "json:app"], "error: module 'json' has no 'app'"),
+    "not an app": (["enqueue", "t", "--app", "json:dumps"], "error: json:dumps is function, not a windlass.App"),
+    "no slots": (["worker", "x:app", "--concurrency", "0"], "error: --concurrency must be from 1 to 10000, not 0"),
+    "bad lease": (["worker", "x:app", "--lease", "soon"], "error: --lease: 'soon' is not a duration"),
+    "short lease": (["worker", "x:app", "--lease", "10ms"], "error: --lease must be at least 500ms"),
+    "bad queues": (["worker", "x:app", "--queues", "a,a"], "error: --queues names 'a' twice"),
+    "bad share": (["worker", "x:app", "--queues", "a:b"], "error: --queues: 'a:b' should be a name, or name:slots"),
+    "bad health": (["worker", "x:app", "--health", "nowhere"], "error: --health 'nowhere' should be HOST:PORT"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_CALLS)
+def test_a_wrong_call_ends_with_2_and_says_what_is_wrong(terminal: Terminal, mistake: str) -> None:
+    words, problem = WRONG_CALLS[mistake]
+    ran = terminal.run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert problem in " ".join(ran.err.replace("│", " ").split())
+    assert "Traceback" not in ran.err
+    assert "hunter2" not in ran.err
+    assert len(ran.err) < 2000
+
+
+FAILURES: dict[str, tuple[list[str], str]] = {
+    "show nobody": (["jobs", "show", NOBODY], f"error: no job {NOBODY}"),
+    "cancel nobody": (["jobs", "cancel", NOBODY], f"error: no job {NOBODY}"),
+    "retry nobody": (["dead", "retry", NOBODY], f"error: no job {NOBODY}"),
+    "delete nobody": (["jobs", "delete", NOBODY], f"error: no job {NOBODY}"),
+    "no database": (["stats", "--store", "sqlite:///letter.txt"], "letter.txt is not an SQLite database"),
+    "from the future": (["stats", "--store", "sqlite:///future.db"], "upgrade Windlass"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_cannot_be_done_ends_with_1_and_says_why(terminal: Terminal, failure: str) -> None:
+    (terminal.folder / "letter.txt").write_text("Dear reader, " * 1000)
+    terminal.ok("migrate", "--store", "sqlite:///future.db")
+    connection = sqlite3.connect(terminal.folder / "future.db")
+    with connection:
+        connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+    connection.close()
+    words, problem = FAILURES[failure]
+    ran = terminal.run(*words)
+    assert (ran.code, ran.out) == (1, "")
+    assert problem in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_missing_folder_is_said(terminal: Terminal) -> None:
+    ran = terminal.run("stats", "--store", "sqlite:///no/such/folder/jobs.db")
+    assert ran.code in (1, 2)
+    assert "no/such/folder" in ran.err
+    assert "Traceback" not in ran.err
+    assert list(terminal.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["retry", "delete"])
+def test_a_move_that_is_not_allowed_now_ends_with_1(terminal: Terminal, verb: str) -> None:
+    id_ = terminal.enqueue()
+    ran = terminal.run("jobs", verb, id_)
+    assert (ran.code, ran.err) == (1, f"error: cannot {verb} job {id_}: it is pending\n")
+
+
+def test_nothing_is_stored_by_a_wrong_call(terminal: Terminal) -> None:
+    for words, _ in WRONG_CALLS.values():
+        terminal.run(*words)
+    assert terminal.ok("stats", "--json").json["queues"] == {}
+
+
+def test_help_is_no_mistake(terminal: Terminal) -> None:
+    for words in (["--help"], ["-h"], ["jobs", "--help"], ["worker", "-h"]):
+        assert "Usage: windlass" in terminal.ok(*words).out
+    assert "Usage: windlass" in terminal.run().out + terminal.run().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["stats"], 0), (["jobs", "show", NOBODY], 1), (["jobs", "show", "42"], 2), (["worker", "no_such_shop:app"], 2)],
+)
+def test_a_process_of_its_own_ends_with_the_same_codes(tmp_path: Path, words: list[str], code: int) -> None:
+    ran = process(tmp_path, *words)
+    assert ran.returncode == code, ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_reader_that_has_had_enough_is_no_error_to_shout_about(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "windlass", "stats", "--json"]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env={}, stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    os.close(theirs)
+    assert (ran.returncode, ran.stderr) == (1, b"")

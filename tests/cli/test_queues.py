@@ -1,0 +1,81 @@
+"""windlass queues, workers, stats and migrate."""
+
+import asyncio
+
+from tests.cli.terminal import Terminal
+from tests.support.seed import worker_info
+from windlass import App, Status
+
+
+def test_stats_are_by_queue_and_in_all(terminal: Terminal) -> None:
+    assert terminal.ok("stats").out == "No jobs yet.\n"
+    assert terminal.ok("stats", "--json").json == {"queues": {}, "totals": dict.fromkeys(Status, 0)}
+    terminal.enqueue()
+    terminal.enqueue("t", "{}", "--queue", "mail", "--delay", "1h")
+    stats = terminal.ok("stats", "--json").json
+    assert stats["queues"]["default"] == dict.fromkeys(Status, 0) | {"pending": 1}
+    assert stats["queues"]["mail"] == dict.fromkeys(Status, 0) | {"scheduled": 1}
+    assert stats["totals"] == dict.fromkeys(Status, 0) | {"pending": 1, "scheduled": 1}
+    names = [line.split()[0] for line in terminal.ok("stats").out.splitlines()]
+    assert names == ["queue", "default", "mail", "all"]
+
+
+def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
+    words = ["--max-attempts", "5", "--retry-base", "10s", "--retry-cap", "1h", "--keep-dead", "30d"]
+    said = terminal.ok("queues", "set", "mail", *words).out
+    assert said == "mail: 5 attempts; keep cancelled 7d, completed 7d, dead 30d (changed by an operator)\n"
+    (queue,) = terminal.ok("queues", "list", "--json").json
+    assert (queue["name"], queue["max_attempts"], queue["retention"]["dead"]) == ("mail", 5, 30 * 86_400)
+    assert (queue["retry"]["base"], queue["retry"]["cap"]) == (10, 3600)
+
+
+def test_set_replaces_the_change_before_and_nothing_undoes_it(terminal: Terminal) -> None:
+    terminal.ok("queues", "set", "mail", "--max-attempts", "5", "--keep-completed", "0s")
+    assert terminal.ok("queues", "set", "mail", "--max-attempts", "6").out.startswith(
+        "mail: 6 attempts; keep cancelled 7d"
+    )
+    assert terminal.ok("queues", "set", "mail").out == "mail: 3 attempts; keep cancelled 7d, completed 7d, dead 90d\n"
+
+
+def test_pause_and_resume(terminal: Terminal) -> None:
+    assert terminal.ok("queues", "pause", "mail").out == "mail is paused\n"
+    assert terminal.ok("queues", "list", "--json").json[0]["paused"] is True
+    assert terminal.ok("queues", "resume", "mail").out == "mail is open\n"
+    assert terminal.ok("queues", "list", "--json").json[0]["paused"] is False
+    assert terminal.ok("queues", "pause", "mail", "--for", "10m").out.startswith("mail is paused, resumes in 9m 5")
+    assert "paused, resumes in 9m" in terminal.ok("queues", "list").out
+
+
+def test_queues_are_listed_with_their_jobs(terminal: Terminal) -> None:
+    assert terminal.ok("queues", "list").out == "No queues yet.\n"
+    terminal.enqueue()
+    heading, row = terminal.ok("queues", "list").out.splitlines()
+    assert heading.split() == ["queue", "state", "pending", "running", "failed", "dead", "settings"]
+    assert row.split()[:6] == ["default", "open", "1", "0", "0", "0"]
+    assert terminal.ok("queues", "list", "--json").json[0]["jobs"]["pending"] == 1
+
+
+def test_workers_are_listed(terminal: Terminal) -> None:
+    assert terminal.ok("workers", "list").out == "No workers.\n"
+
+    async def register(app: App) -> None:
+        store = await app._ready()
+        await store.workers.beat(worker_info("w1", host="here", pid=7, slots=20, processes=2, draining=True))
+        await app.aclose()
+
+    asyncio.run(register(App("sqlite:///windlass.db")))
+    (worker,) = terminal.ok("workers", "list", "--json").json
+    assert (worker["id"], worker["pid"], worker["slots"]) == ("w1", 7, 20)
+    row = terminal.ok("workers", "list").out.splitlines()[1]
+    assert "2 × 10" in row
+    assert "(stopping)" in row
+
+
+def test_migrate_brings_the_schema_up_to_date_once(terminal: Terminal) -> None:
+    assert terminal.ok("migrate").out == "applied 0001_initial\n"
+    assert terminal.ok("migrate").out == "The schema is up to date.\n"
+
+
+def test_the_version_is_shown(terminal: Terminal) -> None:
+    assert terminal.ok("--version").out.startswith("windlass 0.")
+    assert list(terminal.folder.iterdir()) == []

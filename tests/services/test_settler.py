@@ -1,0 +1,134 @@
+"""The settler: every outcome reaches the store, however often that takes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.services.parts import Flaky, Listener, one_work
+from tests.support.seed import completed, enqueue, failed, open_lease, request
+from windlass import App, SchemaMismatch, Status
+from windlass.core.events import AttemptEnded, StaleWrite
+from windlass.core.job import Claimed
+from windlass.store.contract import Store
+from windlass.worker.settle import MOST_IN_BATCH, Settler
+from windlass.worker.work import Work
+
+
+class Bench:
+    """A settler over a store that may fail, and jobs to settle."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.listener = Listener()
+        self.done: list[Work] = []
+        self.app = App("sqlite:///never-opened.db")
+        self.app.task(type="t")(lambda: None)
+
+    def settler(self, *failures: str, verbose: bool = False) -> Settler:
+        role: Any = Flaky(self.store.jobs, "settle", failures)
+        self.role = role
+        made = Settler(role, self.listener, self.done.append, verbose=verbose)
+        made.runner = "r1"
+        return made
+
+    async def claim(self, jobs: int) -> list[Claimed]:
+        await open_lease(self.store)
+        await enqueue(self.store, jobs)
+        return await self.store.jobs.claim(request(most=jobs, limit=jobs))
+
+    async def settle(self, settler: Settler) -> None:
+        """Run until all is written."""
+        running = asyncio.create_task(settler.run())
+        quiet = asyncio.create_task(settler.quiet.wait())
+        await asyncio.wait([running, quiet], return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        quiet.cancel()
+        if running.done():
+            running.result()
+        running.cancel()
+
+
+@pytest.fixture
+def bench(store: Store) -> Bench:
+    """On every store."""
+    return Bench(store)
+
+
+async def test_outcomes_are_written_and_then_let_go(bench: Bench) -> None:
+    settler = bench.settler()
+    works = [one_work(bench.app, job) for job in await bench.claim(3)]
+    for work in works:
+        settler.add(work, completed(work.claimed))
+    assert (settler.backlog, settler.quiet.is_set()) == (3, False)
+    await bench.settle(settler)
+    assert (settler.backlog, bench.done) == (0, works)
+    assert (await bench.store.operator.counts()).totals["completed"] == 3
+
+
+@pytest.mark.parametrize("failure", ["before", "after"])
+async def test_a_write_is_repeated_until_it_is_answered_and_nothing_is_lost(bench: Bench, failure: str) -> None:
+    settler = bench.settler(failure, failure, failure)
+    works = [one_work(bench.app, job) for job in await bench.claim(3)]
+    for work in works:
+        settler.add(work, completed(work.claimed))
+    await bench.settle(settler)
+    assert len(bench.role.asked) == 4
+    assert bench.done == works
+    assert (await bench.store.operator.counts()).totals["completed"] == 3
+    assert bench.listener.names == ["StoreTrouble", "StoreBack"]
+
+
+async def test_what_comes_while_the_store_is_away_is_written_too(bench: Bench) -> None:
+    settler = bench.settler("before", "before")
+    jobs = await bench.claim(2 * MOST_IN_BATCH)
+    first, rest = jobs[0], jobs[1:]
+    settler.add(one_work(bench.app, first), completed(first))
+    running = asyncio.create_task(settler.run())
+    await asyncio.sleep(0)
+    for job in rest:
+        settler.add(one_work(bench.app, job), completed(job))
+    async with asyncio.timeout(30):
+        await settler.quiet.wait()
+    running.cancel()
+    assert (await bench.store.operator.counts()).totals["completed"] == 2 * MOST_IN_BATCH
+    assert max(len(batch) for batch in bench.role.asked) <= MOST_IN_BATCH
+
+
+async def test_a_stale_outcome_is_reported_and_let_go(bench: Bench) -> None:
+    settler = bench.settler()
+    (job,) = await bench.claim(1)
+    await bench.store.jobs.settle([failed(job)])
+    settler.add(one_work(bench.app, job), completed(job))
+    await bench.settle(settler)
+    assert bench.listener.heard == [StaleWrite(job=job.id, attempt=1, worker="r1", found="completed")]
+    assert len(bench.done) == 1
+    assert (await bench.store.operator.counts()).totals["failed"] == 1
+
+
+@pytest.mark.parametrize(("verbose", "events"), [(False, ["AttemptEnded"]), (True, ["AttemptEnded", "AttemptEnded"])])
+async def test_failures_are_told_and_completions_when_asked_for(
+    bench: Bench, verbose: bool, events: list[str]
+) -> None:
+    settler = bench.settler(verbose=verbose)
+    first, second = await bench.claim(2)
+    settler.add(one_work(bench.app, first), completed(first))
+    settler.add(one_work(bench.app, second), failed(second, "no luck"))
+    await bench.settle(settler)
+    assert bench.listener.names == events
+    told = bench.listener.heard[-1]
+    assert isinstance(told, AttemptEnded)
+    assert (told.status, told.error, told.wait) == (Status.FAILED, "ValueError: no luck", 60)
+
+
+async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:
+    settler = bench.settler()
+
+    async def settle(settlements: Any) -> Any:
+        raise SchemaMismatch("too new")
+
+    bench.role.__dict__["settle"] = settle
+    (job,) = await bench.claim(1)
+    settler.add(one_work(bench.app, job), completed(job))
+    with pytest.raises(SchemaMismatch):
+        await bench.settle(settler)
+    assert (bench.done, settler.backlog) == ([], 1)
