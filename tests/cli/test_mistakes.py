@@ -120,8 +120,9 @@ def test_nothing_is_stored_by_a_wrong_call(terminal: Terminal) -> None:
 
 def test_help_is_no_mistake(terminal: Terminal) -> None:
     for words in (["--help"], ["-h"], ["jobs", "--help"], ["worker", "-h"]):
-        assert "Usage: windlass" in terminal.ok(*words).out
-    assert "Usage: windlass" in terminal.run().out + terminal.run().err
+        assert "Usage: " in terminal.ok(*words).out
+    bare = terminal.run()
+    assert "Usage: " in bare.out + bare.err
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,14 @@ def test_extra_keywords_are_kept_beside_the_declared_ones(app: App) -> None:
     assert restored(app, "send") == {"to": 1, "subject": "hi", "cc": [2]}
 
 
+def test_the_context_cannot_be_given_as_an_extra_keyword(app: App) -> None:
+    @app.task
+    def send(ctx: Context, **extra: Any) -> None: ...
+
+    with pytest.raises(InvalidPayload, match="ctx: is not an argument of send"):
+        send.enqueue(ctx=5)  # type: ignore[arg-type]
+
+
 def test_a_declared_parameter_beside_extra_keywords_is_still_checked(app: App) -> None:
     @app.task
     def send(to: int, **extra: Any) -> None: ...

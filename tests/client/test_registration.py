@@ -127,6 +127,7 @@ def test_a_bad_name_is_refused(app: App, option: str, name: Any) -> None:
         ({"max_attempts": "3"}, "max_attempts: "),
         ({"retry": 3}, "retry: must be Exponential, Linear, Fixed or ByError, not 3"),
         ({"retry": Exponential}, "retry: "),
+        ({"retry": 3, "max_attempts": 2}, "retry: "),
         ({"dead_on": "ValueError"}, "dead_on: must be exception classes"),
         ({"dead_on": (ValueError, int)}, "dead_on: must be exception classes, not <class 'int'>"),
     ],

@@ -139,6 +139,14 @@ async def test_a_verb_by_filter_meets_every_match_once_and_nothing_else(
     assert (await app.jobs.aget(other.id)).status is Status.PENDING
 
 
+def test_a_verb_by_filter_ends_also_where_it_may_not_move_what_it_meets(
+    app: App, task: Task[[int], None, None]
+) -> None:
+    app.enqueue_many([task.job(number) for number in range(3)])
+    assert [app.jobs.retry_all(queue="default"), app.jobs.delete_all(type="t")] == [0, 0]
+    assert app.stats.counts().totals["pending"] == 3
+
+
 async def _kill_all(app: App, queue: str) -> None:
     store = await app._ready()
     await open_lease(store)

@@ -10,8 +10,9 @@ import pytest
 from tests.e2e.stage import Stage
 from tests.support.processes import Process, freeze, let_pass, signal_all
 
-SEEDS = [int(seed) for seed in os.environ.get("CHAOS_SEEDS", "1,2").split(",")]
-FAULTS = 12
+# More of them by CHAOS_SEEDS=2,3,4: each is another order of faults.
+SEEDS = [int(seed) for seed in os.environ.get("CHAOS_SEEDS", "1").split(",")]
+FAULTS = 10
 
 
 class Chaos:
@@ -30,8 +31,8 @@ class Chaos:
         """One fault on one of the workers; one that it ended is replaced."""
         place = self._random.randrange(2)
         worker = self._workers[place]
-        faults: list[Callable[[Process], None]] = [self._kill_runner, self._kill_supervisor, self._kill_all, self._stop]
-        self._random.choice([*faults, self._stall, self._kill_runner])(worker)
+        kills: list[Callable[[Process], None]] = [self._kill_runner, self._kill_supervisor, self._kill_all]
+        self._random.choice([*kills, self._stop, self._stall, self._kill_runner])(worker)
         if worker.ended:
             self._workers[place] = self._start()
 

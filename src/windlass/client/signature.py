@@ -68,7 +68,7 @@ class Signature:
         for name, value in kwargs.items():
             if name in given:
                 raise InvalidPayload(name, f"is given to {self._type} twice")
-            if name not in self._fields and not self._extra:
+            if name == self.context or (name not in self._fields and not self._extra):
                 raise InvalidPayload(str(name), f"is not an argument of {self._type}")
             given[name] = value
         self._check_complete(given)

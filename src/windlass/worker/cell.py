@@ -1,0 +1,196 @@
+"""A cell: a process of its own for one handler at a time. It can be killed, and cannot hurt its runner.
+
+Started fresh, with one end of a socket pair; whatever its handlers print goes into pipes to the runner. If the runner
+goes away, the cell ends at once, and on Linux the kernel sees to it.
+"""
+
+import asyncio
+import ctypes
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from random import Random
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.client.registry import Registry
+from windlass.core.job import Claimed, LogLine, Progress
+from windlass.core.outcome import Outcome, Settlement, decide
+from windlass.core.retry import StoredPolicy
+from windlass.errors import WindlassError
+from windlass.store.clock import since_boot
+from windlass.worker.load import import_trouble, load_app
+from windlass.worker.run import run_async, run_sync
+from windlass.worker.work import Work
+
+SAY_EVERY = 0.1
+"""Seconds between messages about progress: a handler may call it a million times."""
+_PR_SET_PDEATHSIG = 1
+
+
+class Run(msgspec.Struct, frozen=True, tag=True):
+    """Runner → cell: do this."""
+
+    job: Claimed
+    retry: StoredPolicy
+    """What its queue says about retries, if its task says nothing."""
+
+
+class Leave(msgspec.Struct, frozen=True, tag=True):
+    """Runner → cell: somebody wants the job stopped; the handler may see it."""
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """Cell → runner: the app is loaded."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """Cell → runner: the app cannot be loaded."""
+
+    problem: str
+
+
+class Said(msgspec.Struct, frozen=True, tag=True):
+    """Cell → runner: progress and log lines."""
+
+    progress: Progress | None
+    lines: tuple[LogLine, ...]
+
+
+class Ended(msgspec.Struct, frozen=True, tag=True):
+    """Cell → runner: the handler has returned, and this becomes of its job."""
+
+    settlement: Settlement
+
+
+ToCell = Run | Leave
+FromCell = Ready | Failed | Said | Ended
+
+_encode = msgspec.json.Encoder().encode
+_to_cell = msgspec.json.Decoder(ToCell)
+
+
+class CellConfig(msgspec.Struct, frozen=True):
+    """What the runner tells a cell on its command line."""
+
+    app: str
+    line: int
+
+
+class Line:
+    """The cell's end of the line; written by the handler's threads, read by one of our own."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._guard = threading.Lock()
+
+    def say(self, message: FromCell) -> None:
+        """Send, whole."""
+        with self._guard:
+            self._end.sendall(_encode(message) + b"\n")
+
+    def messages(self) -> "queue.SimpleQueue[Run]":
+        """A thread reads the line from now on: jobs go into the queue, requests to stop to the job at hand."""
+        self.work: CellWork | None = None
+        jobs: queue.SimpleQueue[Run] = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(jobs,), name="windlass-line", daemon=True).start()
+        return jobs
+
+    def _read(self, jobs: "queue.SimpleQueue[Run]") -> None:
+        with self._end.makefile("rb") as lines:
+            for line in lines:
+                message = _to_cell.decode(line)
+                if isinstance(message, Run):
+                    jobs.put(message)
+                elif self.work is not None:
+                    self.work.cancelled = True
+        # The runner is gone: nobody will hear how this ends, and somebody else will do it again.
+        os._exit(1)
+
+
+class CellWork(Work):
+    """A job in a cell: what its handler says is passed on to the runner."""
+
+    __slots__ = ("_line", "_told")
+
+    def __init__(self, claimed: Claimed, registry: Registry, line: Line) -> None:
+        now = since_boot()
+        super().__init__(claimed, registry.get(claimed.type), -1, now)
+        self.started_on = now
+        self._line = line
+        self._told = 0.0
+
+    def progress(self, progress: Progress) -> None:
+        """Called by the handler."""
+        super().progress(progress)
+        self._maybe_tell()
+
+    def log(self, text: str) -> None:
+        """Called by the handler."""
+        super().log(text)
+        self._maybe_tell()
+
+    def tell(self) -> None:
+        """Pass on what was said and not passed on yet."""
+        if self.said is not None or self.lines:
+            lines, self.lines = self.lines, []
+            self._told = time.monotonic()
+            self._line.say(Said(self.said, tuple(lines)))
+
+    def _maybe_tell(self) -> None:
+        if time.monotonic() - self._told > SAY_EVERY:
+            self.tell()
+
+
+def serve(app: App, line: Line) -> None:
+    """One job after the other, in the main thread, where handlers expect to be."""
+    random, jobs = Random(), line.messages()
+    line.say(Ready())
+    while True:
+        told = jobs.get()
+        work = line.work = CellWork(told.job, app.registry, line)
+        outcome = _run(work)
+        line.work = None
+        settlement = decide(told.job, outcome, work.definition.policy(told.retry), random)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        work.tell()
+        line.say(Ended(settlement))
+
+
+def _run(work: Work) -> Outcome:
+    if work.definition.is_async:
+        return asyncio.run(run_async(work))
+    return run_sync(work)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end us when the runner does, also if a handler holds the interpreter at that moment."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def main() -> None:
+    """The process's own main."""
+    config = msgspec.json.decode(sys.argv[1], type=CellConfig)
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    line = Line(socket.socket(fileno=config.line))
+    try:
+        app = load_app(config.app)
+    except WindlassError as error:
+        line.say(Failed(str(error)))
+        os._exit(2)
+    except BaseException as error:
+        line.say(Failed(import_trouble(config.app, error)))
+        os._exit(2)
+    serve(app, line)
+
+
+if __name__ == "__main__":
+    main()

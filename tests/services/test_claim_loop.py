@@ -1,0 +1,209 @@
+"""The claim loop: slots are kept full, claims are repeated until answered, and no job is held by mistake."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.services.parts import Flaky, Listener, table_of
+from tests.support.seed import claim_one, enqueue, look, open_lease
+from windlass import App, SchemaMismatch, Status
+from windlass.core.outcome import Done, Outcome
+from windlass.store.contract import Store
+from windlass.store.records import ClaimRequest
+from windlass.worker.claim import ClaimLoop
+from windlass.worker.holdings import Holdings
+from windlass.worker.settle import Settler
+from windlass.worker.slots import Slots
+from windlass.worker.work import Work
+
+
+class Rig:
+    """A claim loop with everything round it but the process, on a store whose claims may fail."""
+
+    def __init__(self, store: Store, table: Any, failures: tuple[str, ...], reconcile_every: float = 3600) -> None:
+        self.store = store
+        self.listener = Listener()
+        self.app = App("sqlite:///never-opened.db")
+        self.gate = asyncio.Event()
+        self.ran: list[str] = []
+        self.app.task(type="t")(self._handle)
+        self.ended: list[Work] = []
+        self.jobs: Any = Flaky(store.jobs, "claim", failures)
+        self.table = table
+        self.holdings = Holdings(self.app.registry, table, set())
+        self.settler = Settler(self.jobs, self.listener, self.holdings.remove, verbose=False)
+        self.slots = Slots(4, table, self._ended)
+        view: Any = View(store, self.jobs)
+        self.loop = ClaimLoop(
+            view,
+            self.slots,
+            self.holdings,
+            self.settler,
+            table,
+            self.listener,
+            reconcile_every=reconcile_every,
+        )
+
+    async def _handle(self) -> None:
+        self.ran.append("ran")
+        await self.gate.wait()
+
+    def _ended(self, work: Work, outcome: Outcome) -> None:
+        assert isinstance(outcome, Done)
+        self.ended.append(work)
+        self.holdings.remove(work)
+
+    @property
+    def claims(self) -> list[ClaimRequest]:
+        return [request for request in self.jobs.asked if request is not None]
+
+    async def until(self, condition: Any) -> None:
+        """Until something holds that the loop brings about; it says so to nobody."""
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
+
+
+class View:
+    """A store with one role replaced."""
+
+    def __init__(self, store: Store, jobs: Any) -> None:
+        self._store = store
+        self.jobs = jobs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@asynccontextmanager
+async def rig_of(
+    store: Store, *failures: str, queues: dict[str, int | None] | None = None, reconcile_every: float = 3600
+) -> AsyncIterator[Rig]:
+    """A loop that runs while the test does."""
+    with table_of() as table:
+        rig = Rig(store, table, failures, reconcile_every)
+        await open_lease(store)
+        rig.loop.serve("r1")
+        running = asyncio.create_task(rig.loop.run(queues or {"default": None}, ("t",)))
+        yield rig
+        running.cancel()
+        await asyncio.wait([running])
+        rig.gate.set()
+        await rig.slots.idle()
+
+
+async def test_the_slots_are_filled_and_no_more_is_taken(store: Store) -> None:
+    await enqueue(store, 10)
+    async with rig_of(store) as rig:
+        await rig.until(lambda: len(rig.ran) == 4)
+        assert (await store.operator.counts()).totals["running"] == 4
+        rig.gate.set()
+        await rig.until(lambda: len(rig.ended) == 10)
+    assert len({work.claimed.id for work in rig.ended}) == 10
+
+
+async def test_a_job_that_comes_later_is_found(store: Store) -> None:
+    async with rig_of(store) as rig:
+        await rig.until(lambda: rig.claims)
+        await enqueue(store, 1)
+        await rig.until(lambda: len(rig.ran) == 1)
+
+
+async def test_a_claim_whose_reply_was_lost_is_repeated_under_its_number_and_runs_once(store: Store) -> None:
+    ids = await enqueue(store, 3)
+    async with rig_of(store, "after", "after") as rig:
+        rig.gate.set()
+        await rig.until(lambda: len(rig.ended) == 3)
+        first = rig.claims[:3]
+        assert [request.claim for request in first] == [first[0].claim] * 3
+    assert sorted(work.claimed.id for work in rig.ended) == sorted(ids)
+    assert [work.claimed.attempt for work in rig.ended] == [1, 1, 1]
+    assert rig.listener.names[:2] == ["StoreTrouble", "StoreBack"]
+
+
+async def test_a_claim_that_did_not_reach_the_store_is_repeated_too(store: Store) -> None:
+    await enqueue(store, 1)
+    async with rig_of(store, "before", "before", "before") as rig:
+        await rig.until(lambda: len(rig.ran) == 1)
+        assert len({request.claim for request in rig.claims[:4]}) == 1
+
+
+async def test_every_claim_has_a_number_of_its_own(store: Store) -> None:
+    async with rig_of(store) as rig:
+        for jobs in range(1, 4):
+            await enqueue(store, 1)
+            await rig.until(lambda jobs=jobs: len(rig.ran) == jobs)
+        numbers = [request.claim for request in rig.claims]
+    assert numbers == sorted(set(numbers))
+
+
+async def test_a_queue_gets_no_more_slots_than_its_share(store: Store) -> None:
+    await enqueue(store, 5, queue="images")
+    async with rig_of(store, queues={"images": 2, "default": None}) as rig:
+        await rig.until(lambda: len(rig.ran) == 2)
+        await enqueue(store, 5)
+        await rig.until(lambda: len(rig.ran) == 4)
+        held = [work.claimed.queue for work in rig.holdings]
+    assert sorted(held) == ["default", "default", "images", "images"]
+
+
+async def test_a_runner_without_a_lease_claims_nothing_and_says_so(store: Store) -> None:
+    await enqueue(store, 1)
+    async with rig_of(store) as rig:
+        await rig.until(lambda: len(rig.ran) == 1)
+        rig.loop.serve("nobody")
+        await enqueue(store, 1)
+        async with asyncio.timeout(20):
+            await rig.loop.lost.wait()
+        asked = len(rig.claims)
+        await open_lease(store, "r2")
+        rig.loop.serve("r2")
+        await rig.until(lambda: len(rig.ran) == 2)
+        assert [request.runner for request in rig.claims[asked:]] == ["r2"] * (len(rig.claims) - asked)
+
+
+async def test_nothing_is_claimed_under_a_lease_that_is_over(store: Store) -> None:
+    await enqueue(store, 1)
+    with table_of(valid=False) as table:
+        rig = Rig(store, table, ())
+        await open_lease(store)
+        rig.loop.serve("r1")
+        turns = rig.loop._attempt((), ("t",), 4), rig.loop._attempt(rig.loop._shares({"default": None})[0], ("t",), 4)
+        assert [await turn for turn in turns] == [[], []]
+    assert rig.claims == []
+
+
+async def test_what_the_store_thinks_we_hold_and_we_do_not_is_handed_back(store: Store) -> None:
+    """A claim whose number was forgotten: nobody would ever run its job."""
+    await open_lease(store)
+    (id_,) = await enqueue(store, 1, type="other")
+    await claim_one(store, claim=999, types=("other",))
+    async with rig_of(store, reconcile_every=0.0):
+        async with asyncio.timeout(20):
+            while (job := await look(store, id_)).status is not Status.PENDING:
+                await store.signals.wait(0.1)
+    assert (job.hand_backs, job.failures, job.attempt) == (1, 0, 1)
+
+
+async def test_a_due_job_does_not_wait_for_a_coordinator(store: Store, clock: Any) -> None:
+    (id_,) = await enqueue(store, 1, delay=1_000_000)
+    assert (await look(store, id_)).status is Status.SCHEDULED
+    clock.advance(1_000_000)
+    async with rig_of(store) as rig:
+        await rig.until(lambda: len(rig.ran) == 1)
+
+
+async def test_a_schema_that_is_too_new_ends_the_loop(store: Store) -> None:
+    with table_of() as table:
+        rig = Rig(store, table, ())
+
+        async def claim(request: ClaimRequest) -> Any:
+            raise SchemaMismatch("too new")
+
+        rig.jobs.__dict__["claim"] = claim
+        rig.loop.serve("r1")
+        with pytest.raises(SchemaMismatch):
+            await rig.loop.run({"default": None}, ("t",))

@@ -1,0 +1,179 @@
+"""The coordinator: one holds the office, does the duties, and leaves it to somebody else in the end."""
+
+from typing import Any
+
+import pytest
+
+from tests.services.parts import Flaky, Listener
+from tests.support.clock import ManualClock
+from tests.support.seed import (
+    completed,
+    enqueue,
+    enqueue_one,
+    let_lapse,
+    look,
+    open_lease,
+    running,
+    settle,
+    status_of,
+    worker_info,
+)
+from windlass import SchemaMismatch, Status
+from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS, Coordinator
+from windlass.coordinator.duties import MOST_ADMITTED, admit, prune
+from windlass.core.moments import SECOND
+from windlass.core.queue import DEFAULT_RETENTION
+from windlass.store.contract import Store
+
+
+def candidate(store: Any, name: str) -> tuple[Coordinator, Listener]:
+    """Somebody who campaigns, and what is heard of it."""
+    listener = Listener()
+    return Coordinator(store, name, listener), listener
+
+
+async def test_the_first_of_two_candidates_holds_the_office_and_keeps_it(store: Store) -> None:
+    (first, heard), (second, silence) = candidate(store, "a"), candidate(store, "b")
+    for now in range(0, 30, 3):
+        await first.step(now)
+        await second.step(now)
+    assert (first.term, second.term) == (1, None)
+    assert (heard.names, silence.names) == (["TermStarted"], [])
+
+
+async def test_only_the_holder_does_the_duties(store: Store, clock: ManualClock) -> None:
+    (first, _), (second, _) = candidate(store, "a"), candidate(store, "b")
+    await first.step(0)
+    id_ = await enqueue_one(store, delay=SECOND)
+    clock.advance(SECOND)
+    await second.step(10)
+    assert await status_of(store, id_) is Status.SCHEDULED
+    await first.step(10)
+    assert await status_of(store, id_) is Status.PENDING
+
+
+async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None:
+    (first, heard), (second, _) = candidate(store, "a"), candidate(store, "b")
+    await first.step(0)
+    await first.resign()
+    await second.step(0)
+    assert (first.term, second.term) == (None, 2)
+    assert heard.names == ["TermStarted", "TermEnded"]
+
+
+async def test_who_holds_no_office_resigns_from_none(store: Store) -> None:
+    (first, _), (second, silence) = candidate(store, "a"), candidate(store, "b")
+    await first.step(0)
+    await second.step(0)
+    await second.resign()
+    await first.step(100)
+    assert (first.term, silence.names) == (1, [])
+
+
+async def test_who_slept_through_its_term_learns_that_it_is_over(store: Store, clock: ManualClock) -> None:
+    (first, heard), (second, _) = candidate(store, "a"), candidate(store, "b")
+    await first.step(0)
+    clock.advance(int((TERM_SECONDS + 1) * SECOND))
+    await second.step(0)
+    if second.term is None:  # the store gave a grace for the general silence; it ends too
+        clock.advance(int((TERM_SECONDS + 1) * SECOND))
+        await second.step(2)
+    await first.step(100)
+    assert (first.term, second.term) == (None, 2)
+    assert heard.names == ["TermStarted", "TermEnded"]
+
+
+async def test_jobs_of_silent_runners_are_rescued_and_told(store: Store, clock: ManualClock) -> None:
+    job = await running(store)
+    holder, heard = candidate(store, "a")
+    await let_lapse(store, clock)
+    await holder.step(0)
+    assert (await look(store, job.id)).rescues == 1
+    assert heard.names == ["TermStarted", "JobRescued"]
+
+
+async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> None:
+    await store.workers.beat(worker_info(types=("known",)))
+    id_ = await enqueue_one(store, type="stranger")
+    holder, heard = candidate(store, "a")
+    await holder.step(0)
+    assert await status_of(store, id_) is Status.BLOCKED
+    assert heard.names == ["TermStarted", "JobsParked"]
+
+
+async def test_what_nobody_keeps_any_longer_is_dropped_and_told(store: Store, clock: ManualClock) -> None:
+    job = await running(store)
+    await settle(store, completed(job))
+    clock.advance(DEFAULT_RETENTION[Status.COMPLETED])
+    holder, heard = candidate(store, "a")
+    await holder.step(0)
+    assert await store.operator.get([job.id]) == [None]
+    assert heard.names == ["TermStarted", "JobsPruned"]
+
+
+async def test_admission_comes_back_exactly_when_the_next_job_is_due(store: Store) -> None:
+    assert await admit(store) == 0.5
+    await enqueue(store, 1, delay=SECOND // 10)
+    assert await admit(store) == 0.1
+    await enqueue(store, 1, delay=60 * SECOND)
+    assert await admit(store) == 0.1
+
+
+async def test_admission_and_pruning_go_on_at_once_while_there_is_more(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, MOST_ADMITTED + 1, delay=1)
+    clock.advance(1)
+    assert await admit(store) == 0.0
+    assert (await store.operator.counts()).totals["pending"] == MOST_ADMITTED
+    assert await prune(store, Listener()) == 60.0
+
+
+class View:
+    """A store with one role replaced."""
+
+    def __init__(self, store: Store, **roles: Any) -> None:
+        self._store = store
+        self.__dict__.update(roles)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+async def test_a_duty_that_failed_is_told_and_done_again_while_the_others_go_on(store: Store) -> None:
+    flaky = Flaky(store.jobs, "admit", ["before"])
+    leases = Flaky(store.leases, "rescue", [])
+    holder, heard = candidate(View(store, jobs=flaky, leases=leases), "a")
+    await holder.step(0)
+    assert heard.names == ["TermStarted", "DutyFailed"]
+    assert (len(flaky.asked), len(leases.asked)) == (1, 1)
+    await holder.step(AFTER_FAILURE_SECONDS / 2)
+    assert len(flaky.asked) == 1
+    await holder.step(AFTER_FAILURE_SECONDS)
+    assert len(flaky.asked) == 2
+    assert heard.names == ["TermStarted", "DutyFailed"]
+
+
+async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: Store) -> None:
+    flaky = Flaky(store.leader, "campaign", ["before"])
+    holder, heard = candidate(View(store, leader=flaky), "a")
+    await holder.step(0)
+    assert (holder.term, heard.names) == (None, ["DutyFailed"])
+    await holder.step(1)
+    assert (holder.term, heard.names) == (1, ["DutyFailed", "TermStarted"])
+
+
+async def test_a_schema_that_is_too_new_ends_the_coordinator(store: Store) -> None:
+    class Newer:
+        async def campaign(self, bid: Any) -> int:
+            raise SchemaMismatch("too new")
+
+    holder, _ = candidate(View(store, leader=Newer()), "a")
+    with pytest.raises(SchemaMismatch):
+        await holder.run()
+
+
+async def test_the_office_is_not_the_runners_lease(store: Store) -> None:
+    """A worker that lost a lease may still coordinate: the two have nothing to do with each other."""
+    await open_lease(store, "a", "a")
+    holder, _ = candidate(store, "a")
+    await holder.step(0)
+    assert holder.term == 1

@@ -1,0 +1,45 @@
+"""--until-empty: what holds a worker, and what does not."""
+
+import pytest
+
+from tests.support.seed import put
+from windlass import Status
+from windlass.core.moments import SECOND
+from windlass.store.contract import Store
+from windlass.worker.empty import is_empty
+
+
+async def test_nothing_at_all_is_empty(store: Store) -> None:
+    assert await is_empty(store, ["default", "never-seen"])
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING, Status.FAILED])
+async def test_work_that_is_left_holds_the_worker(store: Store, status: Status) -> None:
+    await put(store, status)
+    assert not await is_empty(store, ["default"])
+
+
+@pytest.mark.parametrize(
+    "status", [Status.COMPLETED, Status.DEAD, Status.CANCELLED, Status.BLOCKED, Status.SCHEDULED]
+)
+async def test_what_has_ended_or_waits_for_long_does_not(store: Store, status: Status) -> None:
+    await put(store, status)
+    assert await is_empty(store, ["default"])
+
+
+@pytest.mark.parametrize(("delay", "empty"), [(SECOND // 2, False), (SECOND, False), (SECOND + 1, True)])
+async def test_what_is_due_within_a_second_does(store: Store, delay: int, empty: bool) -> None:
+    await put(store, Status.SCHEDULED, delay=delay)
+    assert await is_empty(store, ["default"]) is empty
+
+
+async def test_other_queues_do_not(store: Store) -> None:
+    await put(store, Status.PENDING, queue="other")
+    await put(store, Status.SCHEDULED, queue="other", delay=1)
+    assert await is_empty(store, ["default"])
+
+
+async def test_paused_queues_do_not(store: Store) -> None:
+    await put(store, Status.PENDING)
+    await store.queues.pause("default", None)
+    assert await is_empty(store, ["default"])

@@ -1,0 +1,68 @@
+"""The line between a supervisor and a runner: what is said arrives in order, and its end is heard."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from windlass.worker.link import Cancel, FromRunner, FromSupervisor, Go, Hello, Lapsed, Link, Problem, Stop
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[tuple[Link, Link]]:
+    """The supervisor's end and the runner's."""
+    ours, theirs = socket.socketpair()
+    supervisor, runner = await Link.over(ours), await Link.over(theirs)
+    yield supervisor, runner
+    supervisor.close()
+    runner.close()
+    await asyncio.sleep(0)
+
+
+async def test_what_the_runner_says_arrives_in_order(ends: tuple[Link, Link]) -> None:
+    supervisor, runner = ends
+    said: list[FromRunner] = [
+        Hello("sqlite:///x.db", ("default",), ("t",)),
+        Lapsed("r1"),
+        Problem("line one\nline two \u2028 ü"),
+    ]
+    for message in said:
+        runner.say(message)
+    runner.close()
+    assert [message async for message in supervisor.from_runner()] == said
+
+
+async def test_what_the_supervisor_says_arrives_in_order(ends: tuple[Link, Link]) -> None:
+    supervisor, runner = ends
+    said: list[FromSupervisor] = [Go("r1", 1), Cancel("id", 2), Stop(5), Stop(0)]
+    for message in said:
+        supervisor.say(message)
+    supervisor.close()
+    assert [message async for message in runner.from_supervisor()] == said
+
+
+async def test_an_app_with_very_many_types_says_hello(ends: tuple[Link, Link]) -> None:
+    supervisor, runner = ends
+    hello = Hello("sqlite:///x.db", ("default",), tuple(f"shop.task_number_{n}" for n in range(5000)))
+    runner.say(hello)
+    async with asyncio.timeout(10):
+        assert await anext(supervisor.from_runner()) == hello
+
+
+async def test_the_end_of_the_line_is_heard_also_in_the_middle_of_a_message(ends: tuple[Link, Link]) -> None:
+    supervisor, runner = ends
+    runner.say(Lapsed("r1"))
+    runner._writer.write(b'{"type":"Lap')
+    runner.close()
+    assert [message async for message in supervisor.from_runner()] == [Lapsed("r1")]
+
+
+async def test_speaking_into_a_closed_line_is_nobodys_error(ends: tuple[Link, Link]) -> None:
+    supervisor, runner = ends
+    runner.close()
+    assert [message async for message in supervisor.from_runner()] == []
+    runner.say(Lapsed("r1"))
+    supervisor.say(Go("r1", 1))
+    supervisor.close()
+    supervisor.say(Go("r1", 1))
