@@ -181,6 +181,33 @@ def test_a_class_with_a_dump_and_a_validation_of_its_own_needs_no_pydantic(app: 
     assert restored(app, "keep")["thing"].text == "x"
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"\x00": "\x00"}, '{"\\u0000":"\\u0000"}'),
+        ([-0.0, 0, 1, 1.0], "[-0.0,0,1,1.0]"),
+        (2**63 - 1, "9223372036854775807"),
+        (((1, 2), [3]), "[[1,2],[3]]"),
+        (None, "null"),
+    ],
+    ids=[
+        "1 NUL in key and value",
+        "7 numbers stay what they are",
+        "6 largest integer",
+        "13 tuples are lists",
+        "18 null",
+    ],
+)
+def test_plain_json_is_stored_as_it_is_written(app: App, given: Any, kept: str) -> None:
+    @app.task
+    def keep(thing: Any) -> None: ...
+
+    job = keep.job(given)
+    assert job.payload == f'{{"thing":{kept}}}'
+    app.enqueue_many([job])
+    assert msgspec.json.encode(payload_of(app)).decode() == job.payload
+
+
 def test_key_order_is_kept(app: App) -> None:
     @app.task
     def keep(thing: dict[str, int]) -> None: ...

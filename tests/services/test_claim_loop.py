@@ -11,9 +11,12 @@ from tests.services.parts import Flaky, Listener, table_of
 from tests.support.seed import claim_one, enqueue, look, open_lease
 from windlass import App, SchemaMismatch, Status
 from windlass.core.outcome import Done, Outcome
+from windlass.core.retry import Exponential
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest
+from windlass.worker.cells import Cells
 from windlass.worker.claim import ClaimLoop
+from windlass.worker.config import WorkerConfig
 from windlass.worker.holdings import Holdings
 from windlass.worker.settle import Settler
 from windlass.worker.slots import Slots
@@ -35,7 +38,13 @@ class Rig:
         self.table = table
         self.holdings = Holdings(self.app.registry, table, set())
         self.settler = Settler(self.jobs, self.listener, self.holdings.remove, verbose=False)
-        self.slots = Slots(4, table, self._ended)
+        self.slots = Slots(
+            4,
+            table,
+            Cells(WorkerConfig(app="nowhere:app")),
+            retry=lambda _: Exponential(),
+            ended=self._ended,
+        )
         view: Any = View(store, self.jobs)
         self.loop = ClaimLoop(
             view,

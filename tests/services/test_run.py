@@ -11,7 +11,7 @@ from windlass import App, Context, Dead, InvalidOption
 from windlass.core.codec import INLINE_LIMIT, decode
 from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.worker.run import LONGEST_MESSAGE, LONGEST_TRACEBACK, report, run_async, run_sync
-from windlass.worker.work import Work
+from windlass.worker.work import Halt, Work
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ async def test_a_broken_off_handler_is_handed_back_whatever_it_raises(app: App) 
 
     app.task(type="t")(handle)
     work = one_work(app, claimed(type="t"))
-    work.broken_off = True
+    work.halt(Halt.DRAIN)
     assert await run_async(work) == HandedBack()
 
 

@@ -10,9 +10,13 @@ import pytest
 from tests.services.parts import MINUTE, Outcomes, table_of, work_of
 from windlass import App, Task
 from windlass.core.outcome import Done, Raised
+from windlass.core.retry import Exponential
 from windlass.store.clock import since_boot
+from windlass.worker.cells import Cells
+from windlass.worker.config import WorkerConfig
 from windlass.worker.slots import Slots
 from windlass.worker.table import State, Table
+from windlass.worker.work import Halt
 
 
 class Gate:
@@ -59,7 +63,8 @@ class Workshop:
         return number
 
     def slots(self, concurrency: int) -> Slots:
-        return Slots(concurrency, self.table, self.outcomes)
+        cells = Cells(WorkerConfig(app="nowhere:app"))
+        return Slots(concurrency, self.table, cells, retry=lambda _: Exponential(), ended=self.outcomes)
 
     def let_go(self) -> None:
         self.asked.set()
@@ -160,7 +165,7 @@ async def test_an_async_handler_that_is_broken_off_is_handed_back(workshop: Work
     works = [work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(2)]
     slots.add(works)
     await workshop.entered(2)
-    slots.break_off(works[:1])
+    slots.halt(works[0], Halt.DRAIN)
     workshop.aasked.set()
     await slots.idle()
     kinds = {work.claimed.id: type(outcome).__name__ for work, outcome in workshop.outcomes.all}

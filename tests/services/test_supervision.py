@@ -18,6 +18,7 @@ from windlass.worker.crew import Crew
 from windlass.worker.leases import LeaseKeeper
 from windlass.worker.link import Cancel, Go, Hello
 from windlass.worker.registration import Registration
+from windlass.worker.stacks import Stacks
 from windlass.worker.watch import Watch
 
 
@@ -45,7 +46,7 @@ class Post:
         self.line = Line()
         line: Any = self.line
         process: Any = SimpleNamespace(pid=4242, returncode=None)
-        self.child = Child(process, line, table)
+        self.child = Child(process, line, table, Stacks.create())
         self.crew.children.add(self.child)
 
     @property
@@ -106,7 +107,7 @@ async def test_a_job_that_runs_for_a_while_has_its_start_noted_once(post: Post) 
     id_ = await enqueue_one(post.store)
     job = await claim_one(post.store, post.runner)
     index = post.child.table.prefetch(id_, job.attempt, 1_000_000, 1_000_000 + 2_000_000)
-    post.child.table.start(index, 1_000_500)
+    post.child.table.start(index, 1_000_500, 0)
     await post.leases._beat()
     found = await look(post.store, id_)
     assert found.started_at is not None
@@ -137,11 +138,11 @@ async def test_a_prefetched_job_behind_a_stuck_loop_is_freed_and_a_started_one_i
     job = await claim_one(post.store, post.runner)
     index = post.child.table.prefetch(id_, job.attempt, 0, since_boot() - 1)
     if state == "started":
-        post.child.table.start(index, since_boot())
+        post.child.table.start(index, since_boot(), 0)
     await post.watch._free_stuck(post.child)
     assert await status_of(post.store, id_) is status
     if state == "prefetched":
-        assert post.child.table.start(index, since_boot()) is False
+        assert post.child.table.start(index, since_boot(), 0) is False
         assert (await look(post.store, id_)).hand_backs == 1
 
 
@@ -151,7 +152,7 @@ async def test_a_prefetched_job_that_is_not_late_is_left_alone(post: Post) -> No
     job = await claim_one(post.store, post.runner)
     index = post.child.table.prefetch(id_, job.attempt, 0, since_boot() + LEASE)
     await post.watch._free_stuck(post.child)
-    assert post.child.table.start(index, since_boot()) is True
+    assert post.child.table.start(index, since_boot(), 0) is True
     assert await status_of(post.store, id_) is Status.RUNNING
 
 

@@ -25,7 +25,7 @@ def test_what_the_runner_holds_is_seen_by_the_supervisor(views: tuple[Table, Tab
     index = runner.prefetch(id_, 7, 100, 200)
     (entry,) = supervisor.held()
     assert (entry.id, entry.attempt, entry.state, entry.since, entry.start_by) == (id_, 7, State.PREFETCHED, 100, 200)
-    assert runner.start(index, 150)
+    assert runner.start(index, 150, 0)
     assert [(e.state, e.since) for e in supervisor.held()] == [(State.STARTED, 150)]
     runner.end(index)
     assert [e.state for e in supervisor.held()] == [State.ENDED]
@@ -38,13 +38,13 @@ def test_taken_before_started_the_supervisor_has_it(views: tuple[Table, Table]) 
     index = runner.prefetch(new_id(), 1, 0, 0)
     supervisor.take(index)
     assert [entry.state for entry in supervisor.held()] == [State.PREFETCHED]
-    assert runner.start(index, 1) is False
+    assert runner.start(index, 1, 0) is False
 
 
 def test_started_before_taken_the_runner_has_it(views: tuple[Table, Table]) -> None:
     runner, supervisor = views
     index = runner.prefetch(new_id(), 1, 0, 0)
-    assert runner.start(index, 1) is True
+    assert runner.start(index, 1, 0) is True
     supervisor.take(index)
     assert [entry.state for entry in supervisor.held()] == [State.STARTED]
 
@@ -56,7 +56,7 @@ def test_an_entry_that_is_filled_anew_is_not_taken(views: tuple[Table, Table]) -
     runner.free(index)
     again = runner.prefetch(new_id(), 2, 0, 0)
     assert again == index
-    assert runner.start(again, 1) is True
+    assert runner.start(again, 1, 0) is True
 
 
 def test_room_is_what_is_left(views: tuple[Table, Table]) -> None:

@@ -36,6 +36,7 @@ def set_queue(
     max_attempts: Annotated[int | None, typer.Option(help="Budget of attempts for jobs that bring none.")] = None,
     retry_base: Annotated[str | None, typer.Option(help="First wait of the back-off, such as 60s.")] = None,
     retry_cap: Annotated[str | None, typer.Option(help="Longest wait, such as 1h.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s.")] = None,
     keep_completed: Annotated[str | None, typer.Option(help="Retention of completed jobs, such as 7d.")] = None,
     keep_cancelled: Annotated[str | None, typer.Option(help="Retention of cancelled jobs.")] = None,
     keep_dead: Annotated[str | None, typer.Option(help="Retention of dead jobs.")] = None,
@@ -49,6 +50,7 @@ def set_queue(
         name,
         max_attempts=max_attempts,
         retry=msgspec.structs.replace(Exponential(), **given) if given else None,
+        timeout=None if timeout is None else parse_duration(timeout, "--timeout") / SECOND,
         retention={
             key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text is not None
         },
@@ -135,6 +137,7 @@ def _record(queue: Queue) -> dict[str, object]:
         "paused_until": queue.paused_until,
         "max_attempts": rules.max_attempts,
         "retry": rules.retry,
+        "timeout": rules.timeout / SECOND or None,
         "retention": {str(status): micros / SECOND for status, micros in rules.retention.items()},
         "declared": queue.declared,
         "changed": queue.changed,

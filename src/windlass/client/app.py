@@ -104,10 +104,11 @@ class App:
         *,
         max_attempts: int | None = None,
         retry: StoredPolicy | None = None,
+        timeout: float | timedelta | None = None,
         retention: Mapping[str, float | timedelta] | None = None,
     ) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
-        declared = settings(max_attempts=max_attempts, retry=retry, retention=retention)
+        declared = settings(max_attempts=max_attempts, retry=retry, timeout=timeout, retention=retention)
         if check_name(name, "queue") in self._declared:
             raise ConfigError(f"queue {name!r} is declared twice")
         self._declared[name] = declared

@@ -138,10 +138,11 @@ class Queues(_Verbs):
         *,
         max_attempts: int | None = None,
         retry: StoredPolicy | None = None,
+        timeout: float | timedelta | None = None,
         retention: Mapping[str, float | timedelta] | None = None,
     ) -> Queue:
         """Replace the operator's change of a queue; it wins over what the code declares. Nothing given: undo it."""
-        changed = settings(max_attempts=max_attempts, retry=retry, retention=retention)
+        changed = settings(max_attempts=max_attempts, retry=retry, timeout=timeout, retention=retention)
         store = await self._home._ready()
         return await store.queues.change(check_name(name, "queue"), changed)
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.ids import check_id
 from windlass.core.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from windlass.core.moments import duration, to_micros
 from windlass.core.names import MOST_TAGS, check_key, check_name
-from windlass.core.queue import check_attempts
+from windlass.core.queue import check_attempts, check_timeout
 from windlass.core.retry import RetryPolicy
 from windlass.errors import InvalidOption
 
@@ -26,6 +26,7 @@ class JobOptions(TypedDict, total=False):
     tenant: str
     parent: str
     max_attempts: int
+    timeout: float | timedelta | None
     tags: Sequence[str]
     meta: Mapping[str, Any]
 
@@ -38,7 +39,9 @@ class TaskOptions(TypedDict, total=False):
     priority: int
     retry: RetryPolicy
     max_attempts: int
+    timeout: float | timedelta | None
     dead_on: tuple[type[BaseException], ...]
+    run_in: Literal["process"]
 
 
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,6 +91,7 @@ _CHECKS: dict[str, Any] = {
     "tenant": lambda value: check_name(value, "tenant"),
     "parent": lambda value: check_id(value, "parent"),
     "max_attempts": check_attempts,
+    "timeout": check_timeout,
     "tags": _tags,
     "meta": _meta,
 }

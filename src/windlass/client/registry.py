@@ -8,7 +8,7 @@ from windlass.client.options import TaskOptions, check_priority
 from windlass.client.signature import Signature
 from windlass.client.task import Definition
 from windlass.core.names import check_name, type_of
-from windlass.core.queue import check_attempts
+from windlass.core.queue import check_attempts, check_timeout
 from windlass.core.retry import RetryPolicy
 from windlass.errors import ConfigError, InvalidOption, UnknownTask
 
@@ -69,7 +69,15 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definiti
         dead_on=_dead_on(options.get("dead_on", ())),
         returns=_returns(function),
         is_async=inspect.iscoroutinefunction(function),
+        in_process=_in_process(options),
     )
+
+
+def _in_process(options: Mapping[str, Any]) -> bool:
+    place = options.get("run_in")
+    if place not in (None, "process"):
+        raise InvalidOption("run_in", f'must be "process" or left out, not {place!r}')
+    return place == "process"
 
 
 def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,6 +86,8 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
         fields["queue"] = check_name(options["queue"], "queue")
     if "priority" in options:
         fields["priority"] = check_priority(options["priority"])
+    if "timeout" in options:
+        fields["timeout"] = check_timeout(options["timeout"])
     if "max_attempts" in options:
         fields["max_attempts"] = check_attempts(options["max_attempts"])
     elif (policy := _retry(options.get("retry"))) is not None:

@@ -35,6 +35,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     dead_on: Errors
     returns: Any
     is_async: bool
+    in_process: bool = False
+    """Whether it runs in a process of its own, which can be killed and cannot hurt the worker."""
 
     def policy(self, otherwise: RetryPolicy) -> Policy:
         """How failures of this task are dealt with; `otherwise` is what its queue says."""

@@ -48,6 +48,25 @@ class RunnerEnded(Event, frozen=True, kw_only=True):
     expected: bool
 
 
+class RunnerBlocked(Event, frozen=True, kw_only=True):
+    """A runner's loop does not turn: a handler holds it. Its leases are kept, its prefetched jobs handed back."""
+
+    runner: str
+    pid: int
+    seconds: float
+    jobs: tuple[JobId, ...]
+    where: str
+
+
+class RunnerHung(Event, frozen=True, kw_only=True):
+    """A runner was ended because a handler held its loop beyond its timeout."""
+
+    runner: str
+    pid: int
+    jobs: tuple[JobId, ...]
+    where: str
+
+
 class DrainStarted(Event, frozen=True, kw_only=True):
     """No more claims; running jobs get the drain time."""
 

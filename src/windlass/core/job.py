@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.core.status import FINISHED, Status
 
 DEFAULT_QUEUE = "default"
 DEFAULT_MAX_ATTEMPTS = 3
 MOST_ATTEMPTS = 1000
+DEFAULT_TIMEOUT: Micros = 300 * SECOND
+NO_TIMEOUT: Micros = 0
+"""Stands for `timeout=None`: the attempt may take as long as it likes."""
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
 
 
@@ -39,6 +42,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[JobId, ...] = ()
     """Jobs that must end before this one is admitted."""
     timeout: Micros | None = None
+    """None: what the queue says when the job arrives; NO_TIMEOUT: any length."""
     expires: Micros | None = None
     tags: tuple[str, ...] = ()
     meta: str | None = None

@@ -33,6 +33,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     result: str | None = None
     error: JobError | None = None
     failures: int = 0
+    crashes: int = 0
     snoozes: int = 0
     hand_backs: int = 0
     started_after: Micros | None = None
@@ -58,7 +59,19 @@ class HandedBack(msgspec.Struct, frozen=True):
     """The attempt did not happen, or was broken off by a stop that is not its fault."""
 
 
-Outcome = Done | Raised | HandedBack
+class Crashed(msgspec.Struct, frozen=True):
+    """The handler's own process ended under it; `report` says how."""
+
+    report: JobError
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The handler ran in a process of its own, where what becomes of its job was decided."""
+
+    settlement: Settlement
+
+
+Outcome = Done | Raised | HandedBack | Crashed | Decided
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -77,6 +90,10 @@ def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Se
             return _settlement(job, Status.PENDING, "handed back", hand_backs=1)
         case Raised(error, report):
             return _raised(job, error, report, policy, random)
+        case Crashed(report):
+            return _crashed(job, report)
+        case Decided(settlement):
+            return settlement
         case _:
             assert_never(outcome)
 
@@ -101,6 +118,21 @@ def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy
     else:
         delay = _wait(policy.retry, error, failures, random)
     return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
+
+
+def _crashed(job: Claimed, report: JobError) -> Settlement:
+    fate = after_crash(failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=1)
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=fate.status,
+        outcome=fate.outcome,
+        reason=fate.reason,
+        error=report,
+        crashes=fate.crashes,
+        keyed=job.idempotency_key is not None,
+    )
 
 
 class Fate(msgspec.Struct, frozen=True):

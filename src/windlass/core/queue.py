@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from windlass.core.job import DEFAULT_MAX_ATTEMPTS, MOST_ATTEMPTS
+from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, MOST_ATTEMPTS, NO_TIMEOUT
 from windlass.core.moments import DAY, Micros, duration
 from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.core.status import FINISHED, Status
@@ -26,6 +26,7 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     max_attempts: int | None = None
     retry: StoredPolicy | None = None
+    timeout: Micros | None = None
     retention: dict[Status, Micros] = {}
 
 
@@ -34,6 +35,8 @@ class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
 
     max_attempts: int
     retry: StoredPolicy
+    timeout: Micros
+    """Of one attempt; NO_TIMEOUT: any length."""
     retention: dict[Status, Micros]
 
 
@@ -59,6 +62,7 @@ def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:
     return QueueRules(
         max_attempts=budget or DEFAULT_MAX_ATTEMPTS,
         retry=retry or DEFAULT_POLICY,
+        timeout=next((t for t in (changed.timeout, declared.timeout) if t is not None), DEFAULT_TIMEOUT),
         retention={**DEFAULT_RETENTION, **declared.retention, **changed.retention},
     )
 
@@ -67,12 +71,14 @@ def settings(
     *,
     max_attempts: int | None = None,
     retry: StoredPolicy | None = None,
+    timeout: float | timedelta | None = None,
     retention: Mapping[str, float | timedelta] | None = None,
 ) -> QueueSettings:
     """Settings as a program gives them, checked."""
     return QueueSettings(
         max_attempts=None if max_attempts is None else check_attempts(max_attempts),
         retry=retry,
+        timeout=None if timeout is None else check_timeout(timeout),
         retention={_kept(name): duration(keep, f"retention.{name}") for name, keep in (retention or {}).items()},
     )
 
@@ -82,6 +88,16 @@ def check_attempts(attempts: object, field: str = "max_attempts") -> int:
     if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= MOST_ATTEMPTS:
         raise InvalidOption(field, f"must be a whole number from 1 to {MOST_ATTEMPTS}, not {attempts!r}")
     return attempts
+
+
+def check_timeout(timeout: float | timedelta | None, field: str = "timeout") -> Micros:
+    """How long an attempt may take; None stands for any length."""
+    if timeout is None:
+        return NO_TIMEOUT
+    micros = duration(timeout, field)
+    if micros == 0:
+        raise InvalidOption(field, "must be more than 0 seconds; None means no limit")
+    return micros
 
 
 def _kept(name: str) -> Status:

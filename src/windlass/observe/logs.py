@@ -20,7 +20,9 @@ from windlass.core.events import (
     JobsParked,
     JobsPruned,
     LeaseExpired,
+    RunnerBlocked,
     RunnerEnded,
+    RunnerHung,
     RunnerStarted,
     StaleWrite,
     StoreBack,
@@ -57,6 +59,16 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
         case LeaseExpired():
             return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
+        case RunnerBlocked():
+            jobs = ", ".join(event.jobs)
+            return logging.WARNING, (
+                f"runner {event.runner} (pid {event.pid}) blocked for {event.seconds:.0f} s by {jobs}: {event.where}"
+            )
+        case RunnerHung():
+            jobs = ", ".join(event.jobs)
+            return logging.ERROR, (
+                f"runner {event.runner} (pid {event.pid}) is ended: {jobs} held it beyond the timeout: {event.where}"
+            )
         case RunnerEnded() if not event.expected:
             return logging.ERROR, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case _:

@@ -5,6 +5,7 @@ goes away, the cell ends at once, and on Linux the kernel sees to it.
 """
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import queue
@@ -39,6 +40,8 @@ class Run(msgspec.Struct, frozen=True, tag=True):
     job: Claimed
     retry: StoredPolicy
     """What its queue says about retries, if its task says nothing."""
+    mark: str
+    """To be printed at the end, so that the runner knows whose output is whose."""
 
 
 class Leave(msgspec.Struct, frozen=True, tag=True):
@@ -108,7 +111,7 @@ class Line:
                 if isinstance(message, Run):
                     jobs.put(message)
                 elif self.work is not None:
-                    self.work.cancelled = True
+                    self.work.cancel()
         # The runner is gone: nobody will hear how this ends, and somebody else will do it again.
         os._exit(1)
 
@@ -157,10 +160,17 @@ def serve(app: App, line: Line) -> None:
         outcome = _run(work)
         line.work = None
         settlement = decide(told.job, outcome, work.definition.policy(told.retry), random)
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        _end_output(told.mark)
         work.tell()
         line.say(Ended(settlement))
+
+
+def _end_output(mark: str) -> None:
+    """A handler may have closed or replaced its streams: that is its own loss."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.write(1, f"\n{mark}\n".encode())
 
 
 def _run(work: Work) -> Outcome:

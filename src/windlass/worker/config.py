@@ -23,6 +23,10 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     lease: Micros = 30 * SECOND
     drain: Micros = 30 * SECOND
     health: tuple[str, int] | None = None
+    recycle_jobs: int = 1000
+    """A process for handlers is replaced after so many jobs."""
+    recycle_memory: int | None = None
+    """… or when it has grown beyond so many bytes, if it was smaller to begin with."""
     until_empty: bool = False
     verbose: bool = False
 
@@ -39,6 +43,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
             yield f"--processes must be from 1 to {MOST_PROCESSES}, not {self.processes}"
         if self.lease < SECOND // 2:
             yield f"--lease must be at least 500ms, not {self.lease / SECOND:g}s"
+        if self.recycle_jobs < 1:
+            yield f"--recycle-jobs must be at least 1, not {self.recycle_jobs}"
         for queue, most in self.queues.items():
             if most is not None and not 1 <= most <= self.concurrency:
                 yield f"--queues {queue}:{most} must be from 1 to --concurrency ({self.concurrency})"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.core.events import Emit, JobRescued
+from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
 from windlass.worker.child import Child
@@ -40,6 +41,11 @@ class Crew:
         """The types that the app knows."""
         assert self._met is not None
         return self._met[1].types
+
+    def retry(self, type_: str) -> StoredPolicy:
+        """How a type is retried, as far as it can be said without running its app's code."""
+        assert self._met is not None
+        return self._met[1].retries.get(type_, DEFAULT_POLICY)
 
     @property
     def queues(self) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import msgspec
 
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
+from windlass.core.outcome import Settlement
+from windlass.core.retry import StoredPolicy
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -17,6 +19,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     store: str
     queues: tuple[str, ...]
     types: tuple[str, ...]
+    retries: dict[str, StoredPolicy] = {}
+    """By type: for jobs of a runner that hangs and can no longer decide for itself."""
 
 
 class Problem(msgspec.Struct, frozen=True, tag=True):
@@ -29,6 +33,13 @@ class Lapsed(msgspec.Struct, frozen=True, tag=True):
     """The runner found that its lease is gone."""
 
     runner: str
+
+
+class Overdue(msgspec.Struct, frozen=True, tag=True):
+    """A handler will not end: the runner will, and then this becomes of its job."""
+
+    settlement: Settlement
+    job_type: str
 
 
 class Bye(msgspec.Struct, frozen=True, tag=True):
@@ -56,7 +67,7 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     attempt: int
 
 
-FromRunner = Hello | Problem | Lapsed | Bye
+FromRunner = Hello | Problem | Lapsed | Overdue | Bye
 FromSupervisor = Go | Stop | Cancel
 
 LONGEST_MESSAGE = 2**24

@@ -6,12 +6,13 @@ from typing import Any
 
 from windlass.client.context import Context
 from windlass.core.codec import check_json, check_size, encode
-from windlass.core.control import Dead
+from windlass.core.control import Cancel, Dead
 from windlass.core.job import JobError
+from windlass.core.moments import Micros, show_duration
 from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
-from windlass.worker.work import Work
+from windlass.worker.work import Halt, Work
 
 LONGEST_NAME = 200
 LONGEST_MESSAGE = 4_000
@@ -27,8 +28,27 @@ async def run_async(work: Work) -> Outcome:
         return error.outcome
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
-        return HandedBack() if work.broken_off else Raised(error, report(error))
+        return halted(work) or Raised(error, report(error))
     return Done(_result(result))
+
+
+def halted(work: Work) -> Outcome | None:
+    """The outcome of a handler that was told to end, if it was."""
+    match work.halted:
+        case Halt.DRAIN:
+            return HandedBack()
+        case Halt.CANCEL:
+            return Raised(Cancel("cancelled while running"), JobError("Cancelled", "cancelled while running"))
+        case Halt.TIMEOUT:
+            return timed_out(work.claimed.timeout or 0)
+        case None:
+            return None
+
+
+def timed_out(timeout: Micros) -> Raised:
+    """The outcome of an attempt that took too long."""
+    text = f"it took longer than its timeout of {show_duration(timeout)}; timeout=None allows any length"
+    return Raised(TimeoutError(text), JobError("TimeoutError", text))
 
 
 def run_sync(work: Work) -> Outcome:

@@ -71,16 +71,23 @@ class Settler:
 
 
 def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
-    job, error = work.claimed, settlement.error
+    seconds = None if work.started_on is None else (since_boot() - work.started_on) / SECOND
+    return attempt_ended(settlement, work.claimed.type, runner, seconds)
+
+
+def attempt_ended(settlement: Settlement, type_: str, runner: str, seconds: float | None) -> AttemptEnded:
+    """A settlement as news."""
+    error = settlement.error
+    said = [f"{error.type}: {error.message}" if error else "", settlement.reason or ""]
     return AttemptEnded(
-        job=job.id,
-        type=job.type,
-        queue=job.queue,
-        attempt=job.attempt,
+        job=settlement.id,
+        type=type_,
+        queue=settlement.queue,
+        attempt=settlement.attempt,
         status=settlement.status,
         outcome=settlement.outcome,
         worker=runner,
-        seconds=None if work.started_on is None else (since_boot() - work.started_on) / SECOND,
-        error="; ".join(filter(None, [f"{error.type}: {error.message}" if error else "", settlement.reason])),
+        seconds=seconds,
+        error="; ".join(filter(None, said)),
         wait=settlement.delay / SECOND if settlement.delay else None,
     )

@@ -1,29 +1,45 @@
 """A runner's slots: what runs now, and the few jobs that wait for a slot.
 
 An `async def` job runs in a lane: a task that goes on to the next job without being made anew, so that a job costs
-no task of its own. A `def` job runs in a dedicated thread. Both count against the same number of slots.
+no task of its own. A `def` job runs in a dedicated thread. A job that wants or needs a process of its own runs in a
+cell. All count against the same number of slots.
 """
 
 import asyncio
 import contextvars
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
 
-from windlass.core.outcome import HandedBack, Outcome
+from windlass.core.outcome import Crashed, HandedBack, Outcome
+from windlass.core.retry import StoredPolicy
 from windlass.store.clock import since_boot
-from windlass.worker.run import run_async
+from windlass.worker.cells import Cells
+from windlass.worker.run import report, run_async
 from windlass.worker.table import Table
 from windlass.worker.threads import Threads
-from windlass.worker.work import Work
+from windlass.worker.work import Halt, Work
 
 
 class Slots:
     """Starts jobs, best first, while slots are free and the lease is valid."""
 
-    def __init__(self, concurrency: int, table: Table, ended: Callable[[Work, Outcome], None]) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        table: Table,
+        cells: Cells,
+        *,
+        retry: Callable[[Work], StoredPolicy],
+        ended: Callable[[Work, Outcome], None],
+    ) -> None:
         self.concurrency = concurrency
+        self._cells = cells
+        self._retry = retry
         self.running = 0
         self.ended = 0
+        self.active: set[Work] = set()
+        """The jobs whose handlers are running."""
         self.changed = asyncio.Event()
         """Set whenever a slot became free or the waiting ones fewer."""
         self._table = table
@@ -53,12 +69,17 @@ class Slots:
         """Fill free slots."""
         while self.running < self.concurrency and (work := self._next()) is not None:
             self.running += 1
-            if work.definition.is_async:
-                lane = asyncio.create_task(self._lane(work), context=self._clean.copy())
-                self._lanes.add(lane)
-                lane.add_done_callback(self._lanes.discard)
+            if work.apart:
+                self._spawn(self._in_cell(work))
+            elif work.definition.is_async:
+                self._spawn(self._lane(work))
             else:
                 self._threads.put(work)
+
+    def _spawn(self, job: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(job, context=self._clean.copy())
+        self._lanes.add(task)
+        task.add_done_callback(self._lanes.discard)
 
     def take_unstarted(self) -> list[Work]:
         """Everything that has not started, which nobody will start here any more."""
@@ -71,12 +92,13 @@ class Slots:
         works, self._taken = self._taken, []
         return works
 
-    def break_off(self, works: Iterable[Work]) -> None:
-        """Cancel running `async def` handlers; threads cannot be stopped from inside."""
-        for work in works:
-            if work.task is not None:
-                work.broken_off = True
-                work.task.cancel()
+    def halt(self, work: Work, why: Halt) -> None:
+        """Cancel an `async def` handler, kill a cell; a thread cannot be stopped from inside."""
+        work.halt(why)
+        if work.task is not None:
+            work.task.cancel()
+        elif work.apart:
+            self._cells.kill(work)
 
     async def idle(self) -> None:
         """Until nothing runs."""
@@ -90,9 +112,11 @@ class Slots:
         while self._buffer and self._table.may_start(now):
             work = self._buffer.popleft()
             self.changed.set()
-            if self._table.start(work.index, now):
-                work.started_on = now
+            work.started_on = now
+            if self._table.start(work.index, now, work.deadline or 0):
+                self.active.add(work)
                 return work
+            work.started_on = None
             self._table.end(work.index)
             self._taken.append(work)
         return None
@@ -117,7 +141,16 @@ class Slots:
         """
         if lane.cancelling() or contextvars.copy_context() != self._clean:
             return None
-        return self._next() if self._buffer and self._buffer[0].definition.is_async else None
+        following = self._buffer[0] if self._buffer else None
+        return self._next() if following and following.definition.is_async and not following.apart else None
+
+    async def _in_cell(self, work: Work) -> None:
+        try:
+            outcome = await self._cells.run(work, self._retry(work))
+        except Exception as error:
+            outcome = Crashed(report(error))
+        self._end(work, outcome)
+        self._free_slot()
 
     def _thread_ended(self, work: Work, outcome: Outcome) -> None:
         self._end(work, outcome)
@@ -130,6 +163,7 @@ class Slots:
 
     def _end(self, work: Work, outcome: Outcome) -> None:
         self.ended += 1
+        self.active.discard(work)
         if not isinstance(outcome, HandedBack):
             self._table.end(work.index)
         self._report(work, outcome)

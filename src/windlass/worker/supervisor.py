@@ -17,16 +17,17 @@ from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
-from windlass.store.records import RunnerEnd
+from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.child import Child
 from windlass.worker.config import WorkerConfig
 from windlass.worker.crew import Crew
 from windlass.worker.empty import is_empty
 from windlass.worker.health import Health
 from windlass.worker.leases import LeaseKeeper
-from windlass.worker.link import Bye, Hello, Lapsed, Problem
+from windlass.worker.link import Bye, Hello, Lapsed, Overdue, Problem
 from windlass.worker.patience import persist
 from windlass.worker.registration import Registration
+from windlass.worker.settle import attempt_ended
 from windlass.worker.table import State
 from windlass.worker.watch import Watch
 
@@ -131,6 +132,8 @@ class Supervisor:
                     await self._welcome(child, message)
                 case Lapsed(runner):
                     await self._leases.replace(child, runner)
+                case Overdue():
+                    child.overdue.append(message)
                 case Bye():
                     child.said_bye = True
                 case Problem(text):
@@ -154,11 +157,12 @@ class Supervisor:
 
     async def _bury(self, child: Child) -> None:
         """A runner is gone: put back what it held, and say how it ended."""
-        expected = child.stopping or child.said_bye
+        expected = child.stopping or child.said_bye or child.hung
         if child.runner is not None or self._problem is None:
             runner = child.runner or "(without a lease)"
             self._emit(RunnerEnded(runner=runner, pid=child.pid, status=child.ending(), expected=expected))
         if child.runner is not None:
+            await self._settle_overdue(child)
             ended = RunnerEnd(
                 runner=child.runner,
                 started=child.attempts(State.STARTED),
@@ -168,6 +172,15 @@ class Supervisor:
             leases = self._crew.store.leases
             self._crew.tell_rescued(await persist("putting back jobs", lambda: leases.end(ended), self._emit))
         child.close()
+
+    async def _settle_overdue(self, child: Child) -> None:
+        """Now that their process is gone, jobs that took too long have failed; one that ended after all is stale."""
+        if child.overdue:
+            jobs, overdue = self._crew.store.jobs, [each.settlement for each in child.overdue]
+            answers = await persist("settling overdue jobs", lambda: jobs.settle(overdue), self._emit)
+            for each, answer in zip(child.overdue, answers, strict=True):
+                if answer is Settled.SETTLED:
+                    self._emit(attempt_ended(each.settlement, each.job_type, child.runner or "", None))
 
     async def _end_runners(self, places: list[asyncio.Task[None]]) -> None:
         """Drain; a second signal, or time, ends it. The leases are kept until the last runner is gone."""

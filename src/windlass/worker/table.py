@@ -19,8 +19,8 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 
-_ENTRY = struct.Struct("<BBxxIqq36s")  # state, taken, attempt, since, start_by, id
-_ENTRY_SIZE = 64
+_ENTRY = struct.Struct("<BBxxIqqq36s")  # state, taken, attempt, since, start_by, deadline, id
+_ENTRY_SIZE = 72
 _FIRST = 64  # before the entries: valid_until, tick, completed, lease, eight bytes each
 _MOMENT = struct.Struct("<q")
 
@@ -44,6 +44,8 @@ class Entry(msgspec.Struct, frozen=True):
     attempt: int
     since: Micros
     start_by: Micros
+    deadline: Micros
+    """Until when its handler may take; 0: any length."""
 
 
 class Table:
@@ -124,14 +126,15 @@ class Table:
         """A free entry, filled; raises IndexError if there is none (the claim asked for too much)."""
         index = self._free.pop()
         offset = _FIRST + index * _ENTRY_SIZE
-        _ENTRY.pack_into(self._memory, offset, State.FREE, 0, attempt, since, start_by, id_.encode())
+        _ENTRY.pack_into(self._memory, offset, State.FREE, 0, attempt, since, start_by, 0, id_.encode())
         self._memory[offset] = State.PREFETCHED
         return index
 
-    def start(self, index: int, since: Micros) -> bool:
+    def start(self, index: int, since: Micros, deadline: Micros) -> bool:
         """Mark the job as started; False if the supervisor has taken it away."""
         offset = _FIRST + index * _ENTRY_SIZE
         _MOMENT.pack_into(self._memory, offset + 8, since)
+        _MOMENT.pack_into(self._memory, offset + 24, deadline)
         self._memory[offset] = State.STARTED
         return self._memory[offset + 1] == 0
 
@@ -160,5 +163,5 @@ class Table:
         for index in range(self._entries):
             offset = _FIRST + index * _ENTRY_SIZE
             if self._memory[offset] != State.FREE:
-                state, _, attempt, since, start_by, id_ = _ENTRY.unpack_from(self._memory, offset)
-                yield Entry(index, State(state), id_.decode(), attempt, since, start_by)
+                state, _, attempt, since, start_by, deadline, id_ = _ENTRY.unpack_from(self._memory, offset)
+                yield Entry(index, State(state), id_.decode(), attempt, since, start_by, deadline)

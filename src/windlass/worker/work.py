@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -9,21 +10,31 @@ import msgspec
 from windlass.client.task import Definition
 from windlass.core.codec import decode
 from windlass.core.job import Claimed, Job, LogLine, Progress
-from windlass.core.moments import SECOND, Micros, to_datetime
+from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
 from windlass.core.status import Status
+from windlass.store.clock import since_boot
 
 MOST_UNSENT_LINES = 200
+
+
+class Halt(Enum):
+    """Why a running handler was told to end."""
+
+    DRAIN = "its worker stopped"
+    TIMEOUT = "it took too long"
+    CANCEL = "somebody cancelled it"
 
 
 class Work:
     """What the runner knows of a job it holds; also the handler's line to the runner."""
 
     __slots__ = (
-        "broken_off",
-        "cancelled",
+        "cancelled_on",
         "claimed",
         "claimed_on",
         "definition",
+        "halted",
+        "halted_on",
         "index",
         "lines",
         "said",
@@ -39,12 +50,45 @@ class Work:
         self.claimed_on = now
         self.started_on: Micros | None = None
         self.task: asyncio.Task[Any] | None = None
-        self.cancelled = False
-        self.broken_off = False
+        self.cancelled_on: Micros | None = None
+        self.halted: Halt | None = None
+        self.halted_on: Micros = 0
         self.said: Progress | None = None
         self.lines: list[LogLine] = []
         self.unsent: set[Work] | None = None
         """Where to be noted down when the handler says something; shared with whoever sends it on."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked for it to stop."""
+        return self.cancelled_on is not None
+
+    def cancel(self) -> None:
+        """Somebody asks for it to stop."""
+        if self.cancelled_on is None:
+            self.cancelled_on = since_boot()
+
+    def halt(self, why: Halt) -> None:
+        """It is told to end; the first reason stands."""
+        if self.halted is None:
+            self.halted, self.halted_on = why, since_boot()
+
+    @property
+    def deadline(self) -> Micros | None:
+        """Until when the handler may take, counted from its own start."""
+        if self.started_on is None or not self.claimed.timeout:
+            return None
+        return self.started_on + self.claimed.timeout
+
+    @property
+    def apart(self) -> bool:
+        """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
+        return self.definition.in_process or self.suspect
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it may have been what killed a runner: then it runs alone, so that the next time we know."""
+        return bool(self.claimed.crashes or self.claimed.rescues)
 
     @property
     def started_after(self) -> Micros | None:
@@ -63,7 +107,7 @@ class Work:
             created_at=to_datetime(claimed.created_at),
             updated_at=to_datetime(claimed.claimed_at),
             claimed_at=to_datetime(claimed.claimed_at),
-            timeout=None if claimed.timeout is None else claimed.timeout / SECOND,
+            timeout=claimed.timeout / SECOND if claimed.timeout else None,
             expires_at=None if claimed.expires_at is None else to_datetime(claimed.expires_at),
             tags=tuple(decode(claimed.tags)) if claimed.tags else (),
             meta=decode(claimed.meta) if claimed.meta else None,
@@ -82,6 +126,18 @@ class Work:
         del self.lines[:-MOST_UNSENT_LINES]
         if self.unsent is not None:
             self.unsent.add(self)
+
+
+def claimed_of(job: Job) -> Claimed:
+    """A running job as its runner holds it, as far as deciding about it needs."""
+    fields = {name: getattr(job, name) for name in _SAME}
+    return Claimed(
+        **fields,
+        payload="",
+        run_at=to_micros(job.run_at),
+        created_at=to_micros(job.created_at),
+        claimed_at=to_micros(job.claimed_at or job.created_at),
+    )
 
 
 _SAME = (

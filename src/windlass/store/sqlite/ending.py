@@ -74,6 +74,7 @@ def settled(settlement: Settlement) -> Ending:
         result=settlement.result,
         error=settlement.error,
         failures=settlement.failures,
+        crashes=settlement.crashes,
         hand_backs=settlement.hand_backs,
         snoozes=settlement.snoozes,
         started_after=settlement.started_after,

@@ -6,7 +6,7 @@ from typing import Any
 
 from windlass.core.admission import birth
 from windlass.core.codec import encode
-from windlass.core.job import DEFAULT_MAX_ATTEMPTS, Enqueued, NewJob
+from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.queues import make
@@ -15,9 +15,10 @@ from windlass.store.sqlite.queues import make
 def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Insert what is new. An id is known while it is live, in history or under a tombstone."""
     standing = {row[0] for row in db.rows("known", {"ids": array(job.id for job in jobs)})}
-    budgets = dict(db.rows("budgets"))
+    budgets = {name: (attempts, timeout) for name, attempts, timeout in db.rows("budgets")}
     for name in {job.queue for job in jobs} - budgets.keys():
         make(db, name)
+        budgets[name] = (DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT)
     now = db.now
     answers: list[Enqueued] = []
     fresh: list[tuple[Any, ...]] = []
@@ -28,7 +29,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
             answers.append(Enqueued(holder or job.id, existing=True))
             continue
         standing.add(job.id)
-        fresh.append(_row(job, now, budgets.get(job.queue, DEFAULT_MAX_ATTEMPTS)))
+        fresh.append(_row(job, now, *budgets[job.queue]))
         answers.append(Enqueued(job.id))
     if fresh:
         db.run_many("enqueue", fresh)
@@ -55,7 +56,7 @@ def hash_key(key: str) -> bytes:
     return sha256(key.encode()).digest()
 
 
-def _row(job: NewJob, now: Micros, budget: int) -> tuple[Any, ...]:
+def _row(job: NewJob, now: Micros, budget: int, timeout: Micros) -> tuple[Any, ...]:
     born = birth(job, now)
     return (
         job.id,
@@ -75,7 +76,7 @@ def _row(job: NewJob, now: Micros, budget: int) -> tuple[Any, ...]:
         job.parent,
         job.flow,
         encode(job.parents, "parents") if job.parents else None,
-        job.timeout,
+        timeout if job.timeout is None else job.timeout,
         now + job.expires if job.expires is not None else None,
         encode(job.tags, "tags") if job.tags else None,
         job.meta,

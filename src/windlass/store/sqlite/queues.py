@@ -81,6 +81,7 @@ def _write(db: Db, record: Queue) -> Queue:
         "paused": int(record.paused),
         "paused_until": None if until is None else round(until.timestamp() * 1_000_000),
         "max_attempts": rules.max_attempts,
+        "timeout": rules.timeout,
         "keep_completed": rules.retention[Status.COMPLETED],
         "keep_cancelled": rules.retention[Status.CANCELLED],
         "keep_dead": rules.retention[Status.DEAD],

@@ -33,11 +33,11 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["priority"] = -fields.pop("urgency")
     fields["status"] = Status(fields["status"])
     fields["cancel_requested"] = bool(fields["cancel_requested"])
-    fields["timeout"] = None if fields["timeout"] is None else fields["timeout"] / SECOND
+    fields["timeout"] = fields["timeout"] / SECOND if fields["timeout"] else None
     for name in _MOMENTS:
         fields[name] = _moment(fields[name])
     for name in ("payload", "meta", "result"):
-        fields[name] = None if fields[name] is None else decode(fields[name])
+        fields[name] = None if fields[name] is None else _readable(fields[name])
     fields["tags"] = tuple(decode(fields["tags"])) if fields["tags"] else ()
     fields["error"] = _error.decode(fields["error"]) if fields["error"] else None
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
@@ -79,6 +79,14 @@ def _attempts(fields: dict[str, Any]) -> tuple[Attempt, ...]:
         )
         for row in rows
     )
+
+
+def _readable(text: str) -> Any:
+    """The value, or the text itself: a row that somebody edited by hand must not hide all the others."""
+    try:
+        return decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def _moment(micros: Micros | None) -> Any:

@@ -33,7 +33,8 @@ CREATE TABLE windlass_jobs (
     parent           TEXT,
     flow             TEXT,
     parents          TEXT,
-    timeout          INTEGER,
+    -- Of one attempt, in microseconds; 0: any length.
+    timeout          INTEGER NOT NULL DEFAULT 0,
     expires_at       INTEGER,
     cancel_requested INTEGER NOT NULL DEFAULT 0,
     error            TEXT,
@@ -88,7 +89,7 @@ CREATE TABLE windlass_history (
     parent           TEXT,
     flow             TEXT,
     parents          TEXT,
-    timeout          INTEGER,
+    timeout          INTEGER NOT NULL DEFAULT 0,
     expires_at       INTEGER,
     cancel_requested INTEGER NOT NULL,
     result           TEXT,
@@ -143,7 +144,8 @@ CREATE TABLE windlass_queues (
     paused         INTEGER NOT NULL DEFAULT 0,
     paused_until   INTEGER,
     -- What holds, worked out from the two above whenever they change, for statements to read.
-    max_attempts   INTEGER NOT NULL DEFAULT 3,
+    max_attempts   INTEGER NOT NULL,
+    timeout        INTEGER NOT NULL,
     keep_completed INTEGER NOT NULL,
     keep_cancelled INTEGER NOT NULL,
     keep_dead      INTEGER NOT NULL

@@ -1,10 +1,11 @@
 -- Write a queue, and the rules that hold for it.
 INSERT INTO windlass_queues (
-    name, declared, changed, paused, paused_until, max_attempts, keep_completed, keep_cancelled, keep_dead
+    name, declared, changed, paused, paused_until, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead
 ) VALUES (
-    :name, :declared, :changed, :paused, :paused_until, :max_attempts, :keep_completed, :keep_cancelled, :keep_dead
+    :name, :declared, :changed, :paused, :paused_until, :max_attempts, :timeout, :keep_completed, :keep_cancelled, :keep_dead
 )
 ON CONFLICT (name) DO UPDATE SET
     declared = excluded.declared, changed = excluded.changed, paused = excluded.paused,
     paused_until = excluded.paused_until, max_attempts = excluded.max_attempts,
+    timeout = excluded.timeout,
     keep_completed = excluded.keep_completed, keep_cancelled = excluded.keep_cancelled, keep_dead = excluded.keep_dead
