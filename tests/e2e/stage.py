@@ -163,7 +163,7 @@ class Stage:
 
     def _check_outputs(self) -> None:
         for process in self.processes.started:
-            assert "locked" not in process.output
+            assert "is locked" not in process.output
             assert "Traceback" not in process.output
 
 
