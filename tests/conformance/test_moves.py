@@ -57,7 +57,7 @@ def settle(outcome: str) -> Verb:
 
 def _as_claimed(job: Job) -> Claimed:
     """What a runner would hold that thinks it runs this job's present attempt."""
-    return Claimed(job.id, job.queue, job.type, "{}", job.attempt, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Claimed(job.id, job.queue, job.type, "{}", job.attempt, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {

@@ -173,7 +173,7 @@ async def test_only_a_crash_while_alone_is_the_jobs_own(store: Store) -> None:
     assert {each.outcome for each in await end(store, "r1", *jobs)} == {"crashed among several"}
     for job in jobs:
         found = await look(store, job.id)
-        assert (found.status, found.crashes, found.rescues) == (Status.PENDING, 0, 1)
+        assert (found.status, found.crashes, found.suspicions) == (Status.PENDING, 0, 1)
 
 
 async def test_the_third_crash_while_alone_is_death(store: Store) -> None:

@@ -74,7 +74,7 @@ def test_no_job_is_lost_or_overlaps_itself_whatever_happens(stage: Stage, seed: 
     jobs_after = stage.all_jobs()
     assert {job.id for job in jobs_after} == set(stage.ids)
     for job in jobs_after:
-        counted = job.failures + job.crashes + job.rescues + job.hand_backs
+        counted = job.failures + job.crashes + job.suspicions + job.rescues + job.hand_backs
         assert (job.status, job.failures) == ("completed", 0) or job.reason == "crashed its runner 3 times"
         assert job.attempt <= counted + 1
         assert len(stage.history.starts(job.id)) <= job.attempt

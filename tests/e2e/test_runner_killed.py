@@ -32,12 +32,12 @@ def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(st
 
     for id_ in blocked:
         job = stage.job(id_)
-        assert (job.attempt, job.rescues, job.failures, job.crashes) == (2, 1, 0, 0)
+        assert (job.attempt, job.suspicions, job.failures, job.crashes) == (2, 1, 0, 0)
         assert job.attempts[0].outcome == "crashed among several"
     assert prefetched, "nothing was prefetched: this test does not test what it says"
     for id_ in prefetched:
         job = stage.job(id_)
-        assert (job.failures, job.crashes, job.rescues) == (0, 0, 0)
+        assert (job.failures, job.crashes, job.suspicions, job.rescues) == (0, 0, 0, 0)
         assert job.attempt == job.hand_backs + 1 == 2
     stage.check(again=blocked)
     stage.close_down()
@@ -72,7 +72,7 @@ def test_another_worker_does_not_rescue_before_the_supervisor_has_told_who_is_to
     stage.until_finished()
     jobs = [stage.job(id_) for id_ in ids]
     assert sum(job.crashes for job in jobs) == 2
-    assert sum(job.rescues for job in jobs) == 0
+    assert sum(job.rescues + job.suspicions for job in jobs) == 0
     stage.check(again=ids)
     stage.close_down()
 

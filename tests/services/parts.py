@@ -30,7 +30,7 @@ def table_of(entries: int = 100, *, valid: bool = True) -> Iterator[Table]:
 def claimed(job: NewJob | None = None, **fields: Any) -> Claimed:
     """A job as a claim returns it."""
     job = job or new_job(**fields)
-    return Claimed(job.id, job.queue, job.type, job.payload, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return Claimed(job.id, job.queue, job.type, job.payload, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
 def work_of(app: App, table: Table, job: NewJob | Claimed) -> Work:

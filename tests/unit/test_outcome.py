@@ -21,7 +21,18 @@ REPORT = JobError("E", "text")
 
 def claimed(**fields: Any) -> Claimed:
     numbers: Mapping[str, int] = dict.fromkeys(
-        ("failures", "crashes", "rescues", "hand_backs", "snoozes", "priority", "run_at", "created_at", "claimed_at"),
+        (
+            "failures",
+            "crashes",
+            "rescues",
+            "suspicions",
+            "hand_backs",
+            "snoozes",
+            "priority",
+            "run_at",
+            "created_at",
+            "claimed_at",
+        ),
         0,
     )
     named = {"id": "i", "queue": "q", "type": "t", "payload": "{}", "attempt": 1, "max_attempts": 3}
@@ -163,12 +174,12 @@ def test_every_outcome_has_a_legal_settlement(
 
 def test_a_crash_among_several_is_nobodys() -> None:
     fate = after_crash(failures=9, crashes=9, max_attempts=1, suspects=2)
-    assert (fate.status, fate.crashes, fate.rescues) == (Status.PENDING, 0, 1)
+    assert (fate.status, fate.crashes, fate.suspicions) == (Status.PENDING, 0, 1)
 
 
 def test_a_crash_while_alone_is_the_jobs_own() -> None:
     fate = after_crash(failures=0, crashes=0, max_attempts=3, suspects=1)
-    assert (fate.status, fate.crashes, fate.rescues) == (Status.PENDING, 1, 0)
+    assert (fate.status, fate.crashes, fate.suspicions) == (Status.PENDING, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -185,4 +196,4 @@ def test_every_crash_has_a_legal_fate(failures: int, crashes: int, max_attempts:
     fate = after_crash(failures=failures, crashes=crashes, max_attempts=max_attempts, suspects=suspects)
     assert may_move(Status.RUNNING, fate.status)
     assert (fate.status in FINISHED) == (fate.reason is not None)
-    assert fate.crashes + fate.rescues + fate.hand_backs == 1
+    assert fate.crashes + fate.suspicions + fate.rescues + fate.hand_backs == 1

@@ -235,7 +235,8 @@ def _describe(job: Job) -> None:
         "result": json.dumps(job.result, ensure_ascii=False) if job.status == "completed" else None,
         "priority": str(job.priority),
         "attempts": f"{job.attempt} made; {job.failures} failures and {job.crashes} crashes of {job.max_attempts}"
-        f" allowed; {job.hand_backs} handed back, {job.rescues} rescued, {job.snoozes} snoozed",
+        f" allowed; {job.hand_backs} handed back, {job.rescues} rescued, {job.suspicions} in a runner that crashed,"
+        f" {job.snoozes} snoozed",
         "created": clock(job.created_at),
         "due": clock(job.run_at),
         "finished": clock(job.finished_at) if job.finished_at else None,

@@ -15,11 +15,14 @@ class Birth(msgspec.Struct, frozen=True):
     rank: Micros
 
 
-def birth(job: NewJob, now: Micros) -> Birth:
+def birth(job: NewJob, now: Micros, last: Micros | None = None) -> Birth:
     """Due jobs are pending at once; others wait for their time.
 
-    The rank is never in the past: a job that says it was due last year does not overtake those that wait.
+    The rank is never in the past: a job that says it was due last year does not overtake those that wait. Nor does
+    one that comes when the clock was set back: `last` is the rank of the last who waits.
     """
     run_at = job.run_at if job.run_at is not None else now + job.delay
     status = Status.SCHEDULED if run_at > now else Status.PENDING
+    if status is Status.PENDING and last is not None and last > now:
+        return Birth(status, run_at, last + 1)
     return Birth(status, run_at, max(run_at, now))

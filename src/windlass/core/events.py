@@ -130,6 +130,12 @@ class StoreBack(Event, frozen=True, kw_only=True):
     doing: str
 
 
+class ClockJumped(Event, frozen=True, kw_only=True):
+    """The wall clock was set, forwards or back. Leases do not notice; due times and retention follow it."""
+
+    seconds: float
+
+
 class TermStarted(Event, frozen=True, kw_only=True):
     """This worker is the coordinator now."""
 

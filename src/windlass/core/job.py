@@ -67,6 +67,7 @@ class Claimed(msgspec.Struct, frozen=True):
     failures: int
     crashes: int
     rescues: int
+    suspicions: int
     hand_backs: int
     snoozes: int
     priority: int
@@ -136,6 +137,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     crashes: int = 0
     rescues: int = 0
+    suspicions: int = 0
     hand_backs: int = 0
     snoozes: int = 0
     run_at: datetime

@@ -143,6 +143,7 @@ class Fate(msgspec.Struct, frozen=True):
     reason: str | None = None
     crashes: int = 0
     rescues: int = 0
+    suspicions: int = 0
     hand_backs: int = 0
 
 
@@ -153,7 +154,7 @@ def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int
     innocent would be charged for the one that did it.
     """
     if suspects > 1:
-        return Fate(Status.PENDING, "crashed among several", rescues=1)
+        return Fate(Status.PENDING, "crashed among several", suspicions=1)
     if crashes + 1 >= CRASH_LIMIT:
         return Fate(Status.DEAD, "crashed", f"crashed its runner {crashes + 1} times", crashes=1)
     if failures + crashes + 1 >= max_attempts:

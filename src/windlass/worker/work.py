@@ -15,6 +15,7 @@ from windlass.core.status import Status
 from windlass.store.clock import since_boot
 
 MOST_UNSENT_LINES = 200
+MANY_RESCUES = 3
 
 
 class Halt(Enum):
@@ -87,8 +88,11 @@ class Work:
 
     @property
     def suspect(self) -> bool:
-        """Whether it may have been what killed a runner: then it runs alone, so that the next time we know."""
-        return bool(self.claimed.crashes or self.claimed.rescues)
+        """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
+
+        Losing a whole machine is nobody's fault, but the same job each time is more than chance.
+        """
+        return bool(self.claimed.crashes or self.claimed.suspicions or self.claimed.rescues >= MANY_RESCUES)
 
     @property
     def started_after(self) -> Micros | None:
@@ -149,6 +153,7 @@ _SAME = (
     "failures",
     "crashes",
     "rescues",
+    "suspicions",
     "hand_backs",
     "snoozes",
     "priority",

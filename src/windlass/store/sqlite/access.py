@@ -8,6 +8,7 @@ from windlass.store.clock import Clock
 from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.failpoints import armed
 from windlass.store.sqlite.filesystem import check_local
 from windlass.store.sqlite.lane import ReadLane, WriteLane
 from windlass.store.sqlite.life import Vouchers
@@ -29,6 +30,7 @@ class Lanes:
             check_local(folder)
         self._address = address
         self._clock = clock
+        self._failpoints = armed()
         self._turn = Turn(address.path, first=first)
         self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
         self._writer = WriteLane(address.path, self._open_writer, self._turn.taken)
@@ -40,6 +42,8 @@ class Lanes:
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
         """Do the work in the next group commit."""
+        if self._failpoints is not None:
+            work = self._failpoints.named(work)
         return await self._writer.run(lambda connection: work(self._db(connection)), deadline)
 
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -64,7 +68,8 @@ class Lanes:
 
     def _open_writer(self) -> Connection:
         """The first connection of a process also brings the schema up to date; the turn is held here."""
-        connection = Connection(self._address.path, synchronous=DURABILITY[self._address.durability], writes=True)
+        make = Connection if self._failpoints is None else self._failpoints.connection
+        connection = make(self._address.path, synchronous=DURABILITY[self._address.durability], writes=True)
         if not is_current(connection):
             self.applied += migrate(connection)
         self._migrated = True

@@ -8,6 +8,8 @@ from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.leases import holds_lease
 
+_PRIORITY = Claimed.__struct_fields__.index("priority")
+
 
 def claim(db: Db, request: ClaimRequest) -> list[Claimed]:
     """One atomic step under the runner's lease: a runner that was rescued gets nothing."""
@@ -45,4 +47,4 @@ def _take(db: Db, request: ClaimRequest) -> list[Any]:
 
 def _best_first(row: Any) -> tuple[int, int, str]:
     """RETURNING promises no order."""
-    return -row[11], row[-1], row[0]
+    return -row[_PRIORITY], row[-1], row[0]

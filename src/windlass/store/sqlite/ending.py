@@ -59,6 +59,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     crashes: int = 0
     rescues: int = 0
+    suspicions: int = 0
     hand_backs: int = 0
     snoozes: int = 0
     started_after: Micros | None = None
@@ -89,6 +90,7 @@ def fated(fate: Fate) -> Ending:
         reason=fate.reason,
         crashes=fate.crashes,
         rescues=fate.rescues,
+        suspicions=fate.suspicions,
         hand_backs=fate.hand_backs,
     )
 
@@ -159,6 +161,7 @@ def _values(db: Db, job: Running, ending: Ending) -> dict[str, Any]:
         "failures": ending.failures,
         "crashes": ending.crashes,
         "rescues": ending.rescues,
+        "suspicions": ending.suspicions,
         "hand_backs": ending.hand_backs,
         "snoozes": ending.snoozes,
     }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from windlass.core.admission import birth
+from windlass.core.admission import Birth, birth
 from windlass.core.codec import encode
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
@@ -20,6 +20,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         make(db, name)
         budgets[name] = (DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT)
     now = db.now
+    last = {place: _last_rank(db, *place) for place in {(job.queue, job.priority) for job in jobs}}
     answers: list[Enqueued] = []
     fresh: list[tuple[Any, ...]] = []
     for job in jobs:
@@ -29,7 +30,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
             answers.append(Enqueued(holder or job.id, existing=True))
             continue
         standing.add(job.id)
-        fresh.append(_row(job, now, *budgets[job.queue]))
+        fresh.append(_row(job, birth(job, now, last[job.queue, job.priority]), now, budgets[job.queue]))
         answers.append(Enqueued(job.id))
     if fresh:
         db.run_many("enqueue", fresh)
@@ -56,8 +57,13 @@ def hash_key(key: str) -> bytes:
     return sha256(key.encode()).digest()
 
 
-def _row(job: NewJob, now: Micros, budget: int, timeout: Micros) -> tuple[Any, ...]:
-    born = birth(job, now)
+def _last_rank(db: Db, queue: str, priority: int) -> Micros | None:
+    rows = db.rows("last_rank", {"queue": queue, "urgency": -priority})
+    return rows[0][0] if rows else None
+
+
+def _row(job: NewJob, born: Birth, now: Micros, budget: tuple[int, Micros]) -> tuple[Any, ...]:
+    attempts, timeout = budget
     return (
         job.id,
         job.queue,
@@ -67,7 +73,7 @@ def _row(job: NewJob, now: Micros, budget: int, timeout: Micros) -> tuple[Any, .
         -job.priority,
         born.rank,
         born.run_at,
-        job.max_attempts or budget,
+        job.max_attempts or attempts,
         now,
         now,
         job.idempotency_key,

@@ -9,7 +9,7 @@ from windlass.core.job import Job
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import Counts, JobFilter, JobPage, Page
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, to_job
+from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, to_job
 
 _LATEST = "g"
 """Sorts after every id: ids are hexadecimal."""
@@ -29,7 +29,7 @@ def get(db: Db, ids: Sequence[JobId]) -> list[Job | None]:
 
 def _whole(db: Db, row: Any) -> Job:
     notes = db.rows("notes", {"job": row[0]})
-    worker, ends = row[19], None
+    worker, ends = row[WORKER], None
     if row[4] == Status.RUNNING and (lease := db.rows("lease", {"runner": worker})):
         # Leases count from boot; people read wall time.
         ends = db.now + lease[0][3] - db.clock.since_boot()

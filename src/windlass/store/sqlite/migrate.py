@@ -47,7 +47,9 @@ def migrate(connection: Connection) -> list[str]:
         applied = _apply(connection)
         connection.run("COMMIT")
     except BaseException:
-        connection.run("ROLLBACK")
+        # A full disk or a failed write ends the transaction by itself; then the error is what matters.
+        if connection.in_transaction:
+            connection.run("ROLLBACK")
         raise
     return applied
 

@@ -13,8 +13,9 @@ from windlass.store.sqlite.note import notes_of
 
 SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
-    "hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, idempotency_key, "
-    "concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, error, attempts"
+    "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
+    "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
+    "error, attempts"
 )
 """The columns that live and finished jobs have in common."""
 
@@ -22,6 +23,7 @@ LIVE_COLUMNS = f"{SHARED}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 
 _NAMES = [*SHARED.split(", "), "finished_at", "result"]
+WORKER = _NAMES.index("worker")
 _error = msgspec.json.Decoder(JobError)
 _MOMENTS = ("run_at", "created_at", "updated_at", "claimed_at", "started_at", "finished_at", "expires_at")
 

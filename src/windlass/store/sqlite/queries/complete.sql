@@ -1,7 +1,7 @@
 -- Completed: into history, all of the batch at once. CROSS JOIN pins the order: the batch drives, jobs are looked up.
 INSERT INTO windlass_history
 SELECT job.id, queue, job.type, payload, 'completed', NULL, urgency, run_at, attempt, max_attempts,
-    failures, crashes, rescues, hand_backs, snoozes, created_at, :now, claimed_at,
+    failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, :now, claimed_at,
     coalesce(claimed_at + (s.value ->> 2), started_at), :now,
     :now + coalesce((SELECT keep_completed FROM windlass_queues AS q WHERE q.name = job.queue), :keep),
     worker, idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at,
