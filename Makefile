@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs clean
+.PHONY: help demo test check format docs mutants torture clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,12 @@ check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/unit tests/meta
+
+torture: $(READY)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three
+	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py
+
+mutants: $(READY)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
+	$(BIN)/python tools/mutants.py
 
 format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .

@@ -25,7 +25,7 @@ Each class has a `code` that never changes: it is what REST answers and what pro
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class WindlassError(Exception):
@@ -147,13 +147,15 @@ class JobNotFound(WindlassError):
 
 
 class JobDead(WindlassError):
-    """The awaited job gave up."""
+    """The awaited job gave up; `error` is the JobError of its last attempt, if it has one."""
 
     code = "job_dead"
 
-    def __init__(self, job_id: str, reason: str) -> None:
-        super().__init__(f"job {job_id} is dead: {reason}")
-        self.job_id, self.reason = job_id, reason
+    def __init__(self, job_id: str, reason: str, error: Any = None) -> None:
+        told = error is None or error.message in reason
+        cause = reason if told else f"{error.type}: {error.message} ({reason})"
+        super().__init__(f"job {job_id} is dead: {cause}")
+        self.job_id, self.reason, self.error = job_id, reason, error
 
 
 class JobCancelled(WindlassError):

@@ -9,7 +9,9 @@ from tests.cli.terminal import Terminal
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    """No WINDLASS_ variable is set, no file is there."""
+    """No WINDLASS_ variable is set; the store that is used by default is there, and empty."""
     for name in ("WINDLASS_STORE", "WINDLASS_APP"):
         monkeypatch.delenv(name, raising=False)
-    return Terminal(tmp_path, monkeypatch, capsys)
+    made = Terminal(tmp_path, monkeypatch, capsys)
+    made.ok("migrate")
+    return made

@@ -64,7 +64,8 @@ class Terminal:
     def ok(self, *words: str, typed: str = "") -> Ran:
         """A command that must end well."""
         ran = self.run(*words, typed=typed)
-        assert (ran.code, ran.err) == (0, ""), ran
+        notes = [line for line in ran.err.splitlines() if line.startswith("note: ")]
+        assert (ran.code, ran.err.splitlines()) == (0, notes), ran
         return ran
 
     def enqueue(self, *words: str) -> str:

@@ -51,11 +51,11 @@ def test_show_gives_one_record(terminal: Terminal) -> None:
 
 
 def test_a_table_is_for_people(terminal: Terminal) -> None:
-    assert terminal.ok("jobs", "list").out == "No jobs match.\n"
+    assert terminal.ok("jobs", "list").out == "No jobs match in sqlite:///windlass.db.\n"
     id_ = terminal.enqueue("mail.welcome")
     heading, row = terminal.ok("jobs", "list").out.splitlines()
-    assert heading.split() == ["id", "type", "queue", "status", "attempt", "created", "what"]
-    assert row.split()[:5] == [id_, "mail.welcome", "default", "pending", "0"]
+    assert heading.split() == ["id", "status", "type", "queue", "attempt", "created", "what"]
+    assert row.split()[:5] == [id_, "pending", "mail.welcome", "default", "0"]
 
 
 def test_list_goes_on_after_a_cursor(terminal: Terminal) -> None:
@@ -99,7 +99,7 @@ def kill(terminal: Terminal, jobs: int = 1) -> list[str]:
 
 
 def test_dead_list_says_why(terminal: Terminal) -> None:
-    assert terminal.ok("dead", "list").out == "No dead jobs.\n"
+    assert terminal.ok("dead", "list").out == "No dead jobs in sqlite:///windlass.db.\n"
     (id_,) = kill(terminal)
     assert [job["id"] for job in terminal.ok("dead", "list", "--json").json] == [id_]
     assert "hopeless" in terminal.ok("dead", "list").out

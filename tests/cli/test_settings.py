@@ -21,7 +21,7 @@ def databases(folder: Path) -> set[str]:
 
 
 def test_without_anything_the_store_is_windlass_db_here(terminal: Terminal) -> None:
-    terminal.ok("stats")
+    terminal.ok("migrate")
     assert databases(terminal.folder) == {"windlass.db"}
 
 
@@ -29,16 +29,16 @@ def test_a_flag_wins_over_a_variable_over_the_own_file_over_the_project(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (terminal.folder / "pyproject.toml").write_text(FROM_PROJECT)
-    terminal.ok("stats")
-    assert databases(terminal.folder) == {"project.db"}
+    terminal.ok("migrate")
+    assert databases(terminal.folder) == {"windlass.db", "project.db"}
     (terminal.folder / "windlass.toml").write_text(FROM_OWN)
-    terminal.ok("stats")
-    assert databases(terminal.folder) == {"project.db", "own.db"}
+    terminal.ok("migrate")
+    assert databases(terminal.folder) == {"windlass.db", "project.db", "own.db"}
     monkeypatch.setenv("WINDLASS_STORE", "sqlite:///variable.db")
-    terminal.ok("stats")
-    assert databases(terminal.folder) == {"project.db", "own.db", "variable.db"}
-    terminal.ok("stats", "--store", "sqlite:///flag.db")
-    assert databases(terminal.folder) == {"project.db", "own.db", "variable.db", "flag.db"}
+    terminal.ok("migrate")
+    assert databases(terminal.folder) == {"windlass.db", "project.db", "own.db", "variable.db"}
+    terminal.ok("migrate", "--store", "sqlite:///flag.db")
+    assert databases(terminal.folder) == {"windlass.db", "project.db", "own.db", "variable.db", "flag.db"}
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_wrong_worker_option_in_the_file_is_a_wrong_call(terminal: Terminal, s
 
 def test_other_tables_of_a_project_file_are_none_of_our_business(terminal: Terminal) -> None:
     (terminal.folder / "pyproject.toml").write_text("[project]\nname = 'shop'\n")
-    terminal.ok("stats")
+    terminal.ok("migrate")
     assert databases(terminal.folder) == {"windlass.db"}
 
 

@@ -1,11 +1,12 @@
 """A stage for each test, cleared whatever happens on it."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.stage import Stage
+from tests.e2e.stage import SHOP, Stage
 
 
 @pytest.fixture
@@ -16,3 +17,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     finally:
         stage.processes.end()
         stage.app.close()
+
+
+@pytest.fixture
+def den(stage: Stage) -> Stage:
+    """A stage for handlers that misbehave."""
+    shutil.copy(SHOP.with_name("rogues.py"), stage.folder / "rogues.py")
+    return stage

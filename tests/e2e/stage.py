@@ -82,7 +82,7 @@ class Stage:
     def worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
         """A worker that claims: it has said so."""
         process = self.start_worker(*options, lease=lease, app=app)
-        until(lambda: " claims" in process.output or process.ended, "the worker claims")
+        self.until_ready(process)
         return process
 
     def start_worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
@@ -99,6 +99,10 @@ class Stage:
         return process.output
 
     # Waiting.
+
+    def until_ready(self, worker: Process) -> None:
+        """Until a worker says that it claims, or has ended."""
+        until(lambda: " is ready" in worker.output or worker.ended, "the worker claims")
 
     def until_started(self, ids: Collection[str]) -> None:
         """Until a handler has begun for each of these."""

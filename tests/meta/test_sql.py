@@ -9,7 +9,7 @@ import pytest
 from tests.meta.tree import QUERIES, SOURCE, name_of, python_files
 
 FILES = sorted(QUERIES.glob("*.sql"))
-BUILDERS = {"look.py", "rows.py", "operate.py"}
+BUILDERS = {"look.py", "mend.py", "rows.py", "operate.py"}
 """Where a statement may be put together, from constants."""
 STATEMENT = re.compile(r"\b(SELECT .*FROM|INSERT INTO|UPDATE .*SET|DELETE FROM)\b", re.DOTALL)
 

@@ -90,14 +90,14 @@ class Processes:
         self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", MARK: self._mark, **(environment or {})}
         self.started: list[Process] = []
 
-    def start(self, name: str, *arguments: str) -> Process:
-        """Run Python with these arguments in the folder."""
+    def start(self, name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Process:
+        """Run Python with these arguments in the folder, and what is to be added to its environment."""
         log = self._folder / f"{len(self.started)}-{name}.log"
         with log.open("wb") as out:
             popen = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=self._folder,
-                env=self._environment,
+                env={**self._environment, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -21,7 +21,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "WINDLASS"},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 cli.command()(run.demo)
 cli.command()(run.worker)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +28,9 @@ STYLES = {
 }
 
 
+NUMBERS = frozenset({"attempt", "priority", "slots", "running", "per minute", "jobs", *STYLES})
+
+
 def console() -> Console:
     """Standard output; plain when it is not a terminal."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
@@ -38,19 +42,54 @@ def print_json(value: Any) -> None:
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str) -> None:
-    """A table, or a sentence if there is nothing to show."""
-    rows = list(rows)
-    if not rows:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str, spare: Sequence[str] = ()
+) -> None:
+    """A table, or a sentence if there is nothing to show.
+
+    Where it does not fit, the `spare` columns go first, and then the last one moves to a line of its own: an id
+    that is cut off is of no use to anybody.
+    """
+    shown, table = list(columns), [list(row) for row in rows]
+    if not table:
         typer.echo(empty)
         return
+    out = console()
+    for name in spare:
+        if _width(shown, table) > out.width and name in shown:
+            index = shown.index(name)
+            shown, *table = [_without(line, index) for line in (shown, *table)]
+    if _width(shown, table) > out.width and len(shown) > 2:
+        _print_tall(out, shown, table)
+    else:
+        _print_wide(out, shown, table)
+
+
+def _width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return sum(max(len(line[i]) for line in (columns, *rows)) + 2 for i in range(len(columns)))
+
+
+def _without(line: Sequence[str], index: int) -> list[str]:
+    return [cell for i, cell in enumerate(line) if i != index]
+
+
+def _print_wide(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in columns:
-        right = name in ("attempt", "priority", "slots", "running", "per minute", "jobs") or name in STYLES
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != columns[-1])
+        table.add_column(name, justify="right" if name in NUMBERS else "left", no_wrap=name != columns[-1])
     for row in rows:
         table.add_row(*[plain(cell) for cell in row])
-    console().print(table)
+    out.print(table)
+
+
+def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The last column, which is a sentence, under each row."""
+    widths = [max(len(line[i]) for line in (columns, *rows)) for i in range(len(columns) - 1)]
+    for number, line in enumerate((columns, *rows)):
+        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
+        out.print(plain("  ".join(cells).rstrip(), "bold" if number == 0 else ""), overflow="ellipsis", no_wrap=True)
+        if number and line[-1]:
+            out.print(Padding(plain(line[-1], "dim"), (0, 0, 0, 4)))
 
 
 def plain(text: str, style: str = "") -> Text:

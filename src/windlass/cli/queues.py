@@ -6,22 +6,26 @@ import msgspec
 import typer
 
 from windlass.cli.output import ago, print_json, print_table
-from windlass.cli.reach import JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.core.moments import SECOND, parse_duration, show_duration
 from windlass.core.queue import Queue
 from windlass.core.retry import Exponential
 from windlass.core.status import FINISHED, Status
+from windlass.store.open import redact
 
 queues = typer.Typer(help="Look at queues, change them, pause them.", no_args_is_help=True)
 workers = typer.Typer(help="Who works.", no_args_is_help=True)
+
+ALWAYS = frozenset({Status.PENDING, Status.RUNNING, Status.COMPLETED, Status.DEAD})
+"""Statuses that are shown even when no job has them."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 
 
 @queues.command("list")
-def list_queues(store: StoreOption = None, as_json: JsonOption = False) -> None:
+def list_queues(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List queues with their settings and jobs."""
-    home = reach(store)
+    home = reach(store, app)
     found, counts = home.queues.list(), home.stats.counts().queues
     if as_json:
         print_json([{**_record(queue), "jobs": counts.get(queue.name, {})} for queue in found])
@@ -41,12 +45,13 @@ def set_queue(
     keep_cancelled: Annotated[str | None, typer.Option(help="Retention of cancelled jobs.")] = None,
     keep_dead: Annotated[str | None, typer.Option(help="Retention of dead jobs.")] = None,
     store: StoreOption = None,
+    app: AppOption = None,
 ) -> None:
     """Change a queue; replaces an earlier change and wins over the code. Without options: undo the change."""
     kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
     waits = {"base": retry_base, "cap": retry_cap}
     given = {key: parse_duration(text, f"--retry-{key}") / SECOND for key, text in waits.items() if text is not None}
-    queue = reach(store).queues.set(
+    queue = reach(store, app).queues.set(
         name,
         max_attempts=max_attempts,
         retry=msgspec.structs.replace(Exponential(), **given) if given else None,
@@ -63,23 +68,24 @@ def pause(
     name: NameArgument,
     length: Annotated[str | None, typer.Option("--for", help="Resume by itself after so long, such as 10m.")] = None,
     store: StoreOption = None,
+    app: AppOption = None,
 ) -> None:
     """Claim no more from a queue; running jobs go on."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
-    queue = reach(store).queues.pause(name, seconds)
+    queue = reach(store, app).queues.pause(name, seconds)
     typer.echo(f"{queue.name} is paused" + (f", resumes {ago(queue.paused_until)}" if queue.paused_until else ""))
 
 
 @queues.command()
-def resume(name: NameArgument, store: StoreOption = None) -> None:
+def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Claim from a queue again."""
-    typer.echo(f"{reach(store).queues.resume(name).name} is open")
+    typer.echo(f"{reach(store, app).queues.resume(name).name} is open")
 
 
 @workers.command("list")
-def list_workers(store: StoreOption = None, as_json: JsonOption = False) -> None:
+def list_workers(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List the workers that are alive."""
-    found = reach(store).workers.list()
+    found = reach(store, app).workers.list()
     if as_json:
         print_json(found)
         return
@@ -101,16 +107,18 @@ def list_workers(store: StoreOption = None, as_json: JsonOption = False) -> None
     )
 
 
-def stats(store: StoreOption = None, as_json: JsonOption = False) -> None:
+def stats(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Count jobs by queue and status."""
-    counts = reach(store).stats.counts()
+    home = reach(store, app)
+    counts = home.stats.counts()
     if as_json:
         print_json({"queues": counts.queues, "totals": counts.totals})
         return
-    rows = [[name, *[str(jobs[status]) for status in Status]] for name, jobs in counts.queues.items()]
+    shown = [status for status in Status if counts.totals[status] or status in ALWAYS]
+    rows = [[name, *[str(jobs[status]) for status in shown]] for name, jobs in counts.queues.items()]
     if len(rows) > 1:
-        rows.append(["all", *[str(counts.totals[status]) for status in Status]])
-    print_table(["queue", *[str(status) for status in Status]], rows, empty="No jobs yet.")
+        rows.append(["all", *[str(counts.totals[status]) for status in shown]])
+    print_table(["queue", *map(str, shown)], rows, empty=f"No jobs yet in {redact(home.store)}.")
 
 
 def _row(queue: Queue, jobs: dict[str, int]) -> list[str]:
@@ -126,7 +134,8 @@ def _settings(queue: Queue) -> str:
     rules = queue.rules
     kept = ", ".join(f"{status} {show_duration(rules.retention[status])}" for status in sorted(FINISHED))
     changed = " (changed by an operator)" if queue.changed != type(queue.changed)() else ""
-    return f"{rules.max_attempts} attempts; keep {kept}{changed}"
+    timeout = f"timeout {show_duration(rules.timeout)}" if rules.timeout else "no timeout"
+    return f"{rules.max_attempts} attempts, {timeout}, unless the task says otherwise; keep {kept}{changed}"
 
 
 def _record(queue: Queue) -> dict[str, object]:

@@ -8,6 +8,8 @@ import typer
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.store.open import exists, redact
+from windlass.worker.config import WorkerConfig
 from windlass.worker.load import load_app
 
 T = TypeVar("T", str, dict[str, Any])
@@ -25,11 +27,24 @@ AppOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
 
-def reach(store: str | None, app: str | None = None) -> App:
-    """The app named, else an app without tasks on the store named, else what the settings file says."""
+def reach(store: str | None, app: str | None = None, *, make: bool = False) -> App:
+    """The app named, else an app without tasks on the store named, else what the settings file says.
+
+    Only commands that `make` something may make a store: whoever only looks at one that is not there has
+    mistyped its address.
+    """
     if app is not None:
-        return load_app(app)
-    return App(store or _stated(read_settings(), "store", str))
+        home = load_app(app)
+        if store is not None and store != home.store:
+            typer.echo(f"note: using the store of {app}, {redact(home.store)}, not {redact(store)}", err=True)
+    else:
+        home = App(store or _stated(read_settings(), "store", str))
+    if not make and not exists(home.store):
+        raise ConfigError(
+            f"there is no store at {redact(home.store)}: say --store or --app, set WINDLASS_STORE, "
+            'or write store = "sqlite:///…" into windlass.toml'
+        )
+    return home
 
 
 def read_settings(folder: Path | None = None) -> dict[str, Any]:
@@ -37,10 +52,25 @@ def read_settings(folder: Path | None = None) -> dict[str, Any]:
     folder = folder or Path.cwd()
     own, project = folder / "windlass.toml", folder / "pyproject.toml"
     if own.exists():
-        return _parse(own)
+        return _known(_parse(own), own)
     if project.exists():
-        return _table(_table(_parse(project), "tool"), "windlass")
+        return _known(_table(_table(_parse(project), "tool"), "windlass"), project)
     return {}
+
+
+def _known(settings: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A misspelt setting must not be taken for none."""
+    strange = [
+        f"{path}: unknown setting {name!r}; there are store, worker" for name in settings.keys() - {"store", "worker"}
+    ]
+    options = {*WorkerConfig.__struct_fields__} - {"app"}
+    strange += [
+        f"{path}: unknown worker setting {name!r}; there are {', '.join(sorted(options))}"
+        for name in _table(settings, "worker").keys() - options
+    ]
+    if strange:
+        raise ConfigError(strange)
+    return settings
 
 
 def worker_settings() -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import re
 import signal
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,19 +19,38 @@ from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.supervisor import Supervisor
 
+_UNITS: dict[str, int] = {"": 1, "B": 1} | {
+    f"{unit}{end}": 1024**power for power, unit in enumerate("KMGT", 1) for end in ("B", "IB")
+}
+_BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*(|B|[KMGT]i?B)", re.IGNORECASE)
+
+
+def _flag(name: str, text: str) -> Any:
+    """An option of `windlass worker`, with its variable."""
+    return typer.Option(f"--{name}", envvar=f"WINDLASS_WORKER_{name.upper().replace('-', '_')}", help=text)
+
 
 def worker(
     app: Annotated[str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="module:object.")],
     queues: Annotated[
-        str | None, typer.Option(help="mail,images:4 - in this order; at most 4 slots for images in each runner.")
+        str | None, _flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
     ] = None,
-    concurrency: Annotated[int, typer.Option(help="Slots per runner.")] = 10,
-    processes: Annotated[int, typer.Option(help="Runners.")] = 1,
-    lease: Annotated[str, typer.Option(help="Silence after which jobs are rescued.")] = "30s",
-    drain: Annotated[str, typer.Option(help="Time for running jobs after SIGTERM.")] = "30s",
-    health: Annotated[str | None, typer.Option(help="HOST:PORT for /healthz and /readyz.")] = None,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="Exit 0 when nothing is left to do.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log completions too.")] = False,
+    concurrency: Annotated[int, _flag("concurrency", "Slots per runner.")] = 10,
+    processes: Annotated[int, _flag("processes", "Runners.")] = 1,
+    lease: Annotated[str, _flag("lease", "Silence after which jobs are rescued.")] = "30s",
+    drain: Annotated[str, _flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
+    health: Annotated[str | None, _flag("health", "HOST:PORT for /healthz and /readyz.")] = None,
+    recycle_jobs: Annotated[
+        int, _flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
+    ] = 1000,
+    recycle_memory: Annotated[
+        str | None,
+        _flag("recycle-memory", "... or when it has grown beyond this, such as 512MB, if it began below it."),
+    ] = None,
+    until_empty: Annotated[
+        bool, _flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
+    ] = False,
+    verbose: Annotated[bool, _flag("verbose", "Log completions too.")] = False,
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one hands back at once."""
     config = WorkerConfig(
@@ -41,13 +61,19 @@ def worker(
         lease=parse_duration(lease, "--lease"),
         drain=parse_duration(drain, "--drain"),
         health=parse_host(health) if health else None,
+        recycle_jobs=recycle_jobs,
+        recycle_memory=parse_bytes(recycle_memory, "--recycle-memory") if recycle_memory is not None else None,
         until_empty=until_empty,
         verbose=verbose,
     ).checked()
     raise typer.Exit(asyncio.run(_work(config)))
 
 
-def demo(store: StoreOption = None) -> None:
+def demo(
+    store: Annotated[
+        str | None, typer.Option("--store", help="An empty store to use instead of a temporary SQLite file.")
+    ] = None,
+) -> None:
     """A tour on a temporary SQLite file: jobs run, fail, die and are revived, and a runner is killed."""
     raise typer.Exit(0 if run_demo(store) else 1)
 
@@ -58,7 +84,7 @@ async def _work(config: WorkerConfig) -> int:
 
 def coordinator(store: StoreOption = None) -> None:
     """Do the coordinator's duties without running jobs."""
-    asyncio.run(_coordinate(reach(store).store))
+    asyncio.run(_coordinate(reach(store, make=True).store))
 
 
 async def _coordinate(address: str) -> None:
@@ -78,7 +104,7 @@ async def _coordinate(address: str) -> None:
 
 def migrate(store: StoreOption = None) -> None:
     """Bring the store's schema up to date."""
-    applied = asyncio.run(_migrate(reach(store).store))
+    applied = asyncio.run(_migrate(reach(store, make=True).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 
@@ -96,3 +122,11 @@ def parse_host(text: str) -> tuple[str, int]:
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f"--health {text!r} should be HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+def parse_bytes(text: str, field: str) -> int:
+    """512MB, 2GB, 1.5GiB, or plain bytes."""
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f"{field} {text!r:.100} should be a size such as 512MB or 2GB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])

@@ -25,6 +25,7 @@ from windlass.errors import (
     SchemaMismatch,
     StoreUnavailable,
 )
+from windlass.observe.history import recorded
 from windlass.store.contract import Store
 from windlass.store.open import DEFAULT_ADDRESS, open_store, redact
 
@@ -164,7 +165,7 @@ class App:
                     # Kept, so that nobody closes it: it is the parent's, and we only have a copy of it.
                     self._left_behind.append(self._opened[1])
                 self._borrowed = False
-                self._opened = (os.getpid(), open_store(self.store, deadline=self._deadline))
+                self._opened = (os.getpid(), recorded(open_store(self.store, deadline=self._deadline), "client"))
                 self._written = None
             return self._opened[1]
 

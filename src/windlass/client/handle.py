@@ -68,7 +68,7 @@ class Handle(Generic[T]):
 
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:
-            raise JobDead(job.id, job.reason or (job.error.message if job.error else "no reason kept"))
+            raise JobDead(job.id, job.reason or "no reason kept", job.error)
         if job.status is Status.CANCELLED:
             raise JobCancelled(job.id, job.reason or "no reason kept")
         try:

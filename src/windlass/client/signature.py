@@ -86,6 +86,8 @@ class Signature:
             return self._given(self._decoder.decode(text))
         except msgspec.ValidationError as error:
             raise _explained(error) from None
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise InvalidPayload("payload", f"cannot be read: {error}") from None
         except Exception as error:
             # A validator of the user's may raise anything.
             raise InvalidPayload("payload", f"{type(error).__name__}: {error}") from None

@@ -8,9 +8,11 @@ import asyncio
 import time
 
 from windlass.coordinator.duties import Duty, duties
+from windlass.coordinator.timepiece import Timepiece
 from windlass.core.events import DutyFailed, Emit, TermEnded, TermStarted
 from windlass.core.moments import SECOND
 from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
 from windlass.store.records import Campaign
 
@@ -24,11 +26,12 @@ SHORTEST_PAUSE = 0.01
 class Coordinator:
     """One candidate for the office, and its duties while it holds it."""
 
-    def __init__(self, store: Store, candidate: str, emit: Emit) -> None:
+    def __init__(self, store: Store, candidate: str, emit: Emit, clock: Clock | None = None) -> None:
         self._store = store
         self._candidate = candidate
         self._emit = emit
         self._duties = duties(store, emit)
+        self._timepiece = Timepiece(clock or SystemClock(), emit)
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0
         self.term: int | None = None
@@ -41,6 +44,7 @@ class Coordinator:
 
     async def step(self, now: float) -> None:
         """What is due at this moment: the campaign, and each duty."""
+        self._timepiece.look()
         if now >= self._campaign_at:
             await self._campaign(now)
         if self.term is None:

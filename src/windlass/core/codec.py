@@ -40,6 +40,24 @@ def decode(text: str) -> Any:
     return msgspec.json.decode(text)
 
 
+UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError)
+"""What a decoder raises for a stored value that somebody has edited by hand."""
+
+
+def readable(stored: Any) -> Any:
+    """The value, or the text itself: a row that somebody edited by hand must not hide all the others."""
+    try:
+        return decode(stored)
+    except UNREADABLE:
+        return stored.decode("utf-8", "backslashreplace") if isinstance(stored, bytes) else str(stored)
+
+
+def readable_tags(stored: Any) -> tuple[str, ...]:
+    """The tags; what is no list of names has none."""
+    found = readable(stored) if stored else ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
 def check_json(value: Any, field: str, *, typed: bool = False) -> None:
     """Refuse what JSON would lose or change: NaN, huge integers, keys that are not strings, cycles.
 

@@ -67,6 +67,17 @@ class RunnerHung(Event, frozen=True, kw_only=True):
     where: str
 
 
+class JobOverdue(Event, frozen=True, kw_only=True):
+    """A handler was told to end and does not: its runner takes no more work, and ends with it."""
+
+    job: JobId
+    type: str
+    attempt: int
+    worker: str
+    why: str
+    seconds: float
+
+
 class DrainStarted(Event, frozen=True, kw_only=True):
     """No more claims; running jobs get the drain time."""
 

@@ -19,7 +19,7 @@ from windlass.core.job import NewJob
 from windlass.core.status import Status
 from windlass.demo import tasks
 from windlass.demo.recount import Recount, recount
-from windlass.errors import WindlassError
+from windlass.errors import ConfigError, WindlassError
 from windlass.store.records import Counts
 
 DEADLINE = 90.0
@@ -54,6 +54,8 @@ class Tour:
             self._app.close()
 
     def _run(self) -> bool:
+        if self._app.stats.counts().queues:
+            raise ConfigError(f"{self._store} has jobs in it; the demo wants a store of its own")
         self._say(f"The store is one file: [cyan]{self._store}[/]")
         self._hand_in()
         with self._worker() as worker:
@@ -134,7 +136,7 @@ class Tour:
         try:
             yield worker
         except BaseException:
-            self._console.print(f"[dim]{self._log.read_text()[-4000:]}[/]", markup=False)
+            self._console.print(self._log.read_text()[-4000:], style="dim", markup=False)
             raise
         finally:
             if worker.poll() is None:
@@ -155,7 +157,8 @@ class Tour:
             if worker is not None and worker.poll() is not None:
                 raise DemoFailed(f"the worker ended with code {worker.returncode}")
             if time.monotonic() > self._until:
-                raise DemoFailed(f"not done after {DEADLINE:g} s: {counts.totals}")
+                left = ", ".join(f"{jobs} {status}" for status, jobs in counts.totals.items() if jobs)
+                raise DemoFailed(f"not done after {DEADLINE:g} s: {left}")
             time.sleep(0.05)
 
     def _bar(self) -> Progress:

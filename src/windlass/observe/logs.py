@@ -12,10 +12,12 @@ import msgspec
 
 from windlass.core.events import (
     AttemptEnded,
+    ClockJumped,
     DrainStarted,
     DutyFailed,
     Emit,
     Event,
+    JobOverdue,
     JobRescued,
     JobsParked,
     JobsPruned,
@@ -57,8 +59,18 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
         case DutyFailed():
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
+        case ClockJumped():
+            return logging.WARNING, (
+                f"the wall clock jumped {'forwards' if event.seconds > 0 else 'back'} by {abs(event.seconds):.0f} s: "
+                "leases go on, delayed jobs and retention follow the new time"
+            )
         case LeaseExpired():
             return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
+        case JobOverdue():
+            return logging.WARNING, (
+                f"job {event.job} ({event.type}) attempt {event.attempt} does not end although {event.why}: "
+                f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"
+            )
         case RunnerBlocked():
             jobs = ", ".join(event.jobs)
             return logging.WARNING, (
@@ -83,6 +95,8 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.ERROR, f"{what} is dead{took}: {event.error}"
         case Status.FAILED:
             return logging.WARNING, f"{what} failed{took}, next try in {event.wait or 0:.1f} s: {event.error}"
+        case Status.PENDING if event.outcome == "crashed":
+            return logging.WARNING, f"{what} crashed{took} and runs again: {event.error}"
         case Status.COMPLETED | Status.PENDING | Status.SCHEDULED:
             return logging.DEBUG, f"{what} {event.outcome}{took}"
         case _:
@@ -99,7 +113,7 @@ def _news(event: Event) -> tuple[int, str]:
         case WorkerStopped():
             return logging.INFO, f"worker {event.worker} signed off"
         case RunnerStarted():
-            return logging.INFO, f"runner {event.runner} (pid {event.pid}) claims"
+            return logging.INFO, f"runner {event.runner} (pid {event.pid}) is ready"
         case RunnerEnded():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case DrainStarted():
@@ -107,9 +121,9 @@ def _news(event: Event) -> tuple[int, str]:
         case StoreBack():
             return logging.INFO, f"{event.doing} works again"
         case TermStarted():
-            return logging.INFO, f"worker {event.worker} is the coordinator (term {event.term})"
+            return logging.DEBUG, f"worker {event.worker} is the coordinator (term {event.term})"
         case TermEnded():
-            return logging.INFO, f"worker {event.worker} is no longer the coordinator"
+            return logging.DEBUG, f"worker {event.worker} is no longer the coordinator"
         case JobsParked():
             return logging.WARNING, (f"{event.jobs} jobs set aside: no live worker knows {', '.join(event.types)}")
         case JobsPruned():

@@ -1,9 +1,12 @@
 """From an address to a store: the only place that knows which stores there are."""
 
+import re
+
 from windlass.errors import ConfigError
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
 
+_PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 
 
@@ -15,12 +18,22 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
         from windlass.store.sqlite.address import parse_address
         from windlass.store.sqlite.store import SqliteStore
 
-        return SqliteStore(parse_address(url), clock=clock, first=first, deadline=deadline)
+        return SqliteStore(parse_address(url, redact(url)), clock=clock, first=first, deadline=deadline)
     raise ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db")
+
+
+def exists(url: str) -> bool:
+    """Whether there is a store at `url`, as far as that can be told without opening it."""
+    if not url.startswith("sqlite:"):
+        return True
+    from windlass.store.sqlite.address import parse_address
+
+    return parse_address(url).path.exists()
 
 
 def redact(url: str) -> str:
     """An address fit for logs and errors: no password, whatever its form."""
+    url = _PASSWORD.sub(r"\1***", url)
     head, at, host = url.rpartition("@")
     if not at:
         return url

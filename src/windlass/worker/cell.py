@@ -7,6 +7,8 @@ goes away, the cell ends at once, and on Linux the kernel sees to it.
 import asyncio
 import contextlib
 import ctypes
+import faulthandler
+import io
 import os
 import queue
 import signal
@@ -27,11 +29,12 @@ from windlass.errors import WindlassError
 from windlass.store.clock import since_boot
 from windlass.worker.load import import_trouble, load_app
 from windlass.worker.run import run_async, run_sync
+from windlass.worker.surroundings import Surroundings
 from windlass.worker.work import Work
 
 SAY_EVERY = 0.1
 """Seconds between messages about progress: a handler may call it a million times."""
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class Run(msgspec.Struct, frozen=True, tag=True):
@@ -69,6 +72,8 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """Cell → runner: the handler has returned, and this becomes of its job."""
 
     settlement: Settlement
+    fit: bool = True
+    """Whether the next handler would find the process as this one found it."""
 
 
 ToCell = Run | Leave
@@ -83,6 +88,10 @@ class CellConfig(msgspec.Struct, frozen=True):
 
     app: str
     line: int
+    parent: int
+    """The runner's process id."""
+    mark: str
+    """To be printed when the app is loaded: what it printed meanwhile is no job's output."""
 
 
 class Line:
@@ -152,7 +161,7 @@ class CellWork(Work):
 
 def serve(app: App, line: Line) -> None:
     """One job after the other, in the main thread, where handlers expect to be."""
-    random, jobs = Random(), line.messages()
+    random, jobs, surroundings = Random(), line.messages(), Surroundings()
     line.say(Ready())
     while True:
         told = jobs.get()
@@ -162,7 +171,7 @@ def serve(app: App, line: Line) -> None:
         settlement = decide(told.job, outcome, work.definition.policy(told.retry), random)
         _end_output(told.mark)
         work.tell()
-        line.say(Ended(settlement))
+        line.say(Ended(settlement, fit=surroundings.intact()))
 
 
 def _end_output(mark: str) -> None:
@@ -179,17 +188,34 @@ def _run(work: Work) -> Outcome:
     return run_sync(work)
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to end us when the runner does, also if a handler holds the interpreter at that moment."""
+def tie_to(parent: int) -> None:
+    """Ask the kernel to end us when the runner does, also if a handler holds the interpreter at that moment.
+
+    And to make us the parent of whatever our children leave behind, so that it is found and ended with us.
+    """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it was gone before we could ask
+
+
+def _prepare_output() -> None:
+    """What was printed before a crash is there to be read, and where a crash in C code happened."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    faulthandler.enable()
 
 
 def main() -> None:
     """The process's own main."""
     config = msgspec.json.decode(sys.argv[1], type=CellConfig)
-    die_with_parent()
+    tie_to(config.parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What handlers start must not hold the line.
+    os.set_inheritable(config.line, False)
+    _prepare_output()
     line = Line(socket.socket(fileno=config.line))
     try:
         app = load_app(config.app)
@@ -199,6 +225,7 @@ def main() -> None:
     except BaseException as error:
         line.say(Failed(import_trouble(config.app, error)))
         os._exit(2)
+    _end_output(config.mark)
     serve(app, line)
 
 

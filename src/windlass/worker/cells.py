@@ -2,67 +2,40 @@
 
 import asyncio
 import contextlib
+import os
 import secrets
 import signal
 import socket
 import sys
-from collections import deque
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
 
 from windlass.core.job import JobError, LogLine
-from windlass.core.outcome import Crashed, Decided, Outcome
+from windlass.core.outcome import Crashed, Decided, Outcome, Raised
 from windlass.core.retry import StoredPolicy
 from windlass.core.text import cut, printable
 from windlass.worker.cell import CellConfig, Ended, Failed, FromCell, Leave, Ready, Run, Said
 from windlass.worker.config import WorkerConfig
-from windlass.worker.descendants import descendants, end_tree, memory
+from windlass.worker.descendants import descendants, end_strays, end_tree, memory
 from windlass.worker.link import LONGEST_MESSAGE
+from windlass.worker.output import Output
 from windlass.worker.run import halted
-from windlass.worker.work import Work
+from windlass.worker.stacks import places
+from windlass.worker.work import MOST_UNSENT_LINES, Work
 
-MOST_LINES = 50
-LONGEST_LINE = 500
-CHUNK = 64 * 1024
 OUTPUT_SECONDS = 0.5
 """How long we wait for the end of what a handler printed; one that closed its output is not waited for twice."""
+LOAD_SECONDS = 300.0
+"""How long a cell may take to load the app, which no job's timeout counts."""
+LONGEST_PROBLEM = 4_000
+MARK = "WINDLASS_CELL"
+"""In the environment of a cell, and so of all that it starts."""
 
+_FATAL = "Fatal Python error"
 _encode = msgspec.json.Encoder().encode
 _from_cell = msgspec.json.Decoder(FromCell)
-
-
-class Output:
-    """The last lines that a cell printed; the rest is read and forgotten, so that printing never blocks."""
-
-    def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=MOST_LINES)
-        self._open = ""
-        self._mark = ""
-        self.complete = asyncio.Event()
-
-    def expect(self, mark: str) -> None:
-        """From now on it is another job's, until this mark."""
-        self._mark = mark
-        self.complete.clear()
-
-    def add(self, chunk: bytes) -> None:
-        """Some more of it."""
-        *whole, self._open = (self._open + chunk.decode("utf-8", "replace")).split("\n")
-        if self._mark in whole[-2:]:
-            whole = whole[: whole.index(self._mark)]
-            if whole and not whole[-1]:
-                whole.pop()  # the mark begins on a line of its own
-            self.complete.set()
-        self._lines.extend(cut(line, LONGEST_LINE) for line in whole[-MOST_LINES:])
-        self._open = self._open[-LONGEST_LINE:]
-
-    def take(self) -> list[str]:
-        """What was printed since the last time."""
-        lines = [*self._lines, *([self._open] if self._open else [])]
-        self._lines.clear()
-        self._open = ""
-        return [printable(line) for line in lines[-MOST_LINES:]]
 
 
 class CellFailed(Exception):
@@ -77,36 +50,74 @@ class Cell:
         process: asyncio.subprocess.Process,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        output: Output,
+        mark: str,
     ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
-        self._output = Output()
-        self._reading = asyncio.create_task(self._read_output())
+        self._output = output
+        self._mark = mark
+        self._ended = asyncio.create_task(self._see_end())
         self.jobs = 0
-        self._mute = False
+        self._loaded = False
+        self._spoiled = False
+        self._hung_up = False
         self._baseline = 0
 
     @classmethod
     async def start(cls, app: str) -> "Cell":
-        """A fresh process that has loaded the app."""
+        """A fresh process, which begins to load the app."""
+        mark = secrets.token_hex(8)
         ours, theirs = socket.socketpair()
-        told = CellConfig(app, theirs.fileno())
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "windlass.worker.cell",
-            msgspec.json.encode(told).decode(),
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        theirs.close()
-        cell = cls(process, *await asyncio.open_connection(sock=ours, limit=LONGEST_MESSAGE))
-        await cell._load()
-        return cell
+        # A pipe of our own, not the loop's: some loops end their wait for a process only with its pipes, and a child
+        # that it left behind may hold those open for ever.
+        read, write = os.pipe()
+        output = await Output.of(read)
+        output.expect(mark)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_MESSAGE)
+        told = CellConfig(app, theirs.fileno(), os.getpid(), mark)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "windlass.worker.cell",
+                msgspec.json.encode(told).decode(),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, MARK: mark},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=write,
+                stderr=write,
+            )
+        except BaseException:
+            writer.close()
+            output.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(write)
+        return cls(process, reader, writer, output, mark)
+
+    async def load(self) -> None:
+        """Until it has loaded the app; raises CellFailed."""
+        if self._loaded:
+            return
+        try:
+            async with asyncio.timeout(LOAD_SECONDS):
+                message = await self._hear()
+        except TimeoutError:
+            raise CellFailed(f"the app was not loaded within {LOAD_SECONDS:g} s") from None
+        match message:
+            case Ready():
+                self._loaded, self._baseline = True, memory(self._process.pid)
+            case Failed(problem):
+                raise CellFailed(problem)
+            case _:
+                await self.end()
+                raise CellFailed(self._ending(self._output.take()))
+        await self._hear_out()
+        self._output.take()  # printed by the app when it was loaded, not by a job
 
     async def run(self, work: Work, retry: StoredPolicy) -> Outcome:
         """One attempt. Whatever happens to the process, there is an outcome."""
@@ -120,9 +131,11 @@ class Cell:
                 case Said(progress, lines):
                     work.said = progress or work.said
                     _pass_on(work, lines)
-                case Ended(settlement):
-                    outcome = Decided(settlement)
+                case Ended(settlement, fit):
+                    outcome, self._spoiled = Decided(settlement), not fit
         if outcome is None:
+            # Its own way to end says more than ours; but one that only hung up may go on for ever.
+            self._hung_up = not (await asyncio.wait([self._ended], timeout=OUTPUT_SECONDS))[0] and not work.halted
             await self.end()
         else:
             await self._hear_out()
@@ -139,7 +152,7 @@ class Cell:
             async with asyncio.timeout(OUTPUT_SECONDS):
                 await self._output.complete.wait()
         except TimeoutError:
-            self._mute = True
+            self._spoiled = True
 
     def leave(self) -> None:
         """Tell the handler that somebody wants it to stop."""
@@ -147,21 +160,22 @@ class Cell:
 
     def kill(self) -> None:
         """End it and all that came of it."""
-        end_tree(self._process.pid)
+        if self._process.returncode is None:
+            end_tree(self._process.pid)
 
     async def end(self) -> None:
         """Kill it, and wait until it is gone."""
         self.kill()
-        await self._process.wait()
-        self._writer.close()
-        with contextlib.suppress(TimeoutError):
-            # A process that got away may hold the pipe open; what it prints is nobody's business.
-            await asyncio.wait_for(asyncio.shield(self._reading), 0.2)
-        self._reading.cancel()
+        await asyncio.shield(self._ended)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given a job."""
+        return self._process.returncode is None and not self._reader.at_eof()
 
     def fit(self, config: WorkerConfig) -> bool:
         """Whether it may be used again: young, slim, alive, and with nothing left running behind it."""
-        if self._mute or self._process.returncode is not None or self.jobs >= config.recycle_jobs:
+        if self._spoiled or not self.alive or self.jobs >= config.recycle_jobs:
             return False
         limit = config.recycle_memory
         # A limit below what the app needs just to be loaded would end every cell after one job.
@@ -169,16 +183,17 @@ class Cell:
             return False
         return not descendants(self._process.pid)
 
-    async def _load(self) -> None:
-        match await self._hear():
-            case Ready():
-                self._baseline = memory(self._process.pid)
-            case Failed(problem):
-                await self.end()
-                raise CellFailed(problem)
-            case _:
-                await self.end()
-                raise CellFailed(self._ending(self._output.take()))
+    async def _see_end(self) -> None:
+        """With the process all that came of it ends; so do its line and its output, whoever holds them open."""
+        await self._process.wait()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await asyncio.to_thread(end_strays, f"{MARK}={self._mark}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OUTPUT_SECONDS):
+                await self._output.closed.wait()
+        self._output.close()
+        self._writer.transport.abort()
 
     async def _hear(self) -> FromCell | None:
         try:
@@ -191,15 +206,14 @@ class Cell:
         if not self._writer.is_closing():
             self._writer.write(message + b"\n")
 
-    async def _read_output(self) -> None:
-        assert self._process.stdout is not None
-        while chunk := await self._process.stdout.read(CHUNK):
-            self._output.add(chunk)
-
     def _ending(self, printed: list[str]) -> str:
         code = self._process.returncode or 0
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        if self._hung_up:
+            how = "it closed the line to its runner, and was killed"
         said = f"; it printed: {printed[-1]}" if printed else ""
+        if any(line.startswith(_FATAL) for line in printed):
+            said = " at " + places("\n".join(printed))
         return f"the process of this attempt ended: {how}{said}"
 
 
@@ -211,21 +225,34 @@ class Cells:
         self._idle: list[Cell] = []
         self._busy: dict[Work, Cell] = {}
 
-    async def run(self, work: Work, retry: StoredPolicy) -> Outcome:
-        """One attempt in a cell; a suspect gets one that nobody uses before or after it."""
+    async def run(self, work: Work, retry: StoredPolicy, begin: Callable[[Work], None]) -> Outcome:
+        """One attempt in a cell; a suspect gets one that nobody uses before or after it.
+
+        `begin` is called when the handler starts: its time does not count before that.
+        """
+        cell, outcome = None, None
         try:
-            cell = await self._cell(work)
+            cell = self._busy[work] = self._waiting(work) or await Cell.start(self._config.app)
+            await cell.load()
+            outcome = halted(work)
+            if outcome is None:
+                begin(work)
+                outcome = await cell.run(work, retry)
+            return outcome
         except (CellFailed, OSError) as error:
-            return Crashed(JobError("CellFailed", cut(printable(f"no process could be started: {error}"), 4000)))
-        self._busy[work] = cell
-        try:
-            return halted(work) or await cell.run(work, retry)
+            # Not the job's doing, and perhaps over soon: tried again with the pauses of any other failure.
+            problem = cut(printable(f"no process could be started: {error}"), LONGEST_PROBLEM)
+            return halted(work) or Raised(error, JobError("CellFailed", problem))
         finally:
-            del self._busy[work]
-            if work.suspect or not cell.fit(self._config):
-                await cell.end()
-            else:
-                self._idle.append(cell)
+            self._busy.pop(work, None)
+            if cell is not None:
+                await self._put_away(cell, again=isinstance(outcome, Decided) and not work.suspect)
+
+    async def _put_away(self, cell: Cell, *, again: bool) -> None:
+        if again and cell.fit(self._config):
+            self._idle.append(cell)
+        else:
+            await cell.end()
 
     def leave(self, work: Work) -> None:
         """Tell a handler that somebody wants it to stop."""
@@ -242,10 +269,13 @@ class Cells:
         for cell in [*self._idle, *self._busy.values()]:
             cell.kill()
 
-    async def _cell(self, work: Work) -> Cell:
-        if self._idle and not work.suspect:
-            return self._idle.pop()
-        return await Cell.start(self._config.app)
+    def _waiting(self, work: Work) -> Cell | None:
+        """One that was used before and lives."""
+        while self._idle and not work.suspect:
+            cell = self._idle.pop()
+            if cell.alive:
+                return cell
+        return None
 
 
 def _line(work: Work, text: str) -> LogLine:
@@ -255,5 +285,6 @@ def _line(work: Work, text: str) -> LogLine:
 def _pass_on(work: Work, lines: tuple[LogLine, ...]) -> None:
     """What was said in the cell, for the runner to write down."""
     work.lines.extend(lines)
+    del work.lines[:-MOST_UNSENT_LINES]
     if work.unsent is not None:
         work.unsent.add(work)

@@ -45,6 +45,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
             yield f"--lease must be at least 500ms, not {self.lease / SECOND:g}s"
         if self.recycle_jobs < 1:
             yield f"--recycle-jobs must be at least 1, not {self.recycle_jobs}"
+        if self.recycle_memory is not None and self.recycle_memory < 1:
+            yield f"--recycle-memory must be at least 1 byte, not {self.recycle_memory}"
         for queue, most in self.queues.items():
             if most is not None and not 1 <= most <= self.concurrency:
                 yield f"--queues {queue}:{most} must be from 1 to --concurrency ({self.concurrency})"

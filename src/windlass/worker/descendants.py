@@ -3,9 +3,11 @@
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 
 MOST = 10_000
+MOST_ROUNDS = 100
 
 
 def descendants(pid: int) -> list[int]:
@@ -29,6 +31,20 @@ def end_tree(pid: int) -> None:
             os.kill(each, signal.SIGKILL)
 
 
+def end_strays(mark: str) -> None:
+    """Kill whatever has this in the environment that it was started with: also what nobody is the parent of."""
+    wanted = mark.encode()
+    # Again until there is none: one may have started another while we looked.
+    for _ in range(MOST_ROUNDS):
+        found = [pid for pid in _processes() if wanted in _environment(pid)]
+        if not found:
+            return
+        for each in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+        time.sleep(0.005)
+
+
 def memory(pid: int) -> int:
     """Bytes of memory in use, or 0 where the system does not tell."""
     try:
@@ -44,3 +60,18 @@ def _children(pid: int) -> list[int]:
         for thread in Path(f"/proc/{pid}/task").iterdir():
             children += [int(word) for word in (thread / "children").read_text().split()]
     return children
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []  # not Linux
+
+
+def _environment(pid: int) -> list[bytes]:
+    """Empty if the process is gone (a zombie too) or not ours to look at."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []

@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 
 from windlass.client.app import App
-from windlass.core.events import Emit
+from windlass.core.events import Emit, JobOverdue
 from windlass.core.moments import SECOND, Micros
 from windlass.core.outcome import HandedBack, Outcome, Policy, Settlement, decide
 from windlass.core.queue import QueueRules, QueueSettings, merge
@@ -50,6 +50,7 @@ class Engine:
         self._table = table
         self._link = link
         self._random = Random()
+        self._emit = emit
         self._rules: dict[str, QueueRules] = {}
         self._notes = Notes(store.jobs, emit)
         self._holdings = Holdings(app.registry, table, self._notes.unsent)
@@ -195,7 +196,19 @@ class Engine:
         assert outcome is not None
         settlement = decide(work.claimed, outcome, self._policy(work), self._random)
         self._link.say(Overdue(settlement, work.claimed.type))
+        self._emit(self._overdue(work))
         self.stop(self._config.drain)
+
+    def _overdue(self, work: Work) -> JobOverdue:
+        assert work.halted is not None
+        return JobOverdue(
+            job=work.claimed.id,
+            type=work.claimed.type,
+            attempt=work.claimed.attempt,
+            worker=self._settler.runner,
+            why=work.halted.value,
+            seconds=self._config.drain / SECOND,
+        )
 
     async def _refresh_rules(self) -> None:
         with contextlib.suppress(StoreUnavailable):

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from windlass.core.events import LeaseExpired, RunnerStarted, StoreTrouble
+from windlass.core.events import LeaseExpired, RunnerStarted, StoreBack, StoreTrouble
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
@@ -50,16 +50,20 @@ class LeaseKeeper:
 
     async def run(self) -> None:
         """Until cancelled."""
-        pause = self._crew.config.beat / SECOND
+        beat, troubled = self._crew.config.beat / SECOND, False
+        pause = beat
         while True:
             await asyncio.sleep(pause)
             try:
                 await self._beat()
             except StoreUnavailable as error:
-                self._crew.emit(StoreTrouble(doing="renewing leases", problem=str(error)))
-                pause = min(1.0, self._crew.config.beat / SECOND / 4)
+                if not troubled:
+                    self._crew.emit(StoreTrouble(doing="renewing leases", problem=str(error)))
+                troubled, pause = True, min(1.0, beat / 4)
             else:
-                pause = self._crew.config.beat / SECOND
+                if troubled:
+                    self._crew.emit(StoreBack(doing="renewing leases"))
+                troubled, pause = False, beat
 
     def live(self) -> bool:
         """The last good beat is no older than a lease; before the first one, we are starting."""

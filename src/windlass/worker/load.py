@@ -31,6 +31,9 @@ def load_app(path: str) -> App:
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
         raise ConfigError(f"{path!r} should be module:object, such as shop.jobs:app")
+    if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
+        hint = os.path.basename(module_name).removesuffix(".py")
+        raise ConfigError(f"{module_name!r} is not a module name: go to its folder and say {hint}:{name}")
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     try:

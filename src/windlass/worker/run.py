@@ -1,6 +1,7 @@
 """One attempt: from the stored payload to its outcome. Whatever a handler does, there is an outcome."""
 
 import inspect
+import os
 import traceback
 from typing import Any
 
@@ -12,6 +13,7 @@ from windlass.core.moments import Micros, show_duration
 from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
+from windlass.observe.history import witnessed
 from windlass.worker.work import Halt, Work
 
 LONGEST_NAME = 200
@@ -19,8 +21,10 @@ LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
 
 
+@witnessed
 async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
+    process = os.getpid()
     try:
         arguments = _arguments(work)
         result = await work.definition.function(**arguments)
@@ -29,6 +33,8 @@ async def run_async(work: Work) -> Outcome:
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         return halted(work) or Raised(error, report(error))
+    finally:
+        _end_copy(process)
     return Done(_result(result))
 
 
@@ -51,8 +57,10 @@ def timed_out(timeout: Micros) -> Raised:
     return Raised(TimeoutError(text), JobError("TimeoutError", text))
 
 
+@witnessed
 def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
+    process = os.getpid()
     try:
         arguments = _arguments(work)
         result = _plain(work.definition.function(**arguments))
@@ -60,7 +68,15 @@ def run_sync(work: Work) -> Outcome:
         return error.outcome
     except BaseException as error:
         return Raised(error, report(error))
+    finally:
+        _end_copy(process)
     return Done(_result(result))
+
+
+def _end_copy(process: int) -> None:
+    """A handler that forked may return in both processes; only the one that began the attempt may go on from here."""
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def report(error: BaseException) -> JobError:

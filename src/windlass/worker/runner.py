@@ -18,6 +18,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.retry import ByError, Exponential, Fixed, Linear, StoredPolicy
 from windlass.errors import WindlassError
+from windlass.observe.history import heard, recorded
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig
@@ -51,11 +52,11 @@ async def serve(config: RunnerConfig) -> None:
     """Load the app, say hello, and run."""
     end = socket.socket(fileno=config.line)
     link = await Link.over(end)
-    emit = log_events(verbose=config.worker.verbose)
+    emit = heard(log_events(verbose=config.worker.verbose), "runner")
     try:
         app = load_app(config.worker.app)
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = open_store(app.store)
+        store = recorded(open_store(app.store), "runner")
         app.adopt(store)
         await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
     except WindlassError as error:

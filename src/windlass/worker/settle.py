@@ -66,7 +66,7 @@ class Settler:
         job = work.claimed
         if answer is Settled.STALE:
             self._emit(StaleWrite(job=job.id, attempt=job.attempt, worker=self.runner, found=settlement.outcome))
-        elif self._verbose or settlement.status not in (Status.COMPLETED, Status.PENDING):
+        elif self._verbose or settlement.crashes or settlement.status not in (Status.COMPLETED, Status.PENDING):
             self._emit(_ended(work, settlement, self.runner))
 
 

@@ -112,7 +112,8 @@ class Slots:
         while self._buffer and self._table.may_start(now):
             work = self._buffer.popleft()
             self.changed.set()
-            work.started_on = now
+            # A cell may have to load the app first, which the handler's time does not count.
+            work.started_on = None if work.apart else now
             if self._table.start(work.index, now, work.deadline or 0):
                 self.active.add(work)
                 return work
@@ -144,9 +145,13 @@ class Slots:
         following = self._buffer[0] if self._buffer else None
         return self._next() if following and following.definition.is_async and not following.apart else None
 
+    def _begin(self, work: Work) -> None:
+        work.started_on = since_boot()
+        self._table.start(work.index, work.started_on, work.deadline or 0)
+
     async def _in_cell(self, work: Work) -> None:
         try:
-            outcome = await self._cells.run(work, self._retry(work))
+            outcome = await self._cells.run(work, self._retry(work), self._begin)
         except Exception as error:
             outcome = Crashed(report(error))
         self._end(work, outcome)

@@ -15,6 +15,7 @@ from windlass.core.events import DrainStarted, Emit, RunnerEnded, WorkerStarted,
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, StoreUnavailable
+from windlass.observe.history import heard, recorded
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
 from windlass.store.records import RunnerEnd, Settled
@@ -33,7 +34,7 @@ from windlass.worker.watch import Watch
 
 EMPTY_SECONDS = 0.2
 KILL_AFTER = 5.0
-"""Seconds beyond the drain time after which a runner that does not end is killed."""
+"""Seconds beyond the drain time, or without a line to us, after which a runner that does not end is killed."""
 LAST_WORDS = 1.0
 """Seconds in which we read what a dead runner has said."""
 SHORTEST_RESTART, LONGEST_RESTART = 0.1, 5.0
@@ -46,7 +47,7 @@ class Supervisor:
 
     def __init__(self, config: WorkerConfig, emit: Emit) -> None:
         self._config = config
-        self._emit = emit
+        self._emit = emit = heard(emit, "supervisor")
         self._crew = Crew(new_runner_id(os.urandom), config, emit)
         self._registration = Registration(self._crew)
         self._leases = LeaseKeeper(self._crew, self._registration)
@@ -122,6 +123,10 @@ class Supervisor:
             # line open for ever: so it is we who hang up.
             await asyncio.wait([listening], timeout=LAST_WORDS)
             child.link.close()
+        elif not dying.done():
+            # It hung up and lives on: a handler closed all descriptors, say. It can neither work nor be told to end.
+            await asyncio.wait([dying], timeout=KILL_AFTER)
+            child.kill()
         await listening
         await dying
 
@@ -149,7 +154,7 @@ class Supervisor:
     async def _welcome(self, child: Child, hello: Hello) -> None:
         async with self._meeting:
             if not self._crew.met:
-                store = open_store(hello.store, first=True)
+                store = recorded(open_store(hello.store, first=True), "supervisor")
                 store.leases.vouch(self._crew.id)
                 self._crew.meet(store, hello)
                 await self._register()

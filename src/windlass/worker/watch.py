@@ -71,7 +71,8 @@ class Watch:
                     runner=child.runner or "",
                     pid=child.pid,
                     seconds=(now - tick) / SECOND,
-                    jobs=tuple(entry.id for entry in sorted(started, key=lambda e: e.since)[:3]),
+                    # The youngest first: the loop turned until one of them began.
+                    jobs=tuple(entry.id for entry in sorted(started, key=lambda e: -e.since)[:3]),
                     where=await child.stacks.ask(child.pid),
                 )
             )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.task import Definition
-from windlass.core.codec import decode
+from windlass.core.codec import decode, readable, readable_tags
 from windlass.core.job import Claimed, Job, LogLine, Progress
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
 from windlass.core.status import Status
@@ -113,8 +113,8 @@ class Work:
             claimed_at=to_datetime(claimed.claimed_at),
             timeout=claimed.timeout / SECOND if claimed.timeout else None,
             expires_at=None if claimed.expires_at is None else to_datetime(claimed.expires_at),
-            tags=tuple(decode(claimed.tags)) if claimed.tags else (),
-            meta=decode(claimed.meta) if claimed.meta else None,
+            tags=readable_tags(claimed.tags),
+            meta=readable(claimed.meta) if claimed.meta else None,
             cancel_requested=self.cancelled,
         )
 

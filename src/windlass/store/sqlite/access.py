@@ -10,8 +10,9 @@ from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.failpoints import armed
 from windlass.store.sqlite.filesystem import check_local
-from windlass.store.sqlite.lane import ReadLane, WriteLane
+from windlass.store.sqlite.lane import Lane, ReadLane, WriteLane
 from windlass.store.sqlite.life import Vouchers
+from windlass.store.sqlite.mend import mend
 from windlass.store.sqlite.migrate import is_current, migrate
 from windlass.store.sqlite.signals import Watch
 from windlass.store.sqlite.turn import Turn
@@ -44,13 +45,13 @@ class Lanes:
         """Do the work in the next group commit."""
         if self._failpoints is not None:
             work = self._failpoints.named(work)
-        return await self._writer.run(lambda connection: work(self._db(connection)), deadline)
+        return await self._run(self._writer, work, deadline)
 
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
         """Do the work in a snapshot."""
         if not self._migrated:
             await self.write(lambda db: None, deadline)
-        return await self._reader.run(lambda connection: work(self._db(connection)), deadline)
+        return await self._run(self._reader, work, deadline)
 
     async def close(self) -> None:
         """End both threads and every proof of life; closing twice is closing once."""
@@ -62,6 +63,13 @@ class Lanes:
         await self._reader.close()
         self.vouchers.release_all()
         self._turn.close()
+
+    async def _run(self, lane: Lane, work: Callable[[Db], T], deadline: float | None) -> T:
+        try:
+            return await lane.run(lambda connection: work(self._db(connection)), deadline)
+        except UnicodeDecodeError:
+            await self._writer.run(lambda connection: mend(self._db(connection)), deadline)
+            return await lane.run(lambda connection: work(self._db(connection)), deadline)
 
     def _db(self, connection: Connection) -> Db:
         return Db(connection, self._clock, self.vouchers)

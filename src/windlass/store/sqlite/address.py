@@ -27,9 +27,9 @@ class Address(msgspec.Struct, frozen=True):
         return f"sqlite:///{quote(str(self.path))}" + (f"?{urlencode(options)}" if options else "")
 
 
-def parse_address(url: str) -> Address:
-    """Everything that is wrong with the address, or the address."""
-    parts = urlsplit(url)
+def parse_address(url: str, shown: str | None = None) -> Address:
+    """The address, or everything that is wrong with it; `shown` is how it may be called in an error."""
+    parts, url = urlsplit(url), shown or url
     problems = []
     if parts.netloc:
         problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")

@@ -1,5 +1,6 @@
 """One connection to the database file, and the one place where the driver's errors become ours."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ class Connection:
         except apsw.Error as error:
             raise translate(error, path) from error
         self._path = path
+        self._file = _identity(path)
 
     def _prepare(self, synchronous: str) -> None:
         run = self._apsw.execute
@@ -58,6 +60,10 @@ class Connection:
         """Whether a transaction is open: the engine may have ended it by itself after an error."""
         return self._apsw.in_transaction
 
+    def has_moved(self) -> bool:
+        """Whether the file was deleted or replaced: what is written here from now on, nobody will ever see."""
+        return _identity(self._path) != self._file
+
     def data_version(self) -> int:
         """A number that changes when another connection commits."""
         return int(self._apsw.pragma("data_version"))
@@ -65,6 +71,14 @@ class Connection:
     def close(self) -> None:
         """Close for good."""
         self._apsw.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 _LASTING = (apsw.ReadOnlyError, apsw.CantOpenError, apsw.NotADBError, apsw.CorruptError)

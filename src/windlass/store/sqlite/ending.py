@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.core.codec import UNREADABLE
 from windlass.core.job import JobError
 from windlass.core.moments import Micros
 from windlass.core.outcome import Fate, Settlement
@@ -43,6 +44,7 @@ class Running(msgspec.Struct, frozen=True):
     claimed_at: Micros | None
     started_at: Micros | None
     cancel_requested: int
+    reason: str | None
     idempotency_key: str | None
     attempts: str | None
 
@@ -97,8 +99,9 @@ def fated(fate: Fate) -> Ending:
 
 def end(db: Db, job: Running, ending: Ending) -> Status:
     """Apply the ending: into history if it is final, else back among the waiting. The status it has now."""
-    if job.cancel_requested and ending.status not in FINISHED:
-        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason="cancelled while running")
+    if job.cancel_requested and ending.status not in (Status.COMPLETED, Status.DEAD):
+        # Whoever asked for it has said why; a retry that nobody wants any more is a cancellation too.
+        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=job.reason or ending.reason)
     if ending.status in FINISHED:
         _finish(db, job, ending)
     else:
@@ -174,8 +177,11 @@ def add_attempt(kept: str | None, entry: AttemptRow) -> str:
 
 
 def attempts_of(kept: str | None) -> list[AttemptRow]:
-    """The ended attempts of a job, oldest first."""
-    return _decoder.decode(kept) if kept else []
+    """The ended attempts of a job, oldest first; none if somebody has edited them beyond recognition."""
+    try:
+        return _decoder.decode(kept) if kept else []
+    except UNREADABLE:
+        return []
 
 
 _decoder = msgspec.json.Decoder(list[AttemptRow])

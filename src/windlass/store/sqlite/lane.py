@@ -124,6 +124,8 @@ class Lane(ABC):
 
     def _connected(self) -> Connection:
         """The lane's own connection, opened by its first request."""
+        if self._connection is not None and self._connection.has_moved():
+            self._shut()
         if self._connection is None:
             self._connection = self._opener()
         return self._connection
@@ -188,6 +190,13 @@ class WriteLane(Lane):
             self._abandon(group, translate(error, self._path, maybe_done=committing))
         except Exception as error:
             self._abandon(group, error)
+
+    def _connected(self) -> Connection:
+        # A reader just looks into the new file. Who writes is told once; who tries again means the new one.
+        if self._connection is not None and self._connection.has_moved():
+            self._shut()
+            raise StoreUnavailable(f"{self._path} was deleted or replaced while it was open")
+        return super()._connected()
 
     def _attempt_all(self, connection: Connection, group: Iterable[_Request[Any]]) -> None:
         for request in group:

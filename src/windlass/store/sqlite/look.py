@@ -90,7 +90,7 @@ def _where(wanted: JobFilter, finished: bool) -> str:
             # Said outright, so that the small index of what ended badly is used.
             terms.append(" AND status <> 'completed'")
     if wanted.tag:
-        terms.append(" AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = :tag)")
+        terms.append(" AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(tags), tags, NULL)) WHERE value = :tag)")
     return "".join(terms)
 
 

@@ -25,7 +25,7 @@ def _cancel(db: Db, id_: JobId, reason: str) -> Moved | None:
     if job["finished"]:
         return Moved(id_, job["status"], done=False)
     if job["status"] is Status.RUNNING:
-        db.run("request_cancel", {"id": id_, "now": db.now})
+        db.run("request_cancel", {"id": id_, "reason": reason, "now": db.now})
         return Moved(id_, Status.RUNNING, done=True)
     keep = retention(db, job["queue"], Status.CANCELLED)
     values = {"id": id_, "now": db.now, "reason": reason, "keep": keep}

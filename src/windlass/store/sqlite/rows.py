@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.codec import decode
+from windlass.core.codec import UNREADABLE, readable, readable_tags
 from windlass.core.job import Attempt, Job, JobError
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.status import FINISHED, Status
@@ -39,9 +39,9 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     for name in _MOMENTS:
         fields[name] = _moment(fields[name])
     for name in ("payload", "meta", "result"):
-        fields[name] = None if fields[name] is None else _readable(fields[name])
-    fields["tags"] = tuple(decode(fields["tags"])) if fields["tags"] else ()
-    fields["error"] = _error.decode(fields["error"]) if fields["error"] else None
+        fields[name] = None if fields[name] is None else readable(fields[name])
+    fields["tags"] = readable_tags(fields["tags"])
+    fields["error"] = _error_of(fields["error"])
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
     fields["lease_expires_at"] = _moment(lease_ends)
     return Job(**fields)
@@ -83,12 +83,11 @@ def _attempts(fields: dict[str, Any]) -> tuple[Attempt, ...]:
     )
 
 
-def _readable(text: str) -> Any:
-    """The value, or the text itself: a row that somebody edited by hand must not hide all the others."""
+def _error_of(stored: Any) -> JobError | None:
     try:
-        return decode(text)
-    except msgspec.DecodeError:
-        return text
+        return _error.decode(stored) if stored else None
+    except UNREADABLE:
+        return JobError("unreadable", str(readable(stored)))
 
 
 def _moment(micros: Micros | None) -> Any:

@@ -2,7 +2,7 @@
 -- its runner has still used one up.
 UPDATE windlass_jobs
 SET status = 'running', attempt = attempt + 1, worker = :runner, claim = :claim,
-    claimed_at = :now, started_at = NULL, updated_at = :now
+    claimed_at = :now, started_at = NULL, updated_at = :now, reason = NULL
 WHERE id IN (
     SELECT id FROM windlass_jobs INDEXED BY windlass_jobs_pending
     WHERE queue = :queue AND status = 'pending' AND type IN (SELECT value FROM json_each(:types))

@@ -1,0 +1,30 @@
+"""Text that is not UTF-8: only another program can have put it into the file, and no statement that meets it goes on.
+
+So it is made readable, once, when it is met. What it stood in is marked by that: a payload is no JSON any more.
+"""
+
+from windlass.store.sqlite.db import Db
+
+_COLUMNS = ("payload", "reason", "worker", "idempotency_key", "tenant", "error", "attempts", "tags", "meta")
+_TABLES = ("windlass_jobs", "windlass_history")
+MARK = "not UTF-8: "
+
+
+def mend(db: Db) -> int:
+    """Rewrite such text with its strange bytes spelt out; how many values there were."""
+    return sum(_mend(db, table, column) for table in _TABLES for column in _COLUMNS)
+
+
+def _mend(db: Db, table: str, column: str) -> int:
+    strange = []
+    for id_, stored in db.select(
+        f"SELECT id, CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'text' AND {column} GLOB :strange",
+        {"strange": "*[^\x01-\x7f]*"},
+    ):
+        try:
+            stored.decode()
+        except UnicodeDecodeError:
+            strange.append({"id": id_, "text": MARK + stored.decode("utf-8", "backslashreplace")})
+    for values in strange:
+        db.select(f"UPDATE {table} SET {column} = :text WHERE id = :id", values)
+    return len(strange)

@@ -1,0 +1,1 @@
+"""Rubbish, handed in through every door there is."""

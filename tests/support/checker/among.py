@@ -1,0 +1,126 @@
+"""The laws among jobs: order, keys, counts, the end of it all, and what it cost."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from tests.support.checker.laws import acknowledged_on, first_claim
+from tests.support.checker.lives import Life, Times
+from windlass.core.status import FINISHED
+
+Found = tuple[str | None, str]
+"""A job, if one can be named, and what is wrong."""
+Jobs = Mapping[str, dict[str, Any]]
+
+MORE_FILES = 16
+MORE_MEMORY = 64 << 20
+"""What may be added between two looks at a process and is still no leak."""
+
+
+def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I8: of two jobs in a queue with the same priority, the one that was stored first is claimed first."""
+    lines: dict[tuple[str, int], list[Life]] = defaultdict(list)
+    for life in times.lives.values():
+        if life.hand_ins and first_claim(life) is not None and not life.acts:
+            facts = life.hand_ins[0].facts
+            if not facts["waits"]:
+                lines[facts["queue"], facts["priority"]].append(life)
+    for line in lines.values():
+        yield from _overtaken(line)
+
+
+def _overtaken(line: list[Life]) -> Iterator[Found]:
+    stored = sorted(line, key=acknowledged_on)
+    place, last = 0, None
+    for life in sorted(line, key=lambda life: life.hand_ins[0].invoked):
+        while place < len(stored) and acknowledged_on(stored[place]) < life.hand_ins[0].invoked:
+            if last is None or _asked(stored[place]) > _asked(last):
+                last = stored[place]
+            place += 1
+        mine = first_claim(life)
+        if last is not None and mine is not None and _asked(last) > mine.answered:
+            yield life.id, f"it was claimed before {last.id}, which had been stored before it was handed in"
+
+
+def _asked(life: Life) -> int:
+    claim = first_claim(life)
+    assert claim is not None
+    return claim.invoked
+
+
+def not_unique(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I9: one live job per key, and whoever comes second learns who was first."""
+    holders: dict[tuple[str, str], list[Life]] = defaultdict(list)
+    for life in times.lives.values():
+        for hand_in in life.hand_ins:
+            if hand_in.step != "ok" or hand_in.facts["key"] is None:
+                continue
+            if hand_in.winner == life.id:
+                holders[hand_in.facts["queue"], hand_in.facts["key"]].append(life)
+            else:
+                yield from _loser(life, hand_in.winner, times, jobs)
+    for key, lives in holders.items():
+        yield from _at_once(key[1], list({life.id: life for life in lives}.values()), times)
+
+
+def _loser(life: Life, winner: str | None, times: Times, jobs: Jobs) -> Iterator[Found]:
+    alone = all(each.winner != life.id for each in life.hand_ins)
+    if alone and (life.id in jobs or life.runs):
+        yield life.id, f"{winner} was said to stand for it, and yet it is there"
+    if winner not in times.lives or not times.lives[winner].hand_ins:
+        yield life.id, f"{winner} is said to stand for it, and nobody knows that one"
+
+
+def _at_once(key: str, lives: list[Life], times: Times) -> Iterator[Found]:
+    lives.sort(key=acknowledged_on)
+    for before, after in pairwise(lives):
+        told = [each for each in (*before.settles, *before.put_backs) if each.answer != "stale"]
+        ends = [each.invoked for each in told if each.status in FINISHED]
+        ends += [act.invoked for act in before.acts] + times.silent_put_backs
+        if min(ends, default=acknowledged_on(after)) >= acknowledged_on(after):
+            yield after.id, f"it was stored while {before.id} held its key {key!r}"
+
+
+def miscounted(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I16: the counts are a recount."""
+    recount = Counter(str(job["status"]) for job in jobs.values())
+    told = {str(status): count for status, count in counts.items() if count}
+    if told != dict(recount):
+        yield None, f"the store counts {told}, and there are {dict(recount)}"
+
+
+def never_over(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I15: after the last fault the backlog drains in bounded time, and no lease is left."""
+    healed, drained = times.marks.get("healed"), times.marks.get("drained")
+    if healed is None:
+        return
+    if drained is None:
+        yield None, "it was left in peace, and never drained"
+        return
+    took = (drained["at"] - healed["at"]) / 1e9
+    if took > healed["seconds"]:
+        yield None, f"draining took {took:.1f} s of {healed['seconds']} s"
+    if drained.get("leases"):
+        yield None, f"leases were left: {drained['leases']}"
+
+
+def leaking(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
+    """I17: descriptors and memory of a process stay flat, and it leaves no zombies."""
+    for pid, samples in times.samples.items():
+        first, last = samples[0], samples[-1]
+        if last["files"] > first["files"] + MORE_FILES:
+            yield None, f"process {pid} has {last['files']} descriptors, {first['files']} at first"
+        if last["memory"] > first["memory"] * 1.5 + MORE_MEMORY:
+            yield None, f"process {pid} has {last['memory'] >> 20} MB, {first['memory'] >> 20} MB at first"
+        if last["zombies"]:
+            yield None, f"process {pid} has {last['zombies']} zombies"
+
+
+AMONG: list[tuple[str, Callable[[Times, Jobs, Mapping[str, int]], Iterator[Found]]]] = [
+    ("I8", out_of_order),
+    ("I9", not_unique),
+    ("I15", never_over),
+    ("I16", miscounted),
+    ("I17", leaking),
+]

@@ -1,0 +1,86 @@
+"""The audit: every law over every job, and for each violation the lines around it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tests.support.checker.among import AMONG
+from tests.support.checker.laws import LAWS
+from tests.support.checker.lines import Line, mentions, show
+from tests.support.checker.lives import Times, gather
+
+MOST_SHOWN = 20
+MOST_LINES = 40
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A broken law."""
+
+    law: str
+    job: str | None
+    problem: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was found, in Jepsen's words where there are any."""
+
+    violations: list[Violation]
+    figures: dict[str, int]
+    lines: Sequence[Line]
+
+    @property
+    def laws(self) -> set[str]:
+        return {each.law for each in self.violations}
+
+    def __str__(self) -> str:
+        zero = self.lines[0]["at"] if self.lines else 0
+        pages = [f"{len(self.violations)} violations; {self.figures}"]
+        for each in self.violations[:MOST_SHOWN]:
+            pages.append(f"{each.law} {each.job or ''}: {each.problem}")
+            pages += [show(line, zero) for line in self._around(each)[:MOST_LINES]]
+        return "\n".join(pages)
+
+    def _around(self, violation: Violation) -> list[Line]:
+        """The lines about its job, and what befell anybody in the meantime."""
+        about = [line["at"] for line in self.lines if violation.job and mentions(line, violation.job)]
+        first, last = (about[0], about[-1]) if about else (0, 0)
+        return [
+            line
+            for line in self.lines
+            if (violation.job and mentions(line, violation.job))
+            or (line["what"] in ("fault", "healed", "drained") and first <= line["at"] <= last)
+        ]
+
+
+def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping[str, int]) -> Report:
+    """Judge a history and a dump of the store, taken after it."""
+    kept = list(lines)
+    times = gather(kept)
+    jobs = {job["id"]: job for job in dump}
+    violations = [
+        Violation("I1", job["id"], "it is in the store twice") for job in dump if job is not jobs[job["id"]]
+    ]
+    for id_ in {**times.lives, **jobs}:
+        life = times.life(id_)
+        for law, broken in LAWS.items():
+            violations += [Violation(law, id_, problem) for problem in broken(life, jobs.get(id_), times)]
+    for law, found in AMONG:
+        violations += [Violation(law, id_, problem) for id_, problem in found(times, jobs, counts)]
+    return Report(violations, _figures(times, jobs), kept)
+
+
+def _figures(times: Times, jobs: Mapping[str, Any]) -> dict[str, int]:
+    lives = times.lives.values()
+    known = [life for life in lives if any(each.step == "ok" and each.winner == life.id for each in life.hand_ins)]
+    unsure = [life for life in lives if life not in known and any(e.step != "fail" for e in life.hand_ins)]
+    return {
+        "lines": times.lines,
+        "acknowledged": len(known),
+        "lost": sum(1 for life in known if life.id not in jobs and not life.acted("delete")),
+        "recovered": sum(1 for life in unsure if life.id in jobs),
+        "runs": sum(len(life.runs) for life in lives),
+        "duplicated": sum(1 for life in lives if len(life.runs) > 1),
+        "stale": sum(1 for life in lives for each in life.settles if each.answer == "stale"),
+        "faults": len(times.faults),
+    }

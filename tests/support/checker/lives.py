@@ -1,0 +1,191 @@
+"""From lines to lives: everything that was said about one job, and what concerns all of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tests.support.checker.lines import Line
+
+FOREVER = 1 << 62
+"""The time of what was never seen to happen."""
+
+
+class HandIn(msgspec.Struct):
+    """One try of a producer: `step` is ok, fail, info, or invoke if no answer was seen."""
+
+    facts: Line
+    invoked: int
+    step: str = "invoke"
+    answered: int = FOREVER
+    winner: str | None = None
+    existing: bool = False
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A claim that brought the job."""
+
+    attempt: int
+    pid: int
+    number: tuple[str, int]
+    invoked: int
+    answered: int
+    payload: str
+
+
+class Run(msgspec.Struct):
+    """A handler at work; one without an end was cut short."""
+
+    attempt: int
+    pid: int
+    payload: str
+    start: int
+    end: int | None = None
+    outcome: str | None = None
+
+
+class Ending(msgspec.Struct):
+    """An attempt's end as told to the store, by its runner (settle) or by others (end, rescue)."""
+
+    attempt: int
+    status: str
+    outcome: str
+    invoked: int
+    answered: int = FOREVER
+    answer: str = "unknown"
+
+
+class Act(msgspec.Struct):
+    """What an operator did: cancel, retry, delete."""
+
+    verb: str
+    invoked: int
+    done: bool | None = None
+
+
+class Life(msgspec.Struct):
+    """One job."""
+
+    id: str
+    hand_ins: list[HandIn] = []
+    claims: list[Claim] = []
+    runs: list[Run] = []
+    settles: list[Ending] = []
+    put_backs: list[Ending] = []
+    acts: list[Act] = []
+
+    def acted(self, verb: str, before: int = FOREVER) -> int:
+        """How often an operator may have done this."""
+        return sum(1 for act in self.acts if act.verb == verb and act.done is not False and act.invoked < before)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What the nemesis did, to whom, and until when jobs may have come into its victims' hands."""
+
+    kind: str
+    pids: frozenset[int]
+    at: int
+    until: int
+
+
+class Times(msgspec.Struct):
+    """A whole history."""
+
+    lives: dict[str, Life] = {}
+    faults: list[Fault] = []
+    silent_put_backs: list[int] = []
+    """When somebody began to put jobs back and was not heard of again: which jobs, nobody wrote down."""
+    marks: dict[str, Line] = {}
+    samples: dict[int, list[Line]] = {}
+    lines: int = 0
+
+    def life(self, id_: str) -> Life:
+        return self.lives.setdefault(id_, Life(id_))
+
+
+def gather(lines: Iterable[Line]) -> Times:
+    """Read a history once."""
+    times = Times()
+    calls: dict[tuple[str, int], tuple[Line, list[Any]]] = {}
+    for line in lines:
+        times.lines += 1
+        match line["what"]:
+            case "start" | "end" if "step" not in line:
+                _run(times.life(line["job"]), line)
+            case "fault":
+                until = line["until"] if "until" in line else line["at"]
+                times.faults.append(Fault(line["kind"], frozenset(line["pids"]), line["at"], until))
+            case "sample":
+                times.samples.setdefault(line["of"], []).append(line)
+            case "healed" | "drained":
+                times.marks[line["what"]] = line
+            case _ if line.get("step") == "invoke":
+                calls[_call(line)] = (line, _invoked(times, line))
+            case _ if "step" in line and _call(line) in calls:
+                asked, parts = calls.pop(_call(line))
+                _answered(times, asked, parts, line)
+    for asked, _ in calls.values():
+        if asked["what"] in ("end", "rescue"):
+            times.silent_put_backs.append(asked["at"])
+    return times
+
+
+def _call(line: Line) -> tuple[str, int]:
+    return line.get("file", f"{line['role']}-{line['pid']}"), line["call"]
+
+
+def _run(life: Life, line: Line) -> None:
+    if line["what"] == "start":
+        life.runs.append(Run(line["attempt"], line["pid"], line["payload"], line["at"]))
+        return
+    for run in life.runs:
+        if (run.attempt, run.pid, run.end) == (line["attempt"], line["pid"], None):
+            run.end, run.outcome = line["at"], line["outcome"]
+            return
+
+
+def _invoked(times: Times, line: Line) -> list[Any]:
+    """What a call is about, put into the lives at once: its caller may not live to hear the answer."""
+    at, parts = line["at"], list[Any]()
+    match line["what"]:
+        case "enqueue":
+            for facts in line["jobs"]:
+                parts.append(HandIn(facts, at))
+                times.life(facts["job"]).hand_ins.append(parts[-1])
+        case "settle":
+            for facts in line["jobs"]:
+                parts.append(Ending(facts["attempt"], facts["status"], facts["outcome"], at))
+                times.life(facts["job"]).settles.append(parts[-1])
+        case "cancel" | "retry" | "delete":
+            for id_ in line["jobs"]:
+                parts.append(Act(line["what"], at))
+                times.life(id_).acts.append(parts[-1])
+    return parts
+
+
+def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
+    step, at = line["step"], line["at"]
+    match asked["what"]:
+        case "enqueue":
+            for place, hand_in in enumerate(parts):
+                hand_in.step, hand_in.answered = step, at
+                if step == "ok":
+                    hand_in.winner, hand_in.existing = line["answers"][place]
+        case "settle":
+            for place, ending in enumerate(parts):
+                ending.answered = at
+                ending.answer = line["answers"][place] if step == "ok" else {"fail": "failed"}.get(step, "unknown")
+        case "cancel" | "retry" | "delete":
+            for place, act in enumerate(parts):
+                act.done = line["done"][place] if step == "ok" else (False if step == "fail" else None)
+        case "claim" if step == "ok":
+            number = (asked["runner"], asked["claim"])
+            for job in line["jobs"]:
+                claim = Claim(job["attempt"], asked["pid"], number, asked["at"], at, job["payload"])
+                times.life(job["job"]).claims.append(claim)
+        case "end" | "rescue" if step == "ok":
+            for job in line["jobs"]:
+                ending = Ending(job["attempt"], job["status"], job["outcome"], asked["at"], at, "settled")
+                times.life(job["job"]).put_backs.append(ending)
+        case "end" | "rescue" if step == "info":
+            times.silent_put_backs.append(asked["at"])

@@ -1,0 +1,31 @@
+"""A producer that is done when every job of its list is acknowledged: started again, it says the same again."""
+
+import sys
+
+from mill import anap, app, flaky, nap, quick, talk, trip  # type: ignore[import-not-found]
+
+from windlass import EnqueueFailed, EnqueueUnknown, NewJob
+
+JOBS = [
+    quick.using(id="0198c000-0000-7000-8000-000000000001").job(1),
+    talk.using(id="0198c000-0000-7000-8000-000000000002").job(),
+    nap.using(id="0198c000-0000-7000-8000-000000000003").job(0.5),
+    flaky.using(id="0198c000-0000-7000-8000-000000000004").job(1),
+    anap.using(id="0198c000-0000-7000-8000-000000000005").job(0.5),
+    trip.using(id="0198c000-0000-7000-8000-000000000006").job(),
+]
+
+
+def hand_in(job: NewJob) -> None:
+    while True:
+        try:
+            app.enqueue_many([job])
+        except (EnqueueFailed, EnqueueUnknown) as error:
+            print(f"again, because: {error}", file=sys.stderr)
+        else:
+            return
+
+
+for each in JOBS:
+    hand_in(each)
+app.close()

@@ -1,0 +1,215 @@
+"""One scene per verb that writes: what was there before, and the one call that is interrupted.
+
+Ids, clocks and claim numbers are fixed, so that a scene played twice leaves the same rows to the last byte.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from tests.support.clock import ManualClock
+from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
+from windlass.core.job import JobError, Progress
+from windlass.core.moments import DAY, SECOND
+from windlass.core.outcome import Settlement
+from windlass.core.queue import settings
+from windlass.core.status import Status
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+from windlass.store.records import Campaign, LeaseRequest, Note, RunnerEnd
+
+JOBS = [f"0198c000-0000-7000-8000-00000000000{n}" for n in range(4)]
+LEASE = 30 * SECOND
+
+
+def _now(clock: ManualClock) -> None:
+    clock.advance(SECOND)
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """A verb, what it needs, and the call; `again` compares a repeat's answer with the one that was lost."""
+
+    verb: str
+    act: Callable[[Store], Awaitable[Any]]
+    before: Callable[[Store], Awaitable[Any]] | None = None
+    later: Callable[[ManualClock], None] = _now
+    again: Callable[[Any, Any], bool] = lambda first, second: True
+
+    def opened(self, path: Path) -> Store:
+        """The store at the time of the call."""
+        clock = ManualClock()
+        self.later(clock)
+        return open_store(f"sqlite:///{path}?durability=relaxed", clock=clock)
+
+    async def prepare(self, path: Path) -> None:
+        """What was there before."""
+        store = open_store(f"sqlite:///{path}?durability=relaxed", clock=ManualClock())
+        await store.migrate()
+        if self.before is not None:
+            await self.before(store)
+        await store.close()
+
+    async def play(self, path: Path) -> Any:
+        """The call, on a store that is opened for it."""
+        store = self.opened(path)
+        try:
+            return await self.act(store)
+        finally:
+            await store.close()
+
+
+def play_alone(verb: str, path: str) -> None:
+    """The call in a process of its own, which a failpoint may end."""
+    asyncio.run(SCENES[verb].play(Path(path)))
+
+
+def rows(path: Path) -> dict[str, list[Any]]:
+    """Everything the store keeps, table by table."""
+    database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    try:
+        names = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        kept = [name for name in names if name.startswith("windlass_") and name != "windlass_schema"]
+        found = {name: sorted(database.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return found
+    finally:
+        database.close()
+
+
+# What was there before.
+
+
+async def _waiting(store: Store) -> None:
+    await store.jobs.enqueue([new_job(id=id_) for id_ in JOBS[:2]])
+
+
+async def _delayed(store: Store) -> None:
+    await store.jobs.enqueue([new_job(id=JOBS[0], delay=SECOND)])
+
+
+async def _running(store: Store) -> None:
+    await _waiting(store)
+    await open_lease(store)
+    await store.jobs.claim(request(claim=1))
+
+
+async def _dead(store: Store) -> None:
+    await _running(store)
+    error = JobError("ValueError", "no")
+    outcome = Settlement(
+        id=JOBS[0], queue="default", attempt=1, status=Status.DEAD, outcome="dead", error=error, failures=1
+    )
+    await store.jobs.settle([outcome])
+
+
+async def _stranger(store: Store) -> None:
+    await store.workers.beat(worker_info("w2", types=("known",)))
+    await enqueue_one(store, id=JOBS[0])
+
+
+async def _parked(store: Store) -> None:
+    await _stranger(store)
+    await store.jobs.park()
+
+
+async def _registered(store: Store) -> None:
+    await store.workers.beat(worker_info())
+
+
+async def _in_office(store: Store) -> None:
+    await store.leader.campaign(Campaign("w1", 10 * SECOND))
+
+
+async def _paused(store: Store) -> None:
+    await store.queues.pause("default", None)
+
+
+# The calls.
+
+_NEW = [new_job(id=JOBS[0], idempotency_key="one"), new_job(id=JOBS[1], delay=DAY)]
+_OUTCOMES = [
+    Settlement(id=JOBS[0], queue="default", attempt=1, status=Status.COMPLETED, outcome="completed", result="1"),
+    Settlement(
+        id=JOBS[1],
+        queue="default",
+        attempt=1,
+        status=Status.FAILED,
+        outcome="failed",
+        delay=SECOND,
+        error=JobError("ValueError", "no"),
+        failures=1,
+    ),
+]
+_END = RunnerEnd(runner="r1", started=frozenset({(JOBS[0], 1)}), crashed=True)
+
+_ALL = [
+    Scene(verb="migrate", act=lambda store: store.migrate()),
+    Scene(
+        verb="enqueue",
+        before=_registered,
+        act=lambda store: store.jobs.enqueue(_NEW),
+        again=lambda first, second: [each.id for each in second] == JOBS[:2] and all(e.existing for e in second),
+    ),
+    Scene(verb="admit", before=_delayed, act=lambda store: store.jobs.admit(10)),
+    Scene(
+        verb="claim",
+        before=lambda store: asyncio.gather(_waiting(store), open_lease(store)),
+        act=lambda store: store.jobs.claim(request(claim=1)),
+        again=lambda first, second: bool(first == second and first),
+    ),
+    Scene(
+        verb="settle",
+        before=_running,
+        act=lambda store: store.jobs.settle(_OUTCOMES),
+        again=lambda first, second: second == ["already", "already"],
+    ),
+    Scene(
+        verb="note",
+        before=_running,
+        act=lambda store: store.jobs.note(
+            [Note(id=JOBS[0], queue="", attempt=1, started_after=5, progress=Progress(1))]
+        ),
+    ),
+    Scene(verb="park", before=_stranger, act=lambda store: store.jobs.park()),
+    Scene(verb="cancel", before=_running, act=lambda store: store.operator.cancel(JOBS[:2], "unwanted")),
+    Scene(verb="retry", before=_dead, act=lambda store: store.operator.retry(JOBS[:1])),
+    Scene(verb="delete", before=_dead, act=lambda store: store.operator.delete(JOBS[:1])),
+    Scene(
+        verb="prune",
+        before=_dead,
+        later=lambda clock: clock.advance(400 * DAY),
+        act=lambda store: store.operator.prune(10),
+    ),
+    Scene(verb="declare", act=lambda store: store.queues.declare({"mail": settings(max_attempts=7)})),
+    Scene(verb="change", act=lambda store: store.queues.change("mail", settings(max_attempts=8))),
+    Scene(verb="pause", before=_waiting, act=lambda store: store.queues.pause("default", DAY)),
+    Scene(verb="resume", before=_paused, act=lambda store: store.queues.resume("default")),
+    Scene(verb="open", act=lambda store: store.leases.open(LeaseRequest(runner="r1", worker="w1", length=LEASE))),
+    Scene(
+        verb="renew",
+        before=_running,
+        act=lambda store: store.leases.renew("w1", ["r1", "gone"], LEASE),
+        again=lambda first, second: bool(first == second),
+    ),
+    Scene(verb="end", before=_running, act=lambda store: store.leases.end(_END)),
+    Scene(
+        verb="rescue",
+        before=_running,
+        later=lambda clock: clock.reboot(),
+        act=lambda store: store.leases.rescue(10),
+    ),
+    Scene(verb="beat", before=_parked, act=lambda store: store.workers.beat(worker_info())),
+    Scene(verb="forget", before=_registered, act=lambda store: store.workers.forget("w1")),
+    Scene(
+        verb="campaign",
+        before=_registered,
+        act=lambda store: store.leader.campaign(Campaign("w1", 10 * SECOND)),
+        again=lambda first, second: bool(first == second == 1),
+    ),
+    Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
+]
+SCENES = {scene.verb: scene for scene in _ALL}

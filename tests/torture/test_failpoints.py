@@ -1,0 +1,135 @@
+"""Every commit × {killed, failed, reply lost}: all of it happened or nothing, and saying it again is safe."""
+
+import inspect
+import multiprocessing
+import re
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.torture import scenes
+from tests.torture.scenes import SCENES, Scene
+from windlass.errors import ConfigError, StoreUnavailable
+from windlass.store.open import open_store
+from windlass.store.sqlite import store as sqlite_store
+
+ARM = "WINDLASS_FAILPOINTS"
+# Forked from a process that has everything imported and no threads: forty starts cost as much as one.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload([scenes.__name__])
+
+
+class Twin:
+    """A scene played without a fault: the rows before and after, and the answer."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        self.scene = scene
+        self._start, self._clean = folder / "start.db", folder / "clean.db"
+
+    async def play(self) -> "Twin":
+        if self.scene.verb != "migrate":
+            await self.scene.prepare(self._start)
+        else:
+            self._start.touch()
+        shutil.copy(self._start, self._clean)
+        self.answer = await self.scene.play(self._clean)
+        self.before, self.after = scenes.rows(self._start), scenes.rows(self._clean)
+        assert self.before != self.after, "the scene does nothing"
+        return self
+
+    def stage(self, path: Path) -> Path:
+        """The same beginning, for a fault to fall on."""
+        shutil.copy(self._start, path)
+        return path
+
+    async def check(self, path: Path, *, done: bool) -> None:
+        """All or nothing; then the call is repeated, as a caller may who does not know."""
+        assert scenes.rows(path) == (self.after if done else self.before)
+        again = await self.scene.play(path)
+        assert scenes.rows(path) == self.after
+        assert self.scene.again(self.answer, again) if done else again == self.answer
+
+
+@pytest.fixture(params=sorted(SCENES))
+async def twin(request: pytest.FixtureRequest, tmp_path: Path) -> Twin:
+    return await Twin(SCENES[request.param], tmp_path).play()
+
+
+async def test_a_process_killed_before_or_after_a_commit_has_done_nothing_or_all_of_it(
+    twin: Twin, tmp_path: Path
+) -> None:
+    for side in ("before_commit", "after_commit"):
+        path = twin.stage(tmp_path / f"{side}.db")
+        process = _processes.Process(target=_die, args=(f"{twin.scene.verb}.{side}=kill", twin.scene.verb, str(path)))
+        process.start()
+        process.join(30)
+        assert process.exitcode == -signal.SIGKILL
+        process.close()
+        await twin.check(path, done=side == "after_commit")
+
+
+def _die(points: str, verb: str, path: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ARM, points)
+        scenes.play_alone(verb, path)
+
+
+async def test_a_lost_reply_leaves_all_or_nothing_and_says_that_it_does_not_know(
+    twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side in ("before_commit", "after_commit"):
+        path = twin.stage(tmp_path / f"{side}.db")
+        error = await _failed(twin.scene, path, f"{twin.scene.verb}.{side}=cut", monkeypatch)
+        # What makes the schema is no call of anybody's: the call that came with it was not begun.
+        assert error.maybe_done is (twin.scene.verb != "migrate")
+        await twin.check(path, done=side == "after_commit")
+
+
+async def test_a_failed_write_leaves_nothing_and_is_certain_of_it(
+    twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if twin.scene.verb == "migrate":
+        return  # not in a request of its own: the kill and the cut above are all that can happen to it
+    path = twin.stage(tmp_path / "raise.db")
+    error = await _failed(twin.scene, path, f"{twin.scene.verb}.before_commit=raise", monkeypatch)
+    assert error.maybe_done is False
+    await twin.check(path, done=False)
+
+
+async def _failed(scene: Scene, path: Path, points: str, patch: pytest.MonkeyPatch) -> StoreUnavailable:
+    patch.setenv(ARM, points)
+    with pytest.raises(StoreUnavailable, match="failpoint") as caught:
+        await scene.play(path)
+    patch.delenv(ARM)
+    return caught.value
+
+
+async def test_the_same_open_store_goes_on_after_each_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, path = SCENES["enqueue"], tmp_path / "jobs.db"
+    monkeypatch.setenv(ARM, "enqueue.before_commit=raise,enqueue.after_commit=cut")
+    store = scene.opened(path)
+    answers: list[Any] = []
+    for maybe_done in (False, True):
+        with pytest.raises(StoreUnavailable) as caught:
+            await scene.act(store)
+        assert caught.value.maybe_done is maybe_done
+    answers += await scene.act(store)
+    await store.close()
+    assert [answer.existing for answer in answers] == [True, True]
+
+
+def test_every_verb_that_writes_has_a_scene() -> None:
+    text = inspect.getsource(sqlite_store)
+    bodies = re.split(r"\n    async def ", text)[1:]
+    writing = {body.split("(")[0] for body in bodies if ".write(" in body}
+    assert writing == SCENES.keys()
+
+
+def test_a_misspelt_failpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for wrong in ("settle", "settle.during_commit=kill", "settle.after_commit=explode"):
+        monkeypatch.setenv(ARM, wrong)
+        with pytest.raises(ConfigError, match="WINDLASS_FAILPOINTS"):
+            open_store(f"sqlite:///{tmp_path}/jobs.db")

@@ -1,0 +1,112 @@
+"""Real producers and workers that die, or lose their disk, at a commit: healed and drained, every job is done.
+
+The cases run a few at a time: they mostly wait.
+"""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.support.checker import read
+from tests.torture.scenes import SCENES
+from tests.torture.yard import Yard
+from windlass.store.sqlite.failpoints import SIDES
+
+AT_ONCE = 3
+MOST_STARTS = 6
+FATAL = ("enqueue", "claim", "settle", "note", "admit", "open", "renew", "end", "beat", "campaign")
+VERBS = sorted(SCENES.keys() - {"migrate"})
+KILLS = [f"{verb}.{side}=kill" for verb, side in product(FATAL, SIDES)]
+# A rescue needs something to rescue, so a supervisor dies first.
+KILLS += [f"renew.after_commit=kill,rescue.{side}=kill" for side in SIDES]
+TROUBLES = [",".join(f"{verb}.before_commit={action}" for verb in VERBS) for action in ("raise", "cut")]
+TROUBLES += [",".join(f"{verb}.after_commit=cut" for verb in VERBS)]
+
+
+class Case:
+    """One yard with its failpoints armed."""
+
+    def __init__(self, folder: Path, points: str) -> None:
+        folder.mkdir()
+        once = folder / "once"
+        once.mkdir()
+        self.points = points
+        self.lethal = "=kill" in points
+        armed = {"WINDLASS_FAILPOINTS": points}
+        # Who is started again after a death lives; trouble comes to each process anew.
+        self.yard = Yard(folder, {**armed, "WINDLASS_FAILPOINTS_ONCE": str(once)} if self.lethal else armed)
+        self.fired = once
+
+    def play(self) -> None:
+        try:
+            self._until_done("hand_in.py")
+            self._until_done(
+                "-m", "windlass", "worker", "mill:app", "--until-empty", "--lease", "1s", "--concurrency", "2"
+            )
+            self._check()
+        finally:
+            self.yard.close()
+
+    def _until_done(self, *command: str) -> None:
+        """Started again and again, as an init system would, until it ends by itself."""
+        for _ in range(MOST_STARTS):
+            process = self.yard.processes.start("part", *command)
+            code = process.wait()
+            if code == 0:
+                return
+            assert code == -signal.SIGKILL, f"it ended with {code}:\n{process.output}"
+        raise AssertionError(f"{command} never came to its end")
+
+    def _check(self) -> None:
+        if self.lethal:
+            wanted = {point.partition("=")[0] for point in self.points.split(",")}
+            assert {path.name for path in self.fired.iterdir()} == wanted, "not every failpoint was reached"
+            pids = sorted({line["pid"] for line in read(self.yard.histories)})
+            self.yard.history.write("fault", kind=self.points, pids=pids, at=0, until=1 << 62)
+        report = self.yard.audit()
+        assert not report.violations, str(report)
+        jobs = self.yard.dump()
+        assert len(jobs) == 6
+        assert {job["status"] for job in jobs} == {"completed"}, jobs
+        # The last worker may have left before it cleared away the lease of a dead one; nothing is under it.
+        assert asyncio.run(self.yard.rescue()) == []
+        assert self.yard.leases() == []
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Cases"]:
+    cases = Cases(tmp_path_factory.mktemp("failpoints"))
+    yield cases
+    cases.pool.shutdown(cancel_futures=True)
+
+
+class Cases:
+    """Those under way: each is begun a little before its turn."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: dict[str, Future[None]] = {}
+        self.pool = ThreadPoolExecutor(AT_ONCE)
+
+    def result(self, points: str) -> None:
+        place = (KILLS + TROUBLES).index(points)
+        for ahead in (KILLS + TROUBLES)[place : place + AT_ONCE]:
+            if ahead not in self._running:
+                case = Case(self._folder / str(len(self._running)), ahead)
+                self._running[ahead] = self.pool.submit(case.play)
+        self._running[points].result()
+
+
+@pytest.mark.parametrize("points", KILLS)
+def test_a_process_that_dies_at_a_commit_loses_nothing(points: str, cases: Cases) -> None:
+    cases.result(points)
+
+
+@pytest.mark.parametrize("points", TROUBLES, ids=["failed", "cut before", "cut after"])
+def test_a_commit_that_fails_once_in_every_process_and_verb_loses_nothing(points: str, cases: Cases) -> None:
+    cases.result(points)

@@ -1,0 +1,80 @@
+"""A folder with the mill in it, processes that keep a history, and the audit of it all."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from tests.support.checker import Report, audit, read
+from tests.support.processes import Process, Processes
+from windlass import App
+from windlass.observe.history import SWITCH, History
+from windlass.store.open import open_store
+from windlass.store.records import Rescued
+
+HERE = Path(__file__).parent
+
+
+class Yard:
+    """Where jobs are handed in, worked on, interfered with, and recounted."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.database = folder / "jobs.db"
+        self.histories = folder / "history"
+        self.histories.mkdir()
+        for name in ("mill.py", "hand_in.py", "produce.py"):
+            shutil.copy(HERE / name, folder)
+        url = f"sqlite:///{self.database}"
+        self.app = App(url, deadline=30)
+        self.history = History(self.histories, "nemesis")
+        self.processes = Processes(
+            folder, {"WINDLASS_STORE": url, SWITCH: str(self.histories), **(environment or {})}
+        )
+
+    def worker(self, *options: str, failpoints: str = "") -> Process:
+        command = ("-m", "windlass", "worker", "mill:app", "--lease", "1s", *options)
+        return self.processes.start("worker", *command, environment={"WINDLASS_FAILPOINTS": failpoints})
+
+    def runners_of(self, worker: Process) -> int:
+        """How many runners this worker has set to work so far, by its own history."""
+        files = self.histories.glob(f"supervisor-{worker.pid}-*.jsonl")
+        return sum(path.read_text().count('"kind":"RunnerStarted"') for path in files)
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Every job, as the store shows it."""
+        found: list[dict[str, Any]] = []
+        cursor = None
+        while True:
+            page = self.app.jobs.list(limit=500, cursor=cursor)
+            found += [msgspec.to_builtins(job) for job in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    def leases(self) -> list[str]:
+        """The runners that have a lease; the contract has no word for that, so we look into the file."""
+        database = apsw.Connection(str(self.database), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]
+        finally:
+            database.close()
+
+    async def rescue(self) -> list[Rescued]:
+        """What a coordinator would still find to put back."""
+        store = open_store(self.app.store)
+        try:
+            return await store.leases.rescue(100)
+        finally:
+            await store.close()
+
+    def audit(self) -> Report:
+        counts = self.app.stats.counts().totals
+        return audit(read(self.histories), self.dump(), {str(status): count for status, count in counts.items()})
+
+    def close(self) -> None:
+        self.processes.end()
+        self.app.close()
