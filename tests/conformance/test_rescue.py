@@ -23,7 +23,7 @@ from windlass.core.moments import DAY, SECOND
 from windlass.core.outcome import CRASH_LIMIT
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Campaign, Rescued, RunnerEnd
+from windlass.store.records import Campaign, Rescued, RunnerEnd, Settled
 
 
 async def end(store: Store, runner: str, *started: Claimed, crashed: bool = True) -> list[Rescued]:
@@ -63,6 +63,15 @@ async def test_a_renewed_lease_is_left_alone(store: Store, clock: ManualClock) -
         await store.leases.renew("w1", ["r1"], LEASE)
         assert await store.leases.rescue(10) == []
     assert await status_of(store, job.id) is Status.RUNNING
+
+
+async def test_when_one_lapses_the_others_keep_their_jobs(store: Store, clock: ManualClock) -> None:
+    lost = await running(store, "r1")
+    await let_lapse(store, clock)
+    kept = await running(store, "r2")
+    assert [job.id for job in await store.leases.rescue(10)] == [lost.id]
+    assert await status_of(store, kept.id) == Status.RUNNING
+    assert await settle(store, completed(kept)) == Settled.SETTLED
 
 
 async def test_a_rescued_job_keeps_its_rank(store: Store, clock: ManualClock) -> None:

@@ -227,7 +227,7 @@ def change(ctx: Context, what: str) -> int:
             os.environ["TZ"] = "Pacific/Chatham"
             time.tzset()
         case "streams":
-            sys.stdout = sys.stderr = None  # type: ignore[assignment]
+            sys.stdout = sys.stderr = None
         case "output":
             os.close(1)
             os.close(2)

@@ -32,11 +32,8 @@ def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, ki
     den.close_down()
 
 
-@pytest.mark.parametrize(("type_", "attempts"), [("thread.wait", 2), ("stubborn", 1)])
-def test_a_deaf_handler_keeps_its_job_and_slot_until_its_runner_has_ended(
-    den: Stage, type_: str, attempts: int
-) -> None:
-    deaf = den.hand_in_one(type_, {"timeout": 1, "max_attempts": attempts}, gate="never")
+def test_a_deaf_thread_keeps_its_job_and_slot_until_its_runner_has_ended(den: Stage) -> None:
+    deaf = den.hand_in_one("thread.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
     other = den.hand_in_one("async.wait", gate="gate")
     worker = den.worker("--drain", "2s", "--concurrency", "3", app="rogues:app")
     runner = worker.runner()
@@ -44,21 +41,43 @@ def test_a_deaf_handler_keeps_its_job_and_slot_until_its_runner_has_ended(
     started = den.history.starts(deaf)[0].at
     until(lambda: den.history.last_sign(deaf, 1) - started > 1.5e9, "its time is over")
     assert den.job(deaf).status == "running"
-    if type_ == "stubborn":
-        until(lambda: [line.text for line in den.job(deaf).logs] == ["no"], "it was asked to end")
-    until(lambda: den.history.last_sign(deaf, 1) - started > (7e9 if type_ == "stubborn" else 2e9), "it is given up")
     late = den.hand_in_one("async.quick", what="")
     den.open("gate")  # the other one ends within the drain time
     den.until_status(other, "completed")
     den.until_status(late, "completed")
     assert den.history.starts(late)[0].pid != runner, "a runner with a deaf handler took new work"
-    until(lambda: den.job(deaf).failures == 1 or den.job(deaf).finished, "the job fails")
     job = den.until_status(deaf, "dead")
     assert is_overdue(job, "1s")
-    assert (job.failures, job.crashes, job.rescues, job.suspicions) == (attempts, 0, 0, 0)
+    assert (job.failures, job.crashes, job.rescues, job.suspicions) == (2, 0, 0, 0)
     assert {each.pid for each in den.history.starts(deaf)}.isdisjoint(worker.runners())
     assert (den.job(other).attempt, den.job(late).attempt) == (1, 1)
-    den.check(unfinished=[deaf])
+    den.check(unfinished=[deaf])  # no attempt overlaps the one before it
+    den.close_down()
+
+
+def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runners(den: Stage) -> None:
+    """In two workers, because both take long."""
+    stubborn = den.hand_in_one("stubborn", {"timeout": 1, "max_attempts": 1}, gate="never")
+    ignoring = den.hand_in_one("thread.wait", {"timeout": None, "queue": "hurried"}, gate="never")
+    workers = [den.worker("--drain", "1s", "--queues", queue, app="rogues:app") for queue in ("default", "hurried")]
+    before = [worker.runner() for worker in workers]
+    den.until_started([stubborn, ignoring])
+    den.app.jobs.cancel(ignoring)
+    assert den.job(ignoring).cancel_requested
+    until(lambda: "no" in [line.text for line in den.job(stubborn).logs], "the coroutine was asked to end")
+    assert den.job(stubborn).status == "running"
+    timed_out = den.until_status(stubborn, "dead")
+    assert is_overdue(timed_out, "1s")
+    cancelled = den.until_status(ignoring, "cancelled")
+    for job in (timed_out, cancelled):
+        assert (job.attempt, job.crashes, job.rescues, job.suspicions, job.hand_backs) == (1, 0, 0, 0, 0)
+    assert (timed_out.failures, cancelled.failures) == (1, 0)
+    for worker, runner in zip(workers, before, strict=True):
+        assert runner not in worker.runners()
+    good = [den.hand_in_one("thread.quick", {"queue": queue}, what="") for queue in ("default", "hurried")]
+    den.until_finished()
+    assert {den.job(id_).status for id_ in good} == {"completed"}
+    den.check(unfinished=[stubborn, ignoring])
     den.close_down()
 
 
@@ -163,28 +182,11 @@ def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
     den.until_finished()
     for id_ in ids.values():
         job = den.job(id_)
-        assert (job.status, job.reason) == ("cancelled", "cancelled while running")
+        assert job.status == "cancelled"
+        assert "cancelled" in (job.reason or "")
         assert (job.attempt, job.failures, job.crashes) == (1, 0, 0)
     said = den.job(polite)
-    assert (said.status, said.reason, said.progress.note if said.progress else "") == (
-        "cancelled", "asked to stop", "a quarter",
-    )  # fmt: skip
+    assert (said.status, said.progress.note if said.progress else "") == ("cancelled", "a quarter")
     assert den.history.ends(polite), "it could not see that somebody wants it to stop"
     assert worker.runners() == [runner]
-    den.close_down()
-
-
-def test_a_deaf_thread_that_is_cancelled_is_ended_with_its_runner(den: Stage) -> None:
-    deaf = den.hand_in_one("thread.wait", gate="never")
-    worker = den.worker("--drain", "1s", app="rogues:app")
-    runner = worker.runner()
-    den.until_started([deaf])
-    den.app.jobs.cancel(deaf)
-    assert den.job(deaf).cancel_requested
-    job = den.until_status(deaf, "cancelled")
-    assert (job.attempt, job.failures, job.crashes, job.reason) == (1, 0, 0, "cancelled while running")
-    assert runner not in worker.runners()
-    good = den.hand_in_one("thread.quick", what="")
-    den.until_status(good, "completed")
-    den.check(unfinished=[deaf])
     den.close_down()

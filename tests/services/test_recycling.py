@@ -25,7 +25,7 @@ def test_a_size_is_read_as_people_write_it(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1MB", "1 EB", "1e9", "inf", "512 megabytes", "٣MB", "9" * 400])
 def test_what_is_no_size_is_refused_by_name(text: str) -> None:
-    with pytest.raises(ConfigError, match="--recycle-memory .* should be a size such as 512MB or 2GB"):
+    with pytest.raises(ConfigError, match=r"--recycle-memory .* should be a size such as 512MB or 2GB"):
         parse_bytes(text, "--recycle-memory")
 
 

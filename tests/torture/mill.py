@@ -32,7 +32,10 @@ def apart(number: int) -> int:
     return number
 
 
-@app.task(retry=Fixed(attempts=1000, base=0.2, jitter=0))
+SOON = Fixed(attempts=1000, base=0.2, jitter=0)
+
+
+@app.task(retry=SOON)
 def flaky(ctx: Context, failures: int) -> str:
     if ctx.job.failures < failures:
         raise ValueError(f"failure {ctx.job.failures + 1}")
@@ -53,8 +56,9 @@ async def again_later(ctx: Context) -> None:
         raise Snooze(0.2)
 
 
-@app.task
+@app.task(retry=SOON)
 async def hand_on(number: int) -> str:
+    """Fails if the store does: then it is tried again, and its job is perhaps handed on twice."""
     return (await quick.aenqueue(number)).id
 
 

@@ -79,6 +79,9 @@ class Nemesis:
         self._yard.history.write("healed", seconds=FOREVER)
         live = [status for status in Status if status not in ("completed", "dead", "cancelled")]
         until(lambda: not any(self._totals()[status] for status in live), "every job ends", FOREVER)
+        for worker in self.workers:
+            # One that is still being imported would end like any program: only now it knows what a drain is.
+            self._until_claiming(worker)
         self.sample(final=True)
         for worker in self.workers:
             worker.send(signal.SIGTERM)

@@ -152,6 +152,8 @@ def a_claim_whose_answer_was_lost_is_asked_again(tale: Tale) -> None:
     tale.hand_in("a")
     asked: dict[str, Any] = {"runner": "r", "claim": 7, "limit": 1}
     tale.say("claim", step="info", call=tale.ask("claim", **asked))
+    tale.hand_in("b")
+    tale.run("b", pid=OTHER)
     tale.call("claim", asked, {"jobs": [{"job": "a", "attempt": 1, "payload": "p"}]})
     tale.start("a")
     tale.end("a")

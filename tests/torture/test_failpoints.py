@@ -80,12 +80,12 @@ def _die(points: str, verb: str, path: str) -> None:
 async def test_a_lost_reply_leaves_all_or_nothing_and_says_that_it_does_not_know(
     twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for side in ("before_commit", "after_commit"):
-        path = twin.stage(tmp_path / f"{side}.db")
-        error = await _failed(twin.scene, path, f"{twin.scene.verb}.{side}=cut", monkeypatch)
+    for fault in ("before_commit=cut", "after_commit=cut", "after_commit=raise"):
+        path = twin.stage(tmp_path / f"{fault}.db")
+        error = await _failed(twin.scene, path, f"{twin.scene.verb}.{fault}", monkeypatch)
         # What makes the schema is no call of anybody's: the call that came with it was not begun.
         assert error.maybe_done is (twin.scene.verb != "migrate")
-        await twin.check(path, done=side == "after_commit")
+        await twin.check(path, done=fault.startswith("after_commit"))
 
 
 async def test_a_failed_write_leaves_nothing_and_is_certain_of_it(

@@ -100,6 +100,10 @@ class Line:
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._guard = threading.Lock()
+        self.work: CellWork | None = None
+        """The job at hand."""
+        self.spoken = threading.Event()
+        """Set when its handler has said something."""
 
     def say(self, message: FromCell) -> None:
         """Send, whole."""
@@ -108,9 +112,9 @@ class Line:
 
     def messages(self) -> "queue.SimpleQueue[Run]":
         """A thread reads the line from now on: jobs go into the queue, requests to stop to the job at hand."""
-        self.work: CellWork | None = None
         jobs: queue.SimpleQueue[Run] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(jobs,), name="windlass-line", daemon=True).start()
+        threading.Thread(target=self._pass_on, name="windlass-said", daemon=True).start()
         return jobs
 
     def _read(self, jobs: "queue.SimpleQueue[Run]") -> None:
@@ -124,39 +128,51 @@ class Line:
         # The runner is gone: nobody will hear how this ends, and somebody else will do it again.
         os._exit(1)
 
+    def _pass_on(self) -> None:
+        """Now and then, so that the last thing said before a long silence is heard too."""
+        while True:
+            self.spoken.wait()
+            self.spoken.clear()
+            if (work := self.work) is not None:
+                with contextlib.suppress(OSError):
+                    work.tell()
+            time.sleep(SAY_EVERY)
+
 
 class CellWork(Work):
-    """A job in a cell: what its handler says is passed on to the runner."""
+    """A job in a cell: what its handler says is passed on to the runner, by a thread that never keeps it waiting."""
 
-    __slots__ = ("_line", "_told")
+    __slots__ = ("_guard", "_line", "_untold")
 
     def __init__(self, claimed: Claimed, registry: Registry, line: Line) -> None:
         now = since_boot()
         super().__init__(claimed, registry.get(claimed.type), -1, now)
         self.started_on = now
         self._line = line
-        self._told = 0.0
+        self._guard = threading.Lock()
+        self._untold = False
 
     def progress(self, progress: Progress) -> None:
         """Called by the handler."""
         super().progress(progress)
-        self._maybe_tell()
+        self._untold = True
+        self._line.spoken.set()
 
     def log(self, text: str) -> None:
         """Called by the handler."""
         super().log(text)
-        self._maybe_tell()
+        self._untold = True
+        self._line.spoken.set()
 
     def tell(self) -> None:
         """Pass on what was said and not passed on yet."""
-        if self.said is not None or self.lines:
-            lines, self.lines = self.lines, []
-            self._told = time.monotonic()
-            self._line.say(Said(self.said, tuple(lines)))
-
-    def _maybe_tell(self) -> None:
-        if time.monotonic() - self._told > SAY_EVERY:
-            self.tell()
+        with self._guard:
+            if self._untold:
+                self._untold = False
+                lines = tuple(self.lines)
+                # In place, and only what we have seen: the handler's thread may be adding to it.
+                del self.lines[: len(lines)]
+                self._line.say(Said(self.said, lines))
 
 
 def serve(app: App, line: Line) -> None:

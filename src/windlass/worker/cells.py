@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import msgspec
@@ -33,6 +34,8 @@ LONGEST_PROBLEM = 4_000
 MARK = "WINDLASS_CELL"
 """In the environment of a cell, and so of all that it starts."""
 
+_sweeper = ThreadPoolExecutor(1, "windlass-strays")
+"""A thread of our own: those of the loop may all be taken by handlers."""
 _FATAL = "Fatal Python error"
 _encode = msgspec.json.Encoder().encode
 _from_cell = msgspec.json.Decoder(FromCell)
@@ -188,7 +191,7 @@ class Cell:
         await self._process.wait()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await asyncio.to_thread(end_strays, f"{MARK}={self._mark}")
+        await asyncio.get_running_loop().run_in_executor(_sweeper, end_strays, f"{MARK}={self._mark}")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(OUTPUT_SECONDS):
                 await self._output.closed.wait()

@@ -5,7 +5,7 @@ import codecs
 import os
 from collections import deque
 
-from windlass.core.text import cut, printable
+from windlass.core.text import printable
 
 MOST_LINES = 50
 LONGEST_LINE = 500
@@ -52,7 +52,8 @@ class Output(asyncio.Protocol):
             if whole and not whole[-1]:
                 whole.pop()  # the mark begins on a line of its own
             self.complete.set()
-        self._lines.extend(cut(line, LONGEST_LINE) for line in whole[-MOST_LINES:])
+        # The end of a long line, as of a long output: that is where things went wrong.
+        self._lines.extend(line[-LONGEST_LINE:] for line in whole[-MOST_LINES:])
         self._open = self._open[-LONGEST_LINE:]
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -44,7 +44,7 @@ def halted(work: Work) -> Outcome | None:
         case Halt.DRAIN:
             return HandedBack()
         case Halt.CANCEL:
-            return Raised(Cancel("cancelled while running"), JobError("Cancelled", "cancelled while running"))
+            return Raised(Cancel(""), JobError("Cancelled", "cancelled while running"))
         case Halt.TIMEOUT:
             return timed_out(work.claimed.timeout or 0)
         case None:

@@ -72,13 +72,14 @@ def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping
 
 def _figures(times: Times, jobs: Mapping[str, Any]) -> dict[str, int]:
     lives = times.lives.values()
-    known = [life for life in lives if any(each.step == "ok" and each.winner == life.id for each in life.hand_ins)]
-    unsure = [life for life in lives if life not in known and any(e.step != "fail" for e in life.hand_ins)]
+    known = {life.id for life in lives for each in life.hand_ins if each.step == "ok" and each.winner == life.id}
+    unsure = {life.id for life in lives if any(each.step != "fail" for each in life.hand_ins)} - known
+    deleted = {life.id for life in lives if life.acted("delete")}
     return {
         "lines": times.lines,
         "acknowledged": len(known),
-        "lost": sum(1 for life in known if life.id not in jobs and not life.acted("delete")),
-        "recovered": sum(1 for life in unsure if life.id in jobs),
+        "lost": len(known - jobs.keys() - deleted),
+        "recovered": len(unsure & jobs.keys()),
         "runs": sum(len(life.runs) for life in lives),
         "duplicated": sum(1 for life in lives if len(life.runs) > 1),
         "stale": sum(1 for life in lives for each in life.settles if each.answer == "stale"),

@@ -95,6 +95,8 @@ class Times(msgspec.Struct):
     faults: list[Fault] = []
     silent_put_backs: list[int] = []
     """When somebody began to put jobs back and was not heard of again: which jobs, nobody wrote down."""
+    claims: dict[tuple[str, int], int] = {}
+    """When a claim was first asked: it may have been done then, and only the repeat was answered."""
     marks: dict[str, Line] = {}
     samples: dict[int, list[Line]] = {}
     lines: int = 0
@@ -148,6 +150,8 @@ def _invoked(times: Times, line: Line) -> list[Any]:
     """What a call is about, put into the lives at once: its caller may not live to hear the answer."""
     at, parts = line["at"], list[Any]()
     match line["what"]:
+        case "claim":
+            times.claims.setdefault((line["runner"], line["claim"]), at)
         case "enqueue":
             for facts in line["jobs"]:
                 parts.append(HandIn(facts, at))
@@ -181,7 +185,7 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
         case "claim" if step == "ok":
             number = (asked["runner"], asked["claim"])
             for job in line["jobs"]:
-                claim = Claim(job["attempt"], asked["pid"], number, asked["at"], at, job["payload"])
+                claim = Claim(job["attempt"], asked["pid"], number, times.claims[number], at, job["payload"])
                 times.life(job["job"]).claims.append(claim)
         case "end" | "rescue" if step == "ok":
             for job in line["jobs"]:

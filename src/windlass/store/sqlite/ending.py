@@ -100,8 +100,9 @@ def fated(fate: Fate) -> Ending:
 def end(db: Db, job: Running, ending: Ending) -> Status:
     """Apply the ending: into history if it is final, else back among the waiting. The status it has now."""
     if job.cancel_requested and ending.status not in (Status.COMPLETED, Status.DEAD):
-        # Whoever asked for it has said why; a retry that nobody wants any more is a cancellation too.
-        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=job.reason or ending.reason)
+        # A retry that nobody wants any more is a cancellation too. Why: as the handler says it, else whoever asked.
+        said = ending.reason if ending.status is Status.CANCELLED else None
+        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=said or job.reason)
     if ending.status in FINISHED:
         _finish(db, job, ending)
     else:
