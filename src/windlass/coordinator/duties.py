@@ -1,12 +1,13 @@
 """The coordinator's duties. Each is idempotent or compare-and-set by itself: doing one twice is only a waste."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from windlass.core.events import Emit, JobRescued, JobsParked, JobsPruned
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
+from windlass.store.records import Rescued
 
 MOST_ADMITTED = 1000
 MOST_RUNNERS = 100
@@ -41,7 +42,13 @@ async def admit(store: Store) -> float:
 
 async def rescue(store: Store, emit: Emit) -> float:
     """Jobs of runners that are gone are put back."""
-    for job in await store.leases.rescue(MOST_RUNNERS):
+    tell_rescued(await store.leases.rescue(MOST_RUNNERS), emit)
+    return 0.5
+
+
+def tell_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
+    """Say which jobs were put back because their runner is gone."""
+    for job in rescued:
         emit(
             JobRescued(
                 job=job.id,
@@ -53,7 +60,6 @@ async def rescue(store: Store, emit: Emit) -> float:
                 worker=job.runner,
             )
         )
-    return 0.5
 
 
 async def park(store: Store, emit: Emit) -> float:

@@ -1,11 +1,8 @@
 """What the parts of a supervisor share: the worker's id, its runners, its store."""
 
-from collections.abc import Sequence
-
-from windlass.core.events import Emit, JobRescued
+from windlass.core.events import Emit
 from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.store.contract import Store
-from windlass.store.records import Rescued
 from windlass.worker.child import Child
 from windlass.worker.config import WorkerConfig
 from windlass.worker.link import Hello
@@ -57,18 +54,3 @@ class Crew:
     def serving(self) -> dict[str, Child]:
         """The runners that have a lease, by id."""
         return {child.runner: child for child in self.children if child.runner is not None}
-
-    def tell_rescued(self, rescued: Sequence[Rescued]) -> None:
-        """Say which jobs were put back."""
-        for job in rescued:
-            self.emit(
-                JobRescued(
-                    job=job.id,
-                    type=job.type,
-                    queue=job.queue,
-                    attempt=job.attempt,
-                    status=job.status,
-                    outcome=job.outcome,
-                    worker=job.runner,
-                )
-            )

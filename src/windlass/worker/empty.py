@@ -6,12 +6,16 @@ from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
+MOST_RUNNERS = 100
 HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
 
 
 async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     """Nothing pending, running, failed, or due within a second; paused queues do not count."""
-    # The cheap look first: while there is work to be had, nothing needs to be counted.
+    # Whoever died before us may have left a lease and jobs under it: nobody may be there to rescue them when we go.
+    if await store.leases.rescue(MOST_RUNNERS):
+        return False
+    # The cheap look next: while there is work to be had, nothing needs to be counted.
     if await store.signals.work(queues, None):
         return False
     paused = {queue.name for queue in await store.queues.list() if queue.paused}

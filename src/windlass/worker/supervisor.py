@@ -11,6 +11,7 @@ import os
 import signal
 
 from windlass.coordinator.coordinator import Coordinator
+from windlass.coordinator.duties import tell_rescued
 from windlass.core.events import DrainStarted, Emit, RunnerEnded, WorkerStarted, WorkerStopped
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
@@ -175,7 +176,7 @@ class Supervisor:
                 crashed=not expected,
             )
             leases = self._crew.store.leases
-            self._crew.tell_rescued(await persist("putting back jobs", lambda: leases.end(ended), self._emit))
+            tell_rescued(await persist("putting back jobs", lambda: leases.end(ended), self._emit), self._emit)
         child.close()
 
     async def _settle_overdue(self, child: Child) -> None:
