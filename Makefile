@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs mutants torture clean
+.PHONY: help demo test test-failed check format docs mutants torture clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,6 +15,9 @@ demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead let
 
 test: check  ## Everything: format, lint, types, layers, and all tests with real processes and signals
 	$(BIN)/pytest tests
+
+test-failed: $(READY)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
+	$(BIN)/pytest tests --last-failed --last-failed-no-failures none
 
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
