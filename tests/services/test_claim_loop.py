@@ -37,7 +37,7 @@ class Rig:
         self.jobs: Any = Flaky(store.jobs, "claim", failures)
         self.table = table
         self.holdings = Holdings(self.app.registry, table, set())
-        self.settler = Settler(self.jobs, self.listener, self.holdings.remove, verbose=False)
+        self.settler = Settler(self.jobs, self.listener, self.holdings.remove, lambda: False, verbose=False)
         self.slots = Slots(
             4,
             table,

@@ -54,7 +54,6 @@ WALKS = {
 LOOKUPS = [
     "known",
     "running",
-    "count_running",
     "complete",
     "drop_completed",
     "find",

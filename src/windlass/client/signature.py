@@ -32,6 +32,7 @@ class Signature:
         own = [p for p in parameters if p.name != self.context and p.kind is not inspect.Parameter.VAR_KEYWORD]
         self._positional = tuple(p.name for p in own if p.kind is _POSITIONAL)
         self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
+        self._needed = frozenset(self._required)
         self._fields = {p.name: hints.get(p.name, Any) for p in own}
         self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
         self._check_types()
@@ -75,8 +76,8 @@ class Signature:
         return given
 
     def _check_complete(self, given: Mapping[str, Any]) -> None:
-        missing = [name for name in self._required if name not in given]
-        if missing:
+        if not given.keys() >= self._needed:
+            missing = [name for name in self._required if name not in given]
             raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
 
     def _decode(self, text: str) -> dict[str, Any]:
@@ -99,7 +100,8 @@ class Signature:
         return {**raw, **self._given(typed)}
 
     def _given(self, struct: Any) -> dict[str, Any]:
-        return {name: value for name in self._fields if (value := getattr(struct, name)) is not UNSET}
+        given = msgspec.structs.asdict(struct)
+        return {name: value for name, value in given.items() if value is not UNSET}
 
     def _check_types(self) -> None:
         """Annotations that cannot be told apart in JSON are refused here, not at the first job."""

@@ -55,7 +55,7 @@ class Enqueued(msgspec.Struct, frozen=True):
     existing: bool = False
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class Claimed(msgspec.Struct, frozen=True, array_like=True):
     """A job as its runner holds it: `attempt` is the fencing token of everything written about it."""
 
     id: JobId

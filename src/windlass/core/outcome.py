@@ -81,11 +81,25 @@ class Policy(msgspec.Struct, frozen=True):
     dead_on: tuple[type[BaseException], ...] = ()
 
 
+def completed(job: Claimed, result: str | None, started_after: Micros | None = None) -> Settlement:
+    """The settlement of an attempt whose handler returned: most of them, so made in one step."""
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=Status.COMPLETED,
+        outcome="completed",
+        result=result,
+        started_after=started_after,
+        keyed=job.idempotency_key is not None,
+    )
+
+
 def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Settlement:
     """What becomes of the job; never raises, because an outcome without a settlement would be a lost one."""
     match outcome:
         case Done(result):
-            return _settlement(job, Status.COMPLETED, "completed", result=result)
+            return completed(job, result)
         case HandedBack():
             return _settlement(job, Status.PENDING, "handed back", hand_backs=1)
         case Raised(error, report):

@@ -52,6 +52,8 @@ class ClaimLoop:
         self._admitted = 0.0
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
+        self.asking = False
+        """Whether a claim is on its way."""
         self.lost = asyncio.Event()
         """Set when the store says that this runner's lease is gone."""
 
@@ -67,8 +69,14 @@ class ClaimLoop:
             await self._lease.wait()
             await self._wait_for_room()
             shares, room = self._shares(queues)
+            self._settler.go()
+            await asyncio.sleep(0)  # outcomes first: they are what makes room
+            self.asking = True
             jobs = await self._attempt(shares, types, room)
+            self.asking = False
             self._slots.add(self._holdings.add(jobs))
+            if not self._slots.buffered:
+                self._settler.go()
             self._drop_taken()
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
@@ -141,7 +149,9 @@ class ClaimLoop:
             slots.changed.clear()
             low = slots.buffered <= self._pace.prefetch // 2
             starved = slots.running < slots.concurrency or self._pace.prefetch
-            if low and starved and self._settler.backlog < LARGEST_BACKLOG:
+            # A write that is under way will be over soon; then outcomes and the next claim go together.
+            together = not (self._settler.writing and slots.buffered)
+            if low and starved and together and self._settler.backlog < LARGEST_BACKLOG:
                 return
             try:
                 async with asyncio.timeout(LONGEST_POLL):

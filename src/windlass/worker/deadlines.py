@@ -31,7 +31,7 @@ class Deadlines:
 
 
 def _due(work: Work, now: Micros) -> Halt | None:
-    if work.deadline is not None and now >= work.deadline:
+    if 0 < work.deadline <= now:
         return Halt.TIMEOUT
     if work.cancelled_on is not None and now >= work.cancelled_on + _patience(work):
         return Halt.CANCEL

@@ -10,7 +10,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.events import Emit, JobOverdue
 from windlass.core.moments import SECOND, Micros
-from windlass.core.outcome import HandedBack, Outcome, Policy, Settlement, decide
+from windlass.core.outcome import Done, HandedBack, Outcome, Policy, Settlement, completed, decide
 from windlass.core.queue import QueueRules, QueueSettings, merge
 from windlass.core.retry import StoredPolicy
 from windlass.errors import StoreUnavailable
@@ -54,7 +54,7 @@ class Engine:
         self._rules: dict[str, QueueRules] = {}
         self._notes = Notes(store.jobs, emit)
         self._holdings = Holdings(app.registry, table, self._notes.unsent)
-        self._settler = Settler(store.jobs, emit, self._holdings.remove, verbose=config.verbose)
+        self._settler = Settler(store.jobs, emit, self._holdings.remove, self._flowing, verbose=config.verbose)
         self._cells = Cells(config)
         self._slots = Slots(config.concurrency, table, self._cells, retry=self._queue_retry, ended=self._ended)
         self._loop = ClaimLoop(
@@ -152,8 +152,11 @@ class Engine:
         if isinstance(outcome, HandedBack):
             return
         self._table.completed += 1
-        settlement = decide(work.claimed, outcome, self._policy(work), self._random)
-        settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
+        if isinstance(outcome, Done):
+            settlement = completed(work.claimed, outcome.result, work.started_after)
+        else:
+            settlement = decide(work.claimed, outcome, self._policy(work), self._random)
+            settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         if work in self._notes.unsent:
             last_words = asyncio.create_task(self._note_then_settle(work, settlement))
             self._last_words.add(last_words)
@@ -167,6 +170,10 @@ class Engine:
             await self._notes.send({work})
         finally:
             self._settler.add(work, settlement)
+
+    def _flowing(self) -> bool:
+        """Whether another claim is near: jobs come faster than one by one."""
+        return self._loop.asking or self._slots.buffered > 0
 
     def _policy(self, work: Work) -> Policy:
         return work.definition.policy(self._queue_retry(work))

@@ -1,6 +1,7 @@
 """The settler: outcomes become durable, in batches, and none is ever lost on the way."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 
 from windlass.core.events import AttemptEnded, Emit, StaleWrite
@@ -13,22 +14,40 @@ from windlass.store.records import Settled
 from windlass.worker.patience import persist
 from windlass.worker.work import Work
 
-MOST_IN_BATCH = 500
+MOST_IN_BATCH = 1000
 LARGEST_BACKLOG = 5_000
 """With so many outcomes unwritten no more jobs are claimed: the store must catch up first."""
+GATHER_SECONDS = 0.01
+"""While jobs flow, the next claim is near: outcomes go along with it, or alone after this time."""
 
 
 class Settler:
-    """Writes what has gathered, at once; while a write is under way, the next batch gathers."""
+    """Writes what has gathered, at once; while a write is under way, the next batch gathers.
 
-    def __init__(self, store: JobStore, emit: Emit, done: Callable[[Work], None], *, verbose: bool) -> None:
+    When jobs flow fast, a claim and the outcomes since the last one are asked for in the same moment: a store that
+    groups its writes makes both durable by one flush.
+    """
+
+    def __init__(
+        self,
+        store: JobStore,
+        emit: Emit,
+        done: Callable[[Work], None],
+        flowing: Callable[[], bool],
+        *,
+        verbose: bool,
+    ) -> None:
         self._store = store
+        self._flowing = flowing
         self._emit = emit
         self._done = done
         self._verbose = verbose
         self.runner = ""
         self._waiting: list[tuple[Work, Settlement]] = []
         self._added = asyncio.Event()
+        self._gathered = asyncio.Event()
+        self.writing = False
+        """Whether a batch is on its way to the store."""
         self.quiet = asyncio.Event()
         self.quiet.set()
 
@@ -40,19 +59,34 @@ class Settler:
     def add(self, work: Work, settlement: Settlement) -> None:
         """An attempt has ended."""
         self._waiting.append((work, settlement))
-        self.quiet.clear()
-        self._added.set()
+        if len(self._waiting) == 1:
+            self.quiet.clear()
+            self._added.set()
+
+    def go(self) -> None:
+        """Now is the moment: a claim is about to be asked, or none is near."""
+        self._gathered.set()
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
             await self._added.wait()
+            if self._flowing() and len(self._waiting) < MOST_IN_BATCH:
+                await self._gather()
             batch = self._waiting[:MOST_IN_BATCH]
+            self.writing = True
             await self._write(batch)
+            self.writing = False
             del self._waiting[: len(batch)]
             if not self._waiting:
                 self._added.clear()
                 self.quiet.set()
+
+    async def _gather(self) -> None:
+        self._gathered.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                await self._gathered.wait()
 
     async def _write(self, batch: Sequence[tuple[Work, Settlement]]) -> None:
         settlements = [settlement for _, settlement in batch]

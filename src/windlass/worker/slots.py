@@ -20,6 +20,10 @@ from windlass.worker.table import Table
 from windlass.worker.threads import Threads
 from windlass.worker.work import Halt, Work
 
+STREAK = 50
+"""After so many jobs in a row the lanes let the rest of the loop run: handlers that never wait must not keep outcomes
+from being written, and the next jobs from being claimed meanwhile."""
+
 
 class Slots:
     """Starts jobs, best first, while slots are free and the lease is valid."""
@@ -48,6 +52,7 @@ class Slots:
         self._threads = Threads(concurrency, self._thread_ended)
         self._lanes: set[asyncio.Task[None]] = set()
         self._taken: list[Work] = []
+        self._streak = 0
         self._clean = contextvars.copy_context()
 
     @property
@@ -114,7 +119,7 @@ class Slots:
             self.changed.set()
             # A cell may have to load the app first, which the handler's time does not count.
             work.started_on = None if work.apart else now
-            if self._table.start(work.index, now, work.deadline or 0):
+            if self._table.start(work.index, now, work.deadline):
                 self.active.add(work)
                 return work
             work.started_on = None
@@ -131,8 +136,20 @@ class Slots:
             outcome = await run_async(following)
             following.task = None
             self._end(following, outcome)
+            self._streak += 1
+            if self._streak >= STREAK:
+                await self._breathe()
             following = self._follow(lane)
         self._free_slot()
+
+    async def _breathe(self) -> None:
+        """Let everybody else have the loop once; until that is over, other lanes give way after each job too."""
+        if self._streak == STREAK:
+            asyncio.get_running_loop().call_soon(self._go_on)
+        await asyncio.sleep(0)
+
+    def _go_on(self) -> None:
+        self._streak = 0
 
     def _follow(self, lane: asyncio.Task[None]) -> Work | None:
         """The next job for this lane; a `def` job takes the slot to a thread instead.
@@ -147,7 +164,7 @@ class Slots:
 
     def _begin(self, work: Work) -> None:
         work.started_on = since_boot()
-        self._table.start(work.index, work.started_on, work.deadline or 0)
+        self._table.start(work.index, work.started_on, work.deadline)
 
     async def _in_cell(self, work: Work) -> None:
         try:

@@ -22,7 +22,6 @@ from windlass.core.moments import Micros
 _ENTRY = struct.Struct("<BBxxIqqq36s")  # state, taken, attempt, since, start_by, deadline, id
 _ENTRY_SIZE = 72
 _FIRST = 64  # before the entries: valid_until, tick, completed, lease, eight bytes each
-_MOMENT = struct.Struct("<q")
 
 
 class State(IntEnum):
@@ -33,6 +32,9 @@ class State(IntEnum):
     STARTED = 2
     ENDED = 3
     """Its handler returned; the outcome is on its way to the store."""
+
+
+_FREE, _PREFETCHED, _STARTED, _ENDED = (int(state) for state in State)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -55,6 +57,8 @@ class Table:
         self.descriptor = descriptor
         self._entries = entries
         self._memory = mmap.mmap(descriptor, _FIRST + entries * _ENTRY_SIZE)
+        # The same memory in words of eight bytes: header and entries are multiples of them.
+        self._words = memoryview(self._memory).cast("q")
         self._free = list(range(entries - 1, -1, -1))
         self.serving = 0
         """The lease that the runner knows it has; only the runner's own copy counts."""
@@ -79,38 +83,38 @@ class Table:
     @property
     def valid_until(self) -> Micros:
         """The runner may start jobs until then, by the boot clock; written by the supervisor."""
-        return int(_MOMENT.unpack_from(self._memory, 0)[0])
+        return self._words[0]
 
     @valid_until.setter
     def valid_until(self, moment: Micros) -> None:
-        _MOMENT.pack_into(self._memory, 0, moment)
+        self._words[0] = moment
 
     @property
     def tick(self) -> Micros:
         """When the runner's loop last turned."""
-        return int(_MOMENT.unpack_from(self._memory, 8)[0])
+        return self._words[1]
 
     @tick.setter
     def tick(self, moment: Micros) -> None:
-        _MOMENT.pack_into(self._memory, 8, moment)
+        self._words[1] = moment
 
     @property
     def completed(self) -> int:
         """Attempts that this runner has ended, in all."""
-        return int(_MOMENT.unpack_from(self._memory, 16)[0])
+        return self._words[2]
 
     @completed.setter
     def completed(self, count: int) -> None:
-        _MOMENT.pack_into(self._memory, 16, count)
+        self._words[2] = count
 
     @property
     def lease(self) -> int:
         """Which of the runner's leases `valid_until` is about; written by the supervisor."""
-        return int(_MOMENT.unpack_from(self._memory, 24)[0])
+        return self._words[3]
 
     @lease.setter
     def lease(self, number: int) -> None:
-        _MOMENT.pack_into(self._memory, 24, number)
+        self._words[3] = number
 
     def may_start(self, now: Micros) -> bool:
         """Whether the runner may start or claim jobs under the lease it knows.
@@ -118,7 +122,8 @@ class Table:
         A runner that stood still for a while may have a new lease without knowing it. What it holds belongs to the
         old one, and to others by now. The moment is read first: it is written last.
         """
-        return now < self.valid_until and self.lease == self.serving
+        words = self._words
+        return now < words[0] and words[3] == self.serving
 
     # Entries, as the runner writes them.
 
@@ -126,25 +131,26 @@ class Table:
         """A free entry, filled; raises IndexError if there is none (the claim asked for too much)."""
         index = self._free.pop()
         offset = _FIRST + index * _ENTRY_SIZE
-        _ENTRY.pack_into(self._memory, offset, State.FREE, 0, attempt, since, start_by, 0, id_.encode())
-        self._memory[offset] = State.PREFETCHED
+        _ENTRY.pack_into(self._memory, offset, _FREE, 0, attempt, since, start_by, 0, id_.encode())
+        self._memory[offset] = _PREFETCHED
         return index
 
     def start(self, index: int, since: Micros, deadline: Micros) -> bool:
         """Mark the job as started; False if the supervisor has taken it away."""
         offset = _FIRST + index * _ENTRY_SIZE
-        _MOMENT.pack_into(self._memory, offset + 8, since)
-        _MOMENT.pack_into(self._memory, offset + 24, deadline)
-        self._memory[offset] = State.STARTED
+        word = offset >> 3
+        self._words[word + 1] = since
+        self._words[word + 3] = deadline
+        self._memory[offset] = _STARTED
         return self._memory[offset + 1] == 0
 
     def end(self, index: int) -> None:
         """Its handler has returned."""
-        self._memory[_FIRST + index * _ENTRY_SIZE] = State.ENDED
+        self._memory[_FIRST + index * _ENTRY_SIZE] = _ENDED
 
     def free(self, index: int) -> None:
         """The job is no longer held."""
-        self._memory[_FIRST + index * _ENTRY_SIZE] = State.FREE
+        self._memory[_FIRST + index * _ENTRY_SIZE] = _FREE
         self._free.append(index)
 
     @property

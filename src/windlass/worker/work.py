@@ -30,6 +30,7 @@ class Work:
     """What the runner knows of a job it holds; also the handler's line to the runner."""
 
     __slots__ = (
+        "apart",
         "cancelled_on",
         "claimed",
         "claimed_on",
@@ -48,6 +49,8 @@ class Work:
         self.claimed = claimed
         self.definition = definition
         self.index = index
+        self.apart = definition.in_process or self.suspect
+        """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
         self.claimed_on = now
         self.started_on: Micros | None = None
         self.task: asyncio.Task[Any] | None = None
@@ -75,16 +78,11 @@ class Work:
             self.halted, self.halted_on = why, since_boot()
 
     @property
-    def deadline(self) -> Micros | None:
-        """Until when the handler may take, counted from its own start."""
+    def deadline(self) -> Micros:
+        """Until when the handler may take, counted from its own start; 0: any length."""
         if self.started_on is None or not self.claimed.timeout:
-            return None
+            return 0
         return self.started_on + self.claimed.timeout
-
-    @property
-    def apart(self) -> bool:
-        """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
-        return self.definition.in_process or self.suspect
 
     @property
     def suspect(self) -> bool:

@@ -42,6 +42,19 @@ class Db:
         """The rows of a statement put together from constants (only `filters` does that)."""
         return self._connection.rows(text, values)
 
+    def savepoint(self, name: str) -> None:
+        """From here one can roll back without ending the transaction."""
+        self._connection.run(f"SAVEPOINT {name}")
+
+    def roll_back(self, name: str) -> None:
+        """As if nothing had been done since the savepoint."""
+        self._connection.run(f"ROLLBACK TO {name}")
+        self.release(name)
+
+    def release(self, name: str) -> None:
+        """What was done since the savepoint stands with the rest of the transaction."""
+        self._connection.run(f"RELEASE {name}")
+
     def tally(self, queue: str, status: Status | str, change: int) -> None:
         """Keep the count of finished jobs true; called wherever one enters or leaves history."""
         self.run("tally", {"queue": queue, "status": str(status), "change": change})

@@ -1,47 +1,59 @@
 """settle: record how attempts ended, fenced by (job, attempt)."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 from windlass.core.outcome import Settlement
-from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import Status
 from windlass.store.records import Settled
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.ending import Running, attempts_of, end, settled
+from windlass.store.sqlite.ending import Running, attempts_of, end, retention, settled
 from windlass.store.sqlite.prune import drop
 
 
 def settle(db: Db, settlements: Sequence[Settlement]) -> list[Settled]:
-    """Completions go as one set; whatever is unusual in them is told apart one by one."""
-    answers: dict[int, Settled] = {}
-    plain = [i for i, s in enumerate(settlements) if s.status is Status.COMPLETED and not s.keyed]
-    if plain and _complete(db, [settlements[i] for i in plain]):
-        answers = dict.fromkeys(plain, Settled.SETTLED)
-    return [answers.get(i) or _settle_one(db, settlement) for i, settlement in enumerate(settlements)]
+    """Completions go as one set per queue; if anything in them is unusual, all are looked at one by one."""
+    plain: dict[str, list[Settlement]] = defaultdict(list)
+    for settlement in settlements:
+        if settlement.status is Status.COMPLETED and not settlement.keyed:
+            plain[settlement.queue].append(settlement)
+    if plain and _complete(db, plain):
+        return [
+            Settled.SETTLED if s.status is Status.COMPLETED and not s.keyed else _settle_one(db, s)
+            for s in settlements
+        ]
+    return [_settle_one(db, settlement) for settlement in settlements]
 
 
-def _complete(db: Db, settlements: Sequence[Settlement]) -> bool:
-    """Move all of them into history by one statement, or none: False if any is not running as it says."""
-    batch = array((s.id, s.attempt, s.started_after, s.result) for s in settlements)
-    running = db.rows("count_running", {"batch": batch})[0][0]
-    if running != len(settlements) or len({s.id for s in settlements}) != len(settlements):
-        return False
-    values = {"batch": batch, "now": db.now, "keep": DEFAULT_RETENTION[Status.COMPLETED]}
-    db.run("complete", values)
-    db.run("drop_completed", values)
-    for queue, jobs in Counter(s.queue for s in settlements).items():
-        db.tally(queue, Status.COMPLETED, jobs)
-    _drop_unkept(db, settlements)
+def _complete(db: Db, by_queue: dict[str, list[Settlement]]) -> bool:
+    """Move all of them into history, or none: False if any is not running as it says."""
+    db.savepoint("plain")
+    for queue, settlements in by_queue.items():
+        if not _complete_queue(db, queue, settlements):
+            db.roll_back("plain")
+            return False
+    db.release("plain")
     return True
 
 
-def _drop_unkept(db: Db, settlements: Sequence[Settlement]) -> None:
-    """A queue with retention=0 keeps nothing: gone at once, but for the tombstone."""
-    unkept = {row[0] for row in db.rows("unkept")}
-    ids = [s.id for s in settlements if s.queue in unkept]
-    if ids:
-        drop(db, [row[0] for row in db.rows("droppable", {"ids": array(ids), "now": db.now})])
+def _complete_queue(db: Db, queue: str, settlements: Sequence[Settlement]) -> bool:
+    """One statement in, one out."""
+    ids = {s.id for s in settlements}
+    if len(ids) != len(settlements):
+        return False
+    values = {
+        "batch": array((s.id, s.attempt, s.started_after, s.result) for s in settlements),
+        "now": db.now,
+        "keep": retention(db, queue, Status.COMPLETED),
+    }
+    if db.run("complete", values) != len(settlements):
+        return False
+    db.run("drop_completed", values)
+    db.tally(queue, Status.COMPLETED, len(settlements))
+    if values["keep"] == 0:
+        # Gone at once, but for the tombstone.
+        drop(db, list(ids))
+    return True
 
 
 def _settle_one(db: Db, settlement: Settlement) -> Settled:

@@ -8,6 +8,3 @@ WHERE id IN (
     WHERE queue = :queue AND status = 'pending' AND type IN (SELECT value FROM json_each(:types))
     ORDER BY urgency, rank, id LIMIT :limit
 )
-RETURNING id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes,
-    -urgency, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow, timeout,
-    expires_at, tags, meta, rank
