@@ -14,8 +14,9 @@ from tests.sqlite.conftest import Open
 from tests.support.seed import enqueue_one, new_job
 from windlass.errors import StoreUnavailable
 from windlass.store.sqlite.connection import Connection
-from windlass.store.sqlite.lane import WriteLane
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.turn import Turn
+from windlass.store.sqlite.writer import WriteLane
 
 
 class Gate:
@@ -126,6 +127,7 @@ async def test_a_call_that_waits_behind_another_is_certain_too(opens: Open) -> N
 
 async def test_a_call_that_began_and_did_not_answer_may_have_been_done(opens: Open) -> None:
     store = opens()
+    await store.migrate()
     go = threading.Event()
     call = store._lanes.write(lambda db: go.wait(30), 0.05)
     with pytest.raises(StoreUnavailable) as refused:
@@ -173,7 +175,8 @@ async def test_closing_finishes_what_was_waiting_and_may_be_repeated(opens: Open
 async def test_a_lane_outlives_a_database_that_could_not_be_opened(tmp_path: Path) -> None:
     """What is wrong with the folder today may be right tomorrow."""
     path = tmp_path / "not yet" / "jobs.db"
-    lane = WriteLane(path, lambda: Connection(path, synchronous="NORMAL", writes=True))
+    turn = Turn(tmp_path / "jobs.db", first=True)
+    lane = WriteLane(path, lambda: Connection(path, synchronous="NORMAL", writes=True), turn)
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         await lane.run(lambda connection: None)
     path.parent.mkdir()

@@ -24,6 +24,7 @@ from windlass.errors import (
     InvalidOption,
     SchemaMismatch,
     StoreUnavailable,
+    WindlassError,
 )
 from windlass.observe.history import recorded
 from windlass.store.contract import Store
@@ -141,7 +142,7 @@ class App:
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
         portal, self._door = self._portal(), None
-        portal.run(self.aclose())
+        portal.run(self.aclose(), waits=True)
         portal.close()
 
     async def declare(self, store: Store | None = None) -> None:
@@ -194,5 +195,11 @@ class App:
     def _portal(self) -> Portal:
         with self._guard:
             if self._door is None or self._door.pid != os.getpid():
-                self._door = Portal()
+                self._door = Portal(self._loopless)
             return self._door
+
+    def _loopless(self) -> bool:
+        try:
+            return self._connect().loopless
+        except WindlassError:
+            return False  # the verb that is about to be run meets the same trouble, and tells of it in its own words

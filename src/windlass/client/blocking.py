@@ -13,23 +13,47 @@ R = TypeVar("R")
 
 
 class Portal:
-    """One event loop in a thread of its own, for callers that have none."""
+    """For callers that have no event loop: one in a thread of its own, started when something needs it."""
 
-    def __init__(self) -> None:
+    def __init__(self, loopless: Callable[[], bool] = lambda: False) -> None:
         self.pid = os.getpid()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="windlass-portal", daemon=True)
-        self._thread.start()
+        self._loopless = loopless
+        """Whether the store's verbs block instead of suspending where there is no loop: then nothing needs one."""
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
-    def run(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run the work there and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False) -> R:
+        """Run the work and wait for it; work that `waits` for more than the store needs a loop in any case."""
+        if not waits and self._loopless():
+            return _drive(work)
+        return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
     def close(self) -> None:
         """End the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="windlass-portal", daemon=True)
+                self._thread.start()
+            return self._loop
+
+
+def _drive(work: Coroutine[Any, Any, R]) -> R:
+    """Run a coroutine that never suspends, in the caller's own thread."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+    work.close()
+    raise RuntimeError(f"{work!r} suspended where there is no event loop to wake it")
 
 
 class Portaled(Protocol):
@@ -44,8 +68,9 @@ S = TypeVar("S", bound=Portaled)
 class blocking(Generic[S, P, R]):
     """The blocking form of an asynchronous method, with its signature."""
 
-    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]]) -> None:
+    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]], *, waits: bool = False) -> None:
         self._method = method
+        self._waits = waits
         self.__doc__ = method.__doc__
         self._name = method.__name__.removeprefix("a")
 
@@ -56,11 +81,11 @@ class blocking(Generic[S, P, R]):
     def __get__(self, instance: S | None, owner: type[S]) -> Any:
         if instance is None:
             return self
-        bound, method, name = instance, self._method, self._name
+        bound, method, name, waits = instance, self._method, self._name, self._waits
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             refuse_on_loop(name)
-            return bound._portal().run(method(bound, *args, **kwargs))
+            return bound._portal().run(method(bound, *args, **kwargs), waits=waits)
 
         call.__name__, call.__doc__ = name, self.__doc__
         return call

@@ -55,7 +55,7 @@ class Handle(Generic[T]):
                 job = await self._look(store)
         return self._result_of(job)
 
-    result = blocking(aresult)
+    result = blocking(aresult, waits=True)
 
     def _portal(self) -> Portal:
         return self._home._portal()

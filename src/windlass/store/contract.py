@@ -180,6 +180,10 @@ class Store(Protocol):
         """Where it is, without secrets."""
 
     @property
+    def loopless(self) -> bool:
+        """Whether verbs work in a thread without an event loop: they block there, and never suspend."""
+
+    @property
     def jobs(self) -> JobStore: ...
     @property
     def operator(self) -> OperatorStore: ...

@@ -10,12 +10,13 @@ from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.failpoints import armed
 from windlass.store.sqlite.filesystem import check_local
-from windlass.store.sqlite.lane import Lane, ReadLane, WriteLane
+from windlass.store.sqlite.lane import Lane, ReadLane
 from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.mend import mend
 from windlass.store.sqlite.migrate import is_current, migrate
 from windlass.store.sqlite.signals import Watch
 from windlass.store.sqlite.turn import Turn
+from windlass.store.sqlite.writer import WriteLane
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ class Lanes:
         self._failpoints = armed()
         self._turn = Turn(address.path, first=first)
         self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
-        self._writer = WriteLane(address.path, self._open_writer, self._turn.taken)
+        self._writer = WriteLane(address.path, self._open_writer, self._turn)
         self._reader = ReadLane(address.path, self._open_reader)
         self.watch = Watch(self._open_reader)
         self.applied: list[str] = []

@@ -55,6 +55,17 @@ class Connection:
         """Execute once per set of values."""
         self._apsw.executemany(text, values)
 
+    def try_begin(self) -> bool:
+        """Begin a write transaction if no other program holds the write lock now."""
+        self._apsw.set_busy_timeout(0)
+        try:
+            self.run("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        finally:
+            self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return True
+
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open: the engine may have ended it by itself after an error."""

@@ -19,7 +19,8 @@ class Hogs:
     """What one writer knows about them; used by its one thread."""
 
     def __init__(self) -> None:
-        self._suspected = False
+        self.suspected = False
+        """Whether it is worth looking for one."""
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
@@ -28,11 +29,11 @@ class Hogs:
         try:
             yield
         finally:
-            self._suspected = time.monotonic() - begun > SLOW_SECONDS
+            self.suspected = time.monotonic() - begun > SLOW_SECONDS
 
     def let_pass(self) -> None:
         """Wait while there is one; without a suspicion there is nothing to wait for."""
         end = time.monotonic() + PATIENCE_SECONDS
-        while self._suspected and (asked := time.monotonic()) < end:
+        while self.suspected and (asked := time.monotonic()) < end:
             time.sleep(0.001)  # long enough for whoever wants the interpreter to take it
-            self._suspected = time.monotonic() - asked > SOON_SECONDS
+            self.suspected = time.monotonic() - asked > SOON_SECONDS

@@ -217,6 +217,8 @@ class SqliteSignals:
 class SqliteStore:
     """One file, several processes, durable on power loss."""
 
+    loopless = True
+
     def __init__(
         self,
         address: Address,

@@ -8,15 +8,13 @@ queue: a supervisor, which passes no gate, waits for one transaction at most and
 import fcntl
 import os
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from windlass.errors import StoreUnavailable
 
 
 class Turn:
-    """One process's place in the queue of writers; used by its one writer thread."""
+    """One process's place in the queue of writers; used by one thread at a time."""
 
     def __init__(self, database: Path, *, first: bool) -> None:
         self._turn = _open(database.with_name(database.name + "-turn"))
@@ -25,20 +23,28 @@ class Turn:
         leave = weakref.WeakMethod(self.close)
         os.register_at_fork(after_in_child=lambda: (method := leave()) and method())
 
-    @contextmanager
-    def taken(self) -> Iterator[None]:
+    def take(self) -> None:
         """Wait for the turn and hold it. If this process dies, the kernel passes the turn on."""
         if self._gate is not None:
             fcntl.flock(self._gate, fcntl.LOCK_EX)
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
+
+    def try_take(self) -> bool:
+        """Take the turn if nobody has it and nobody waits for it."""
         try:
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._turn, fcntl.LOCK_UN)
-        finally:
             if self._gate is not None:
-                fcntl.flock(self._gate, fcntl.LOCK_UN)
+                fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.leave()
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Pass it on; also half of it."""
+        fcntl.flock(self._turn, fcntl.LOCK_UN)
+        if self._gate is not None:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Leave the queue."""
