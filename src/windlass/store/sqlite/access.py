@@ -37,7 +37,7 @@ class Lanes:
         self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
         self._writer = WriteLane(address.path, self._open_writer, self._turn)
         self._reader = ReadLane(address.path, self._open_reader)
-        self.watch = Watch(self._open_reader)
+        self.watch = Watch(self._open_reader, self._turn.file)
         self.applied: list[str] = []
         self._migrated = False
         self._closed = False

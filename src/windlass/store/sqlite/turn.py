@@ -5,6 +5,7 @@ lock in the kernel. Ordinary writers first pass a gate, so that at any time only
 queue: a supervisor, which passes no gate, waits for one transaction at most and its leases stay alive.
 """
 
+import contextlib
 import fcntl
 import os
 import weakref
@@ -17,7 +18,8 @@ class Turn:
     """One process's place in the queue of writers; used by one thread at a time."""
 
     def __init__(self, database: Path, *, first: bool) -> None:
-        self._turn = _open(database.with_name(database.name + "-turn"))
+        self.file = database.with_name(database.name + "-turn")
+        self._turn = _open(self.file)
         self._gate = None if first else _open(database.with_name(database.name + "-gate"))
         # A forked child shares our locks: it must let go of them, or it would hold the turn when we are dead.
         leave = weakref.WeakMethod(self.close)
@@ -36,12 +38,18 @@ class Turn:
                 fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.leave()
+            self._let_go()
             return False
         return True
 
     def leave(self) -> None:
-        """Pass it on; also half of it."""
+        """Pass it on."""
+        # Touched, so that the kernel tells those who wait for news; a full disk must not make this an error.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._turn, b"\n", 0)
+        self._let_go()
+
+    def _let_go(self) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
         if self._gate is not None:
             fcntl.flock(self._gate, fcntl.LOCK_UN)
