@@ -11,36 +11,51 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 
-async def drained(store: Store) -> None:
-    """Take hints until none is left."""
-    while await store.signals.wait(0.03):
-        pass
-
-
 async def test_a_wait_ends_without_a_hint_when_nothing_happens(store: Store) -> None:
     await store.operator.counts()
-    await drained(store)
-    assert await store.signals.wait(0.03) is False
+    assert await store.signals.wait(store.signals.mark(), 0.03) is False
 
 
 async def test_a_hand_in_wakes_whoever_waits(store: Store) -> None:
     await store.operator.counts()
-    await drained(store)
-    waits = [asyncio.create_task(store.signals.wait(20)) for _ in range(3)]
+    mark = store.signals.mark()
+    waits = [asyncio.create_task(store.signals.wait(mark, 20)) for _ in range(3)]
     await asyncio.sleep(0)
     await enqueue_one(store)
     assert await asyncio.gather(*waits) == [True, True, True]
 
 
-async def test_a_hand_in_since_the_last_look_wakes_at_once(store: Store) -> None:
+async def test_a_hand_in_since_the_mark_wakes_at_once(store: Store) -> None:
     await store.operator.counts()
-    await drained(store)
+    mark = store.signals.mark()
     await enqueue_one(store)
-    assert await store.signals.wait(20) is True
+    assert await store.signals.wait(mark, 20) is True
+
+
+async def test_who_waits_does_not_take_the_hint_away_from_who_was_looking(store: Store) -> None:
+    """One looks, another waits; the hint comes between the first one's look and its wait."""
+    await store.operator.counts()
+    mark = store.signals.mark()
+    other = asyncio.create_task(store.signals.wait(mark, 20))
+    await asyncio.sleep(0)
+    await enqueue_one(store)
+    assert await other is True
+    assert await store.signals.wait(mark, 20) is True
+    assert await store.signals.wait(store.signals.mark(), 0.03) is False
+
+
+async def test_a_wait_goes_on_from_hint_to_hint(store: Store) -> None:
+    await store.operator.counts()
+    for _ in range(20):
+        mark = store.signals.mark()
+        waits = asyncio.create_task(store.signals.wait(mark, 20))
+        await asyncio.sleep(0)
+        await enqueue_one(store)
+        assert await waits is True
 
 
 async def test_a_wait_on_a_store_that_nobody_used_yet_is_woken_by_its_first_job(store: Store) -> None:
-    waits = asyncio.create_task(store.signals.wait(20))
+    waits = asyncio.create_task(store.signals.wait(store.signals.mark(), 20))
     await asyncio.sleep(0)
     await enqueue_one(store)
     assert await waits is True
@@ -48,8 +63,7 @@ async def test_a_wait_on_a_store_that_nobody_used_yet_is_woken_by_its_first_job(
 
 async def test_closing_the_store_wakes_whoever_waits(store: Store) -> None:
     await store.operator.counts()
-    await drained(store)
-    waits = asyncio.create_task(store.signals.wait(20))
+    waits = asyncio.create_task(store.signals.wait(store.signals.mark(), 20))
     await asyncio.sleep(0)
     await store.close()
     assert await waits is True

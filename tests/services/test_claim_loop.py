@@ -193,7 +193,7 @@ async def test_what_the_store_thinks_we_hold_and_we_do_not_is_handed_back(store:
     async with rig_of(store, reconcile_every=0.0):
         async with asyncio.timeout(20):
             while (job := await look(store, id_)).status is not Status.PENDING:
-                await store.signals.wait(0.1)
+                await store.signals.wait(store.signals.mark(), 0.1)
     assert (job.hand_backs, job.failures, job.attempt) == (1, 0, 1)
 
 

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 RECHECK_SECONDS = 1.0
 """Hints may be lost, so waiting also looks this often."""
-PACE_SECONDS = 0.01
-"""A busy store commits all the time: no need to look after every commit."""
+SHORTEST_PACE, LONGEST_PACE = 0.0005, 0.02
+"""A busy store commits all the time: the longer it takes, the less often we look after a commit."""
 
 
 class Home(Protocol):
@@ -46,12 +46,16 @@ class Handle(Generic[T]):
         Raises JobDead, JobCancelled, JobNotFound (its retention is over), or TimeoutError.
         """
         store = await self._home._ready()
+        mark = store.signals.mark()
         # Looked at before the time counts: `timeout=0` asks whether it is there already.
         job = await self._look(store)
+        pace = SHORTEST_PACE
         async with asyncio.timeout(timeout):
             while not job.finished:
-                await asyncio.sleep(PACE_SECONDS)
-                await store.signals.wait(RECHECK_SECONDS)
+                if await store.signals.wait(mark, RECHECK_SECONDS):
+                    await asyncio.sleep(pace)
+                    pace = min(2 * pace, LONGEST_PACE)
+                mark = store.signals.mark()
                 job = await self._look(store)
         return self._result_of(job)
 

@@ -162,8 +162,11 @@ class LeaderStore(Protocol):
 class SignalStore(Protocol):
     """Wake-up hints. They may be lost; polling is always enough."""
 
-    async def wait(self, seconds: float) -> bool:
-        """Until something may have changed in the store, or the time is over: whether it was a hint."""
+    def mark(self) -> int:
+        """Where things stand. Taken before one looks: then nothing that comes between look and wait is missed."""
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        """Until something may have changed in the store since the mark, or the time is over: whether it has."""
 
     async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         """Whether anything in these queues and of these types may be claimed, or anything is due.

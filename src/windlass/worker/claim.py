@@ -177,16 +177,18 @@ class ClaimLoop:
         """Until a hint or the next poll says that a claim may find something."""
         if found:
             self._poll = SHORTEST_POLL
+        signals = self._store.signals
         while self._lease.is_set() and self._now() - self._reconciled < self._reconcile_every:
-            hinted = await self._store.signals.wait(self._poll * random.uniform(0.75, 1.0))
+            mark = signals.mark()
             try:
                 # A look without a lock: most hints are about other people's work.
-                if await self._store.signals.work(queues, types):
+                if await signals.work(queues, types):
                     await self._admit()
                     return
             except StoreUnavailable:
+                await asyncio.sleep(self._poll)
                 return
-            if not hinted:
+            if not await signals.wait(mark, self._poll * random.uniform(0.75, 1.0)):
                 self._poll = min(self._poll * 2, LONGEST_POLL)
 
     async def _admit(self) -> None:

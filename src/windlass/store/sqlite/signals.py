@@ -20,6 +20,7 @@ from windlass.store.sqlite.notices import Notices
 POLL_SECONDS = 0.004
 RECHECK_SECONDS = 0.05
 """With notices, for commits of programs that are not ours."""
+UNKNOWN, CLOSED = -1, -2
 
 
 class _Vigil:
@@ -27,9 +28,9 @@ class _Vigil:
 
     def __init__(self, notices: Notices) -> None:
         self.notices = notices
-        self.seen = -1
+        self.seen = UNKNOWN
         self.waiting = 0
-        self.changed: asyncio.Future[None]
+        self.changed = asyncio.Event()
         self.poll: asyncio.Task[None] | None = None
 
 
@@ -45,13 +46,28 @@ class Watch:
         self._vigils: WeakKeyDictionary[asyncio.AbstractEventLoop, _Vigil] = WeakKeyDictionary()
         self._closed = False
 
-    async def wait(self, seconds: float) -> bool:
-        """Until a commit, or until the time is over: whether it was a commit."""
+    def version(self) -> int:
+        """The number that changes with every commit; UNKNOWN while the file cannot be read."""
+        with self._guard:
+            if self._closed:
+                return CLOSED
+            try:
+                if self._connection is None:
+                    self._connection = self._opener()
+                return self._connection.data_version()
+            except (apsw.Error, StoreUnavailable):
+                return UNKNOWN  # a hint lost; whoever waits polls anyway
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        """Until the version is another than the mark, or until the time is over: whether it is."""
+        if self.version() != mark:
+            return True
         vigil = self._vigil()
         vigil.waiting += 1
         try:
             async with asyncio.timeout(seconds):
-                await asyncio.shield(vigil.changed)
+                while vigil.seen == mark:
+                    await vigil.changed.wait()
                 return True
         except TimeoutError:
             return False
@@ -64,33 +80,21 @@ class Watch:
         if vigil is None:
             vigil = self._vigils[loop] = _Vigil(Notices(self._touched))
         if vigil.poll is None or vigil.poll.done():
-            vigil.changed = loop.create_future()
+            vigil.seen = self.version()
             vigil.poll = loop.create_task(self._poll(vigil))
         return vigil
 
     async def _poll(self, vigil: "_Vigil") -> None:
-        # Looks before it sleeps: a commit since the last look wakes at once, so none is missed in between.
         await asyncio.sleep(0)
         pause = RECHECK_SECONDS if vigil.notices.heard else POLL_SECONDS
         while vigil.waiting:
-            if self._look(vigil):
-                vigil.changed.set_result(None)
-                return
+            version = self.version()
+            if version != vigil.seen:
+                vigil.seen = version
+                # Whoever waits now is woken; whoever comes later waits for the next change.
+                vigil.changed.set()
+                vigil.changed.clear()
             await vigil.notices.next(pause)
-
-    def _look(self, vigil: "_Vigil") -> bool:
-        with self._guard:
-            if self._closed:
-                return True
-            try:
-                if self._connection is None:
-                    self._connection = self._opener()
-                version = self._connection.data_version()
-            except (apsw.Error, StoreUnavailable):
-                return False  # a hint lost; whoever waits polls anyway
-            changed = version != vigil.seen
-            vigil.seen = version
-            return changed
 
     def close(self) -> None:
         """Wake everybody for the last time."""

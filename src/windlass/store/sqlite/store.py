@@ -207,8 +207,11 @@ class SqliteSignals:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def wait(self, seconds: float) -> bool:
-        return await self._access.lanes.watch.wait(seconds)
+    def mark(self) -> int:
+        return self._access.lanes.watch.version()
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        return await self._access.lanes.watch.wait(mark, seconds)
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, names, types))
