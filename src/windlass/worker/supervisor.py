@@ -238,7 +238,7 @@ class Supervisor:
     async def _stop_when_empty(self) -> None:
         store, queues = self._crew.store, self._crew.queues
         while not await persist("looking for work", lambda: is_empty(store, queues), self._emit):
-            await store.signals.wait(store.signals.mark(), EMPTY_SECONDS)
+            await asyncio.sleep(EMPTY_SECONDS)
         self.stop()
         await asyncio.Event().wait()
 
