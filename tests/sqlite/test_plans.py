@@ -21,6 +21,7 @@ VALUES: dict[str, Any] = {
     "hash": b"h",
     "keep": 1,
     "types": '["t"]',
+    "type": "t",
     "now": 1,
     "limit": 1,
     "runner": "r",
@@ -37,6 +38,10 @@ WALKS = {
     # statement: the index that it must walk
     "claim": "windlass_jobs_pending",
     "head_types": "windlass_jobs_pending",
+    "count_pending": "windlass_jobs_pending",
+    "count_delayed": "windlass_jobs_due",
+    "next_parked": "windlass_jobs_parked",
+    "count_parked": "windlass_jobs_parked",
     "next_queue": "windlass_jobs_pending",
     "work": "windlass_jobs_pending",
     "admit": "windlass_jobs_due",

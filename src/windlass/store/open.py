@@ -1,10 +1,12 @@
 """From an address to a store: the only place that knows which stores there are."""
 
+import asyncio
 import re
 
 from windlass.errors import ConfigError
-from windlass.store.clock import Clock
+from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
+from windlass.store.examination import Examination
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
@@ -19,7 +21,28 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
         from windlass.store.sqlite.store import SqliteStore
 
         return SqliteStore(parse_address(url, redact(url)), clock=clock, first=first, deadline=deadline)
-    raise ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db")
+    raise _unknown(url)
+
+
+async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -> Examination:
+    """Look at the store at `url` from outside: there or not, sound or not, nothing is made, migrated or changed.
+
+    A part of the contract: every store has one. Whatever is wrong with the store is a finding, never an error; only
+    an address that names no store raises ConfigError. The census comes from one snapshot and costs little, however
+    many jobs there are; `deep` may take as long as it needs.
+    """
+    if url.partition(":")[0] == "sqlite":
+        from windlass.store.sqlite.address import parse_address
+        from windlass.store.sqlite.examination.examine import examine as examine_file
+
+        address = parse_address(url, redact(url))
+        return await asyncio.to_thread(examine_file, address, clock or SystemClock(), deep=deep)
+    raise _unknown(url)
+
+
+def _unknown(url: str) -> ConfigError:
+    scheme = url.partition(":")[0]
+    return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db")
 
 
 def exists(url: str) -> bool:

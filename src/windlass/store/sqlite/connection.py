@@ -2,9 +2,11 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import apsw
 
@@ -13,7 +15,11 @@ from windlass.errors import StoreUnavailable
 BUSY_TIMEOUT_MS = 10_000
 """For writers that do not take our turn, such as the sqlite3 shell; ours never wait here."""
 
+STEPS_BETWEEN_LOOKS = 10_000
+"""Of the engine, between two looks at the time where a statement may take only so long: a millisecond or less."""
+
 Values = Mapping[str, Any] | Sequence[Any]
+T = TypeVar("T")
 
 
 class Connection:
@@ -30,6 +36,20 @@ class Connection:
             raise translate(error, path) from error
         self._path = path
         self._file = _identity(path)
+
+    @classmethod
+    def to_look(cls, path: Path, *, alone: bool) -> "Connection":
+        """A connection that changes nothing; `alone`, when nobody has the file open, it needs no companions."""
+        # As an URI, for only there the engine can be told that nobody writes: else it makes a log beside the file.
+        address = f"file:{quote(str(path))}?mode=ro" + ("&immutable=1" if alone else "")
+        connection = cls.__new__(cls)
+        try:
+            connection._apsw = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            connection._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
+        except apsw.Error as error:
+            raise translate(error, path) from error
+        connection._path, connection._file = path, _identity(path)
+        return connection
 
     def _prepare(self, synchronous: str) -> None:
         run = self._apsw.execute
@@ -65,6 +85,17 @@ class Connection:
         finally:
             self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
         return True
+
+    def within(self, seconds: float | None, work: Callable[[], T]) -> T:
+        """Do some reading; what takes longer is broken off with an InterruptError."""
+        if seconds is None:
+            return work()
+        end = time.monotonic() + seconds
+        self._apsw.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN_LOOKS)
+        try:
+            return work()
+        finally:
+            self._apsw.set_progress_handler(None)
 
     @property
     def in_transaction(self) -> bool:

@@ -7,13 +7,13 @@ from windlass.store.sqlite.leases import feel_pulse
 
 def is_taken(db: Db, bid: Campaign) -> bool:
     """A look without a lock: whether somebody else holds the office."""
-    return _holder(db) not in (None, bid.candidate)
+    return office_holder(db) not in (None, bid.candidate)
 
 
 def campaign(db: Db, bid: Campaign) -> int | None:
     """Take the office if it is free, keep it if it is ours."""
     feel_pulse(db)
-    holder = _holder(db)
+    holder = office_holder(db)
     if holder not in (None, bid.candidate):
         return None
     rows = db.rows("office")
@@ -23,7 +23,7 @@ def campaign(db: Db, bid: Campaign) -> int | None:
     return term
 
 
-def _holder(db: Db) -> str | None:
+def office_holder(db: Db) -> str | None:
     """Who holds the office now: not who is dead, whose time is over, or who held it before the last boot."""
     for holder, _, boot, expires_at in db.rows("office"):
         current = boot == db.clock.boot and expires_at > db.clock.since_boot()

@@ -1,0 +1,148 @@
+"""What a census means: types nobody knows, queues nobody serves, clocks that disagree. The same for every store."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from windlass.core.moments import SECOND, Micros, show_duration
+from windlass.store.examination import Census, Finding, Waiting, note, ok, problem, warning
+
+START = "windlass worker module:app"
+AHEAD: Micros = 60 * SECOND
+"""A moment in the store that is further ahead of its clock than this was written under another time."""
+APART: Micros = 5 * SECOND
+"""Clocks that are kept by NTP differ by far less."""
+
+
+def diagnose(census: Census, here: Micros) -> list[Finding]:
+    """Every conclusion; `here` is the clock of this machine."""
+    return [*_clock(census, here), *chain.from_iterable(check(census) for check in CHECKS)]
+
+
+def _clock(census: Census, here: Micros) -> Iterator[Finding]:
+    apart = abs(census.now - here)
+    ahead = 0 if census.newest is None else census.newest - census.now
+    if apart > APART:
+        yield warning(
+            "clock",
+            f"the clock of the store and that of this machine are {show_duration(apart)} apart",
+            "set both by NTP; the store's clock decides when jobs are due",
+        )
+    if ahead > AHEAD:
+        yield problem(
+            "clock",
+            f"the newest entry is {show_duration(ahead)} in the future: the clock was set back, or was wrong then",
+            "check the clock (NTP); delayed jobs and retries wait for the times that were written",
+        )
+    if apart <= APART and ahead <= AHEAD:
+        yield ok("clock", "nothing in the store is from the future")
+
+
+def _workers(census: Census) -> Iterator[Finding]:
+    due = [each for each in census.waiting if each.due and each.queue not in census.paused]
+    staying = [worker for worker in census.workers if not worker.draining]
+    if staying:
+        slots = sum(worker.slots for worker in staying)
+        yield ok("workers", f"{_count(len(staying), 'live worker')} with {_count(slots, 'slot')}")
+    elif due:
+        stopping = f" ({len(census.workers)} being stopped)" if census.workers else ""
+        says = f"{_jobs(census, due)} could run now, and no worker is alive{stopping}"
+        yield problem("workers", says, f"start one: {START}")
+    else:
+        yield note("workers", "no worker is alive, and nothing is due", f"jobs run where a worker does: {START}")
+
+
+def _coordinator(census: Census) -> Iterator[Finding]:
+    if census.late_runners:
+        late = (
+            f"{_count(census.late_runners, 'runner')} ended without a word, holding {_count(census.late_jobs, 'job')}"
+        )
+        if census.coordinator is None:
+            advice = f"a worker rescues them: {START}, or `windlass coordinator`"
+            yield problem("leases", f"{late}, and there is no coordinator to rescue them", advice)
+        else:
+            yield warning("leases", late, "the coordinator rescues them within seconds; look again")
+    else:
+        yield ok("leases", "no lease is late")
+    if census.workers and census.coordinator is None:
+        says = "workers are alive, but none of them is coordinator"
+        yield warning("coordinator", says, "one takes the office within seconds; look again, and at their logs")
+
+
+def _types(census: Census) -> Iterator[Finding]:
+    """Only with a worker to compare with: without any, that is the finding."""
+    if not census.workers:
+        return
+    known = {type_ for worker in census.workers for type_ in worker.types}
+    strange = [each for each in census.waiting if each.type not in known]
+    for type_ in sorted({each.type for each in strange}):
+        theirs = [each for each in strange if each.type == type_]
+        yield problem(
+            "types",
+            f"{_jobs(census, theirs)} of type {type_!r} {_wait(theirs)}, and no live worker knows that type",
+            "start a worker whose app has it, or cancel them; was the task renamed?",
+        )
+    if not strange:
+        yield ok("types", "live workers know every type that waits")
+
+
+def _queues(census: Census) -> Iterator[Finding]:
+    fine = True
+    for queue in sorted({each.queue for each in census.waiting}):
+        theirs = [each for each in census.waiting if each.queue == queue]
+        for finding in _queue(census, queue, theirs):
+            fine = False
+            yield finding
+    if fine and census.workers:
+        yield ok("queues", "every queue in which jobs wait is served, and none is paused")
+
+
+def _queue(census: Census, queue: str, theirs: list[Waiting]) -> Iterator[Finding]:
+    waiting = f"{_jobs(census, theirs)} {_wait(theirs)} in queue {queue!r}"
+    if queue in census.paused:
+        yield warning("queues", f"{waiting}, which is paused", f"windlass queues resume {queue}")
+    serving = [worker for worker in census.workers if queue in worker.queues]
+    if census.workers and not serving:
+        advice = f"start one with it: {START} --queues {queue}"
+        yield problem("queues", f"{waiting}, and no live worker serves that queue", advice)
+        return
+    # Two workers may each know half of it: the one the queue, the other the type.
+    known = {type_ for worker in census.workers for type_ in worker.types}
+    here = {type_ for worker in serving for type_ in worker.types}
+    for type_ in sorted({each.type for each in theirs if each.type in known - here}):
+        yield problem(
+            "queues",
+            f"jobs of type {type_!r} wait in queue {queue!r}; the workers that serve it do not know the type, "
+            "and those that know the type do not serve it",
+            f"let a worker that knows {type_!r} serve {queue!r} too (--queues)",
+        )
+
+
+def _dead(census: Census) -> Iterator[Finding]:
+    if census.dead:
+        says = f"{_count(census.dead, 'dead letter')}: jobs that gave up and wait for a decision"
+        yield warning("dead letters", says, "windlass dead list; then windlass dead retry, or purge")
+    else:
+        yield ok("dead letters", "none")
+
+
+CHECKS: tuple[Callable[[Census], Iterator[Finding]], ...] = (_workers, _coordinator, _types, _queues, _dead)
+
+
+def _jobs(census: Census, waiting: list[Waiting]) -> str:
+    """How many; at least so many, where not all of them were counted."""
+    total = sum(each.jobs for each in waiting)
+    return _count(total, "job") if census.counted_all else f"at least {_count(total, 'job')}"
+
+
+def _wait(waiting: list[Waiting]) -> str:
+    return "waits" if sum(each.jobs for each in waiting) == 1 else "wait"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def totals(findings: list[Finding]) -> Counter[str]:
+    """Findings by level."""
+    return Counter(str(each.level) for each in findings)

@@ -1,0 +1,131 @@
+"""examine: a store looked at from outside, and a census that is a recount."""
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.seed import LEASE, enqueue, let_lapse, open_lease, put, running, worker_info
+from windlass.core.moments import DAY, SECOND
+from windlass.core.status import Status
+from windlass.errors import ConfigError
+from windlass.store.contract import Store
+from windlass.store.examination import Census, Level
+from windlass.store.open import examine
+from windlass.store.records import Campaign
+
+
+async def census_of(store: Store, clock: ManualClock) -> Census:
+    """The census of a store that is sound."""
+    found = await examine(store.address, clock=clock)
+    assert [each for each in found.findings if each.level is Level.PROBLEM] == []
+    assert found.census is not None
+    return found.census
+
+
+def waiting(census: Census) -> dict[tuple[str, str, bool], int]:
+    return {(each.queue, each.type, each.due): each.jobs for each in census.waiting}
+
+
+async def test_an_empty_store_has_no_problems_and_an_empty_census(store: Store, clock: ManualClock) -> None:
+    await store.migrate()
+    census = await census_of(store, clock)
+    assert census == Census(
+        now=clock.wall(),
+        newest=None,
+        workers=(),
+        waiting=(),
+        counted_all=True,
+        paused=(),
+        dead=0,
+        late_runners=0,
+        late_jobs=0,
+        coordinator=None,
+    )
+
+
+async def test_every_finding_has_a_name_and_a_sentence_and_trouble_has_advice(store: Store) -> None:
+    await store.migrate()
+    found = await examine(store.address)
+    assert len({each.check for each in found.findings}) >= 3
+    assert [each for each in found.findings if not each.check or " " not in each.says] == []
+    trouble = [each for each in found.findings if each.level in (Level.WARNING, Level.PROBLEM)]
+    assert [each for each in trouble if not each.advice] == []
+
+
+async def test_what_waits_is_counted_by_queue_and_type(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, 3, type="a", queue="mail")
+    await enqueue(store, 2, type="b", queue="mail")
+    await enqueue(store, 1, type="a", queue="images")
+    await enqueue(store, 4, type="a", queue="mail", delay=DAY)
+    census = await census_of(store, clock)
+    assert waiting(census) == {
+        ("mail", "a", True): 3,
+        ("mail", "b", True): 2,
+        ("images", "a", True): 1,
+        ("mail", "a", False): 4,
+    }
+    assert census.counted_all
+
+
+async def test_a_delayed_job_is_due_when_its_time_has_come(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, 1, type="a", delay=10 * SECOND)
+    clock.advance(11 * SECOND)
+    assert waiting(await census_of(store, clock)) == {("default", "a", True): 1}
+
+
+async def test_parked_jobs_wait_and_running_and_finished_ones_do_not(store: Store, clock: ManualClock) -> None:
+    for status in (Status.RUNNING, Status.COMPLETED, Status.CANCELLED, Status.DEAD):
+        await put(store, status, type="done")
+    await put(store, Status.FAILED, type="failed")
+    # Last: while somebody else is at work, the parked ones stay where they are.
+    await put(store, Status.BLOCKED, type="parked", queue="odd")
+    census = await census_of(store, clock)
+    assert waiting(census) == {("default", "failed", False): 1, ("odd", "parked", True): 1}
+    assert census.dead == 1
+
+
+async def test_live_workers_paused_queues_and_the_coordinator_are_named(store: Store, clock: ManualClock) -> None:
+    await store.workers.beat(worker_info("w1", types=("a", "b"), queues=("mail",)))
+    await store.queues.pause("mail", None)
+    await store.queues.pause("images", 10 * SECOND)
+    assert await store.leader.campaign(Campaign("w1", LEASE)) == 1
+    census = await census_of(store, clock)
+    assert [(each.id, each.types) for each in census.workers] == [("w1", ("a", "b"))]
+    assert sorted(census.paused) == ["images", "mail"]
+    assert census.coordinator == "w1"
+    await store.leader.resign("w1")
+    await store.workers.forget("w1")
+    clock.advance(11 * SECOND)
+    census = await census_of(store, clock)
+    assert (census.workers, census.paused, census.coordinator) == ((), ("mail",), None)
+
+
+async def test_late_leases_are_counted_with_their_jobs_and_not_rescued(store: Store, clock: ManualClock) -> None:
+    for number in range(2):
+        await running(store, "gone", type=f"t{number}")
+    await open_lease(store, "idle")
+    await let_lapse(store, clock)
+    for _ in range(2):
+        census = await census_of(store, clock)
+        assert (census.late_runners, census.late_jobs) == (2, 2)
+
+
+async def test_the_newest_moment_follows_what_is_written(store: Store, clock: ManualClock) -> None:
+    await enqueue(store)
+    written = clock.wall()
+    clock.jump_wall(-DAY)
+    census = await census_of(store, clock)
+    assert (census.newest, census.now) == (written, written - DAY)
+
+
+async def test_examining_changes_nothing(store: Store, clock: ManualClock) -> None:
+    for status in Status:
+        await put(store, status)
+    counts = await store.operator.counts()
+    assert await census_of(store, clock) == await census_of(store, clock)
+    assert (await examine(store.address, clock=clock, deep=True)).census is not None
+    assert await store.operator.counts() == counts
+
+
+async def test_a_store_of_no_known_kind_is_a_wrong_call() -> None:
+    with pytest.raises(ConfigError, match="unknown store 'mysql'"):
+        await examine("mysql://db/x")
