@@ -38,7 +38,8 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 
 
 def test_the_commands_are_these() -> None:
-    alone = ["demo", "worker", "coordinator", "enqueue", "stats", "migrate", "jobs", "dead", "queues", "workers"]
+    alone = ["demo", "worker", "dev", "coordinator", "enqueue", "stats", "migrate", "doctor"]
+    alone += ["jobs", "dead", "queues", "workers"]
     grouped = {
         "jobs": ["list", "show", "cancel", "retry", "delete"],
         "dead": ["list", "retry", "purge"],

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from windlass.cli import run
+from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.jobs import dead, enqueue, jobs
 from windlass.cli.queues import queues, stats, workers
@@ -26,6 +27,7 @@ cli = typer.Typer(
 )
 cli.command()(run.demo)
 cli.command()(run.worker)
+cli.command()(dev)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
 cli.add_typer(jobs, name="jobs")
@@ -51,7 +53,9 @@ def entry(
     ] = False,
 ) -> None:
     """Flags come first, then WINDLASS_* variables, then windlass.toml or [tool.windlass] in pyproject.toml."""
-    context.default_map = {"worker": worker_settings()}
+    settings = worker_settings()
+    shared = {name: value for name, value in settings.items() if name in FROM_WORKER}
+    context.default_map = {"worker": settings, "dev": shared}
 
 
 def main() -> None:

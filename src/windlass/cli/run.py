@@ -25,32 +25,32 @@ _UNITS: dict[str, int] = {"": 1, "B": 1} | {
 _BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*(|B|[KMGT]i?B)", re.IGNORECASE)
 
 
-def _flag(name: str, text: str) -> Any:
-    """An option of `windlass worker`, with its variable."""
+def flag(name: str, text: str) -> Any:
+    """An option of a worker, with its variable."""
     return typer.Option(f"--{name}", envvar=f"WINDLASS_WORKER_{name.upper().replace('-', '_')}", help=text)
 
 
 def worker(
     app: Annotated[str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="module:object.")],
     queues: Annotated[
-        str | None, _flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
+        str | None, flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
     ] = None,
-    concurrency: Annotated[int, _flag("concurrency", "Slots per runner.")] = 10,
-    processes: Annotated[int, _flag("processes", "Runners.")] = 1,
-    lease: Annotated[str, _flag("lease", "Silence after which jobs are rescued.")] = "30s",
-    drain: Annotated[str, _flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
-    health: Annotated[str | None, _flag("health", "HOST:PORT for /healthz and /readyz.")] = None,
+    concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
+    processes: Annotated[int, flag("processes", "Runners.")] = 1,
+    lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
+    drain: Annotated[str, flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
+    health: Annotated[str | None, flag("health", "HOST:PORT for /healthz and /readyz.")] = None,
     recycle_jobs: Annotated[
-        int, _flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
+        int, flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
     ] = 1000,
     recycle_memory: Annotated[
         str | None,
-        _flag("recycle-memory", "... or when it has grown beyond this, such as 512MB, if it began below it."),
+        flag("recycle-memory", "... or when it has grown beyond this, such as 512MB, if it began below it."),
     ] = None,
     until_empty: Annotated[
-        bool, _flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
+        bool, flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
     ] = False,
-    verbose: Annotated[bool, _flag("verbose", "Log completions too.")] = False,
+    verbose: Annotated[bool, flag("verbose", "Log completions too.")] = False,
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one hands back at once."""
     config = WorkerConfig(

@@ -5,6 +5,7 @@ By default failures, dead letters, rescues and what concerns the worker itself; 
 
 import json
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 
@@ -136,7 +137,8 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
     """A listener that writes to standard error."""
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(JsonLines() if json_lines else Lines())
+        people = ForTerminal() if sys.stderr.isatty() and "NO_COLOR" not in os.environ else Lines()
+        handler.setFormatter(JsonLines() if json_lines else people)
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
@@ -156,6 +158,16 @@ class Lines(logging.Formatter):
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         text = printable(record.getMessage()).replace("\n", " ⏎ ")
         return f"{when.replace('+00:00', 'Z')} {record.levelname:7} {text}"
+
+
+class ForTerminal(logging.Formatter):
+    """One line per record, for somebody who looks on: the time of day here, and a colour for what is amiss."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
+        text = printable(record.getMessage()).replace("\n", " ⏎ ")
+        colour = "31" if record.levelno >= logging.ERROR else "33" if record.levelno >= logging.WARNING else "0"
+        return f"\x1b[2m{when}\x1b[0m \x1b[{colour}m{text}\x1b[0m"
 
 
 class JsonLines(logging.Formatter):

@@ -7,14 +7,19 @@ import traceback
 
 import windlass
 from windlass.client.app import App
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, WindlassError
 
 
 def import_trouble(path: str, error: BaseException) -> str:
-    """What went wrong in the user's own module: the frames before it are ours and the import system's."""
+    """What went wrong in the user's own module: the frames before it are ours and the import system's.
+
+    If all of them are, nothing of the user's was at work: then our own error says it all.
+    """
     frames = error.__traceback__
     while frames is not None and _is_machinery(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
+    if frames is None and isinstance(error, WindlassError):
+        return str(error)
     text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
     return f"importing {path} failed:\n{text}"
 
@@ -26,14 +31,20 @@ def _is_machinery(file: str) -> bool:
 _MACHINERY = (os.path.dirname(importlib.__file__) + os.sep, os.path.dirname(windlass.__file__) + os.sep)
 
 
-def load_app(path: str) -> App:
-    """Import the app. Errors of the user's own module are passed on as they are: their traceback helps."""
+def parse_path(path: str) -> tuple[str, str]:
+    """The module and the name in it; what cannot be such a path, however the modules are, is refused."""
     module_name, colon, name = path.partition(":")
     if not colon or not module_name or not name:
         raise ConfigError(f"{path!r} should be module:object, such as shop.jobs:app")
     if "/" in module_name or module_name.startswith(".") or module_name.endswith(".py"):
         hint = os.path.basename(module_name).removesuffix(".py")
         raise ConfigError(f"{module_name!r} is not a module name: go to its folder and say {hint}:{name}")
+    return module_name, name
+
+
+def load_app(path: str) -> App:
+    """Import the app. Errors of the user's own module are passed on as they are: their traceback helps."""
+    module_name, name = parse_path(path)
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     try:

@@ -55,15 +55,16 @@ async def serve(config: RunnerConfig) -> None:
     emit = heard(log_events(verbose=config.worker.verbose), "runner")
     try:
         app = load_app(config.worker.app)
+    except BaseException as error:
+        link.say(Problem(import_trouble(config.worker.app, error)))
+        return
+    try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
         store = recorded(open_store(app.store), "runner")
         app.adopt(store)
         await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
     except WindlassError as error:
         link.say(Problem(str(error)))
-        return
-    except BaseException as error:
-        link.say(Problem(import_trouble(config.worker.app, error)))
         return
     table = Table(config.table, table_size(config.worker))
     engine = Engine(app, store, config.worker, table, link, emit)

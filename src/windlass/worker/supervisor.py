@@ -59,10 +59,14 @@ class Supervisor:
         self._problem: str | None = None
 
     async def run(self) -> int:
-        """Until stopped: the exit code."""
+        """Until a signal stops it: the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
+        return await self.work()
+
+    async def work(self) -> int:
+        """Until stopped: the exit code."""
         health = await self._open_health()
         places = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
         services = asyncio.create_task(self._serve())

@@ -1,0 +1,67 @@
+"""windlass dev: a worker that follows its sources."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from windlass.cli.run import flag
+from windlass.core.moments import parse_duration
+from windlass.core.text import printable
+from windlass.observe.logs import log_events
+from windlass.worker.config import WorkerConfig, parse_queues
+from windlass.worker.dev import Dev
+from windlass.worker.load import parse_path
+from windlass.worker.sources import Sources, places_of
+
+FROM_WORKER = ("queues", "concurrency", "processes", "lease")
+"""Settings of `windlass worker` that hold here too; the others would take away what this command is for."""
+
+
+def dev(
+    app: Annotated[str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="module:object.")],
+    queues: Annotated[str | None, flag("queues", "mail,images:4 - as for `windlass worker`.")] = None,
+    concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
+    processes: Annotated[int, flag("processes", "Runners.")] = 1,
+    lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
+    drain: Annotated[
+        str, typer.Option("--drain", help="Time for running jobs before a restart; then they are handed back.")
+    ] = "5s",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
+) -> None:
+    """Run jobs while you write them: a worker that starts again when a Python file here changes.
+
+    An app that cannot be imported is shown with its traceback, and tried again at the next save.
+    """
+    parse_path(app)
+    config = WorkerConfig(
+        app=app,
+        queues=parse_queues(queues) if queues else {},
+        concurrency=concurrency,
+        processes=processes,
+        lease=parse_duration(lease, "--lease"),
+        drain=parse_duration(drain, "--drain"),
+        verbose=not quiet,
+    ).checked()
+    # Compiled files are known by the second and the size of their source: two quick saves would look like one.
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    raise typer.Exit(asyncio.run(_develop(config)))
+
+
+async def _develop(config: WorkerConfig) -> int:
+    sources = Sources(places_of(config.app, Path.cwd()))
+    return await Dev(config, sources, log_events(verbose=config.verbose), Terminal()).run()
+
+
+class Terminal:
+    """Standard error, in colours if it is a terminal."""
+
+    def news(self, text: str) -> None:
+        """What happens, in a line."""
+        typer.secho(f"dev: {printable(text)}", fg="cyan", err=True)
+
+    def trouble(self, text: str) -> None:
+        """What is wrong, with its traceback."""
+        typer.secho(f"\n{printable(text).rstrip()}\n", fg="red", err=True)

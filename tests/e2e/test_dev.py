@@ -1,0 +1,194 @@
+"""windlass dev as a developer uses it: save, see, break, mend, stop."""
+
+import signal
+
+import pytest
+
+from tests.e2e.stage import Stage
+from tests.support.processes import Process, alive, children, until
+
+APP = """
+import pathlib, time
+import windlass
+from parts.words import GREETING
+
+app = windlass.App("sqlite:///jobs.db")
+
+
+@app.task(type="greet")
+def greet() -> str:
+    return GREETING
+
+
+@app.task(type="hold"{how})
+def hold() -> str:
+    pathlib.Path("held").touch()
+    while not pathlib.Path("let go").exists():
+        time.sleep(0.01)
+    return GREETING
+"""
+
+
+class Desk:
+    """A developer at work: an app in two files, and `windlass dev` beside it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.words = stage.folder / "parts" / "words.py"
+        self.words.parent.mkdir()
+        self.save("one")
+        self.write_app()
+
+    def write_app(self, how: str = "") -> None:
+        (self.stage.folder / "hello.py").write_text(APP.format(how=how))
+
+    def save(self, greeting: str) -> None:
+        """Another constant in a module that the app imports; always of the same size."""
+        self.words.write_text(f"GREETING = {greeting!r}\n")
+
+    def dev(self, *options: str) -> Process:
+        """`windlass dev`, not waited for."""
+        words = ["-m", "windlass", "dev", "hello:app", "--lease", "2s", *options]
+        return self.stage.processes.start("dev", *words)
+
+    def ready(self, dev: Process, times: int = 1) -> None:
+        until(lambda: dev.output.count(" is ready") >= times, f"the worker is ready for the {times}. time")
+
+    def answer(self, type: str = "greet") -> object:
+        """What a new job gives."""
+        return self.stage.until_status(self.stage.hand_in_one(type), "completed").result
+
+
+@pytest.fixture
+def desk(stage: Stage) -> Desk:
+    return Desk(stage)
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that came of it."""
+    return [pid, *(each for child in children(pid) for each in family(child))]
+
+
+def check_gone(pids: list[int]) -> None:
+    until(lambda: not any(alive(pid) for pid in pids), "nothing is left")
+
+
+def test_the_next_job_runs_the_new_code(desk: Desk) -> None:
+    dev = desk.dev()
+    desk.ready(dev)
+    assert (
+        "dev: hello:app, watching 3 Python files; Ctrl-C ends it" in dev.output
+    )  # shop.py of the stage is there too
+    assert desk.answer() == "one"
+    for times, greeting in enumerate(("two", "six", "ten"), 2):
+        desk.save(greeting)
+        desk.ready(dev, times)
+        assert desk.answer() == greeting
+    assert dev.output.count("dev: parts/words.py changed: starting again") == 3
+    assert "(greet) attempt 1 completed after" in dev.output
+    assert not list(desk.stage.folder.rglob("*.pyc"))
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("broken", "shown"),
+    [
+        ("GREETING = = 'one'\n", ['words.py", line 1', "SyntaxError: invalid syntax"]),
+        ("raise LookupError('not yet')\n", ['words.py", line 1, in <module>', "LookupError: not yet"]),
+        ("import nothing_of_that_name\n", ["No module named 'nothing_of_that_name'"]),
+        ("raise SystemExit(3)\n", ["SystemExit: 3"]),
+        (
+            "import windlass\nwindlass.App().task(lambda: None)\n",
+            ['words.py", line 2, in <module>', "windlass.errors."],
+        ),
+    ],
+)
+def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
+    desk: Desk, broken: str, shown: list[str]
+) -> None:
+    desk.words.write_text(broken)
+    dev = desk.dev()
+    until(lambda: "dev: waiting for the next save" in dev.output, "it waits")
+    for words in ["importing hello:app failed:", *shown]:
+        assert words in dev.output
+    assert not dev.ended
+    id_ = desk.stage.hand_in_one("greet")
+    desk.save("two")
+    assert desk.stage.until_status(id_, "completed").result == "two"
+    desk.words.write_text(broken)
+    until(lambda: dev.output.count("dev: waiting for the next save") == 2, "it waits again")
+    assert dev.output.count("importing hello:app failed:") == 2
+    dev.send(signal.SIGINT)
+    assert dev.wait() == 0
+
+
+def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new_code(desk: Desk) -> None:
+    dev = desk.dev("--drain", "100ms")
+    id_ = desk.stage.hand_in_one("hold")
+    until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
+    desk.save("two")
+    desk.ready(dev, 2)
+    (desk.stage.folder / "let go").touch()
+    job = desk.stage.until_status(id_, "completed")
+    assert (job.result, job.hand_backs, job.failures, job.crashes) == ("two", 1, 0, 0)
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+
+
+def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Desk) -> None:
+    dev = desk.dev("--drain", "60s")
+    id_ = desk.stage.hand_in_one("hold")
+    until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
+    desk.save("two")
+    until(lambda: "running jobs get 60 s" in dev.output, "the drain begins")
+    (desk.stage.folder / "let go").touch()
+    job = desk.stage.until_status(id_, "completed")
+    assert (job.result, job.attempt) == ("one", 1)
+    desk.ready(dev, 2)
+    assert desk.answer() == "two"
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+
+
+@pytest.mark.parametrize("how", ["", ", run_in='process'"], ids=["thread", "process"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_all_that_it_started(desk: Desk, how: str, number: signal.Signals) -> None:
+    desk.write_app(how)
+    dev = desk.dev("--processes", "2", "--drain", "100ms")
+    id_ = desk.stage.hand_in_one("hold")
+    until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
+    started = family(dev.pid)
+    assert len(started) >= 3
+    dev.send(number)
+    assert dev.wait() == 0
+    check_gone(started)
+    assert desk.stage.job(id_).status == "pending"
+    assert (desk.stage.app.workers.list(), desk.stage.leases()) == ([], [])
+    assert not any((desk.stage.folder / "jobs.db-live").iterdir())
+
+
+def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk: Desk) -> None:
+    dev = desk.dev()
+    desk.ready(dev)
+    started = family(dev.pid)
+    dev.kill()
+    check_gone(started)
+    dev = desk.dev()
+    desk.ready(dev)
+    started = family(dev.pid)
+    desk.save("two")
+    until(lambda: "starting again" in dev.output, "it starts again")
+    started += family(dev.pid)
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+    check_gone(started)
+
+
+def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Desk) -> None:
+    for wrong in ("hello", "hello.py:app"):
+        dev = desk.stage.processes.start("dev", "-m", "windlass", "dev", wrong)
+        assert dev.wait() == 2
+        assert dev.output.startswith("error: ")
+    dev = desk.dev("--processes", "0")
+    assert dev.wait() == 2
