@@ -147,7 +147,8 @@ def test_of_very_many_jobs_only_the_first_are_counted(terminal: Terminal) -> Non
         terminal.folder / "windlass.db",
         f"WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT {MOST_COUNTED + 5}) "
         "INSERT INTO windlass_jobs (id, queue, type, payload, status, urgency, rank, run_at, max_attempts, "
-        "created_at, updated_at) SELECT format('%08x', v), 'q', 't', '{}', 'pending', 0, v, v, 3, 0, 0 FROM n",
+        "created_at, updated_at) "
+        "SELECT format('%08x', v), 'q', 't' || v % 3, '{}', 'pending', 0, v, v, 3, 0, 0 FROM n",
     )
     assert f"at least {MOST_COUNTED:,} jobs could run now" in says(terminal.run("doctor", "--json"), "problem")
 

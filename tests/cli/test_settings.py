@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.terminal import Terminal, process
-from windlass.cli import run
+from windlass.cli import dev, run
 from windlass.worker.config import WorkerConfig
 
 FROM_PROJECT = (
@@ -68,6 +68,28 @@ def test_a_worker_takes_its_options_from_the_same_places(
     assert [config.lease for config in started] == [4_000_000, 30_000_000, 30_000_000, 30_000_000]
     named = {"mail": None, "images": 2}
     assert [config.queues for config in started] == [{}, named, named, {"default": None}]
+
+
+def test_dev_takes_from_the_settings_of_a_worker_what_fits(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    developed: list[WorkerConfig] = []
+
+    async def develop(config: WorkerConfig) -> int:
+        developed.append(config)
+        return 0
+
+    monkeypatch.setattr(dev, "_develop", develop)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "")
+    (terminal.folder / "windlass.toml").write_text("[worker]\nconcurrency = 3\ndrain = '9m'\nuntil_empty = true\n")
+    monkeypatch.setenv("WINDLASS_WORKER_QUEUES", "mail")
+    terminal.ok("dev", "shop:app", "--processes", "2")
+    terminal.ok("dev", "shop:app", "--quiet", "--drain", "1s", "--concurrency", "4")
+    first = WorkerConfig(
+        app="shop:app", queues={"mail": None}, concurrency=3, processes=2, drain=5_000_000, verbose=True
+    )
+    second = WorkerConfig(app="shop:app", queues={"mail": None}, concurrency=4, drain=1_000_000)
+    assert developed == [first, second]
 
 
 def test_the_app_of_a_worker_may_come_from_a_variable(
