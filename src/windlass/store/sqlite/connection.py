@@ -46,6 +46,7 @@ class Connection:
         try:
             connection._apsw = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
             connection._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
+            connection._apsw.execute("PRAGMA trusted_schema = 0")
         except apsw.Error as error:
             raise translate(error, path) from error
         connection._path, connection._file = path, _identity(path)

@@ -104,6 +104,8 @@ def _inside(path: Path, clock: Clock, book: Notebook, *, deep: bool, alone: bool
             return None
         book.look("machine", lambda: check_machines(db))
         book.look("leftovers", lambda: check_leftovers(db, folder))
+        # One snapshot for all of its statements; closing ends it.
+        book.attempt("jobs", lambda: connection.run("BEGIN"))
         return book.attempt("jobs", lambda: take_census(db))
     finally:
         connection.close()
