@@ -241,7 +241,8 @@ class Supervisor:
 
     async def _stop_when_empty(self) -> None:
         store, queues = self._crew.store, self._crew.queues
-        while not await persist("looking for work", lambda: is_empty(store, queues), self._emit):
+        # No hint is waited for: while jobs flow there is one after every commit, and looking takes longer than that.
+        while not await persist("looking for work", lambda: is_empty(store, queues), self._emit):  # noqa: ASYNC110
             await asyncio.sleep(EMPTY_SECONDS)
         self.stop()
         await asyncio.Event().wait()

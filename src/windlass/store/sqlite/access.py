@@ -12,7 +12,7 @@ from windlass.store.sqlite.failpoints import armed
 from windlass.store.sqlite.filesystem import check_local
 from windlass.store.sqlite.lane import Lane, ReadLane
 from windlass.store.sqlite.life import Vouchers
-from windlass.store.sqlite.mend import mend
+from windlass.store.sqlite.mend import NotText, mend
 from windlass.store.sqlite.migrate import is_current, migrate
 from windlass.store.sqlite.signals import Watch
 from windlass.store.sqlite.turn import Turn
@@ -68,7 +68,7 @@ class Lanes:
     async def _run(self, lane: Lane, work: Callable[[Db], T], deadline: float | None) -> T:
         try:
             return await lane.run(lambda connection: work(self._db(connection)), deadline)
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, NotText):
             await self._writer.run(lambda connection: mend(self._db(connection)), deadline)
             return await lane.run(lambda connection: work(self._db(connection)), deadline)
 

@@ -7,6 +7,7 @@ from windlass.errors import LeaseLost
 from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.leases import holds_lease
+from windlass.store.sqlite.mend import NotText
 
 _decoder = msgspec.json.Decoder(list[Claimed])
 
@@ -46,7 +47,12 @@ def _take(db: Db, request: ClaimRequest) -> int:
 
 
 def _claimed(db: Db, request: ClaimRequest) -> list[Claimed]:
-    found = db.rows("claimed", {"runner": request.runner, "claim": request.claim})[0][0]
+    try:
+        found = db.rows("claimed", {"runner": request.runner, "claim": request.claim})[0][0]
+    except Exception as error:
+        if "cannot hold BLOB" in str(error):
+            raise NotText from error
+        raise
     try:
         return _decoder.decode(found) if found else []
     except msgspec.ValidationError:

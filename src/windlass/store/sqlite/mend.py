@@ -1,13 +1,30 @@
-"""Text that is not UTF-8: only another program can have put it into the file, and no statement that meets it goes on.
+"""Text that is none: only another program can have put it into the file, and no statement that meets it goes on.
 
 So it is made readable, once, when it is met. What it stood in is marked by that: a payload is no JSON any more.
 """
 
 from windlass.store.sqlite.db import Db
 
-_COLUMNS = ("payload", "reason", "worker", "idempotency_key", "tenant", "error", "attempts", "tags", "meta")
+_COLUMNS = (
+    "payload",
+    "reason",
+    "worker",
+    "idempotency_key",
+    "concurrency_key",
+    "tenant",
+    "parent",
+    "flow",
+    "error",
+    "attempts",
+    "tags",
+    "meta",
+)
 _TABLES = ("windlass_jobs", "windlass_history")
 MARK = "not UTF-8: "
+
+
+class NotText(Exception):
+    """A statement met bytes where text should be."""
 
 
 def mend(db: Db) -> int:
@@ -17,14 +34,21 @@ def mend(db: Db) -> int:
 
 def _mend(db: Db, table: str, column: str) -> int:
     strange = []
-    for id_, stored in db.select(
-        f"SELECT id, CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'text' AND {column} GLOB :strange",
+    for id_, kind, stored in db.select(
+        f"SELECT id, typeof({column}), CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'blob' "
+        f"OR typeof({column}) = 'text' AND {column} GLOB :strange",
         {"strange": "*[^\x01-\x7f]*"},
     ):
-        try:
-            stored.decode()
-        except UnicodeDecodeError:
+        if kind == "blob" or not _is_text(stored):
             strange.append({"id": id_, "text": MARK + stored.decode("utf-8", "backslashreplace")})
     for values in strange:
         db.select(f"UPDATE {table} SET {column} = :text WHERE id = :id", values)
     return len(strange)
+
+
+def _is_text(stored: bytes) -> bool:
+    try:
+        stored.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
