@@ -32,6 +32,6 @@ def clock() -> ManualClock:
 @pytest.fixture(params=sorted(STORES))
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     """An empty store of every kind that there is."""
-    opened = STORES[request.param](tmp_path, clock)
+    opened = STORES[request.param].open(tmp_path, clock)
     yield opened
     await opened.close()
