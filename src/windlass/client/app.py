@@ -12,6 +12,7 @@ from windlass.client.handle import Handle
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
 from windlass.client.options import TaskOptions
 from windlass.client.registry import Registry, define
+from windlass.client.seat import seat_at, seat_in_memory
 from windlass.client.task import Task
 from windlass.core.job import DEFAULT_QUEUE, NewJob
 from windlass.core.names import check_name
@@ -26,9 +27,9 @@ from windlass.errors import (
     StoreUnavailable,
     WindlassError,
 )
-from windlass.observe.history import recorded
 from windlass.store.contract import Store
-from windlass.store.open import DEFAULT_ADDRESS, open_store, redact
+from windlass.store.manual import ManualClock
+from windlass.store.open import DEFAULT_ADDRESS, redact
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,7 +68,6 @@ class App:
     """
 
     def __init__(self, store: str | None = None, *, deadline: float | None = CLIENT_DEADLINE) -> None:
-        self.store = store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS
         self.registry = Registry()
         self.jobs = Jobs(self)
         self.queues = Queues(self)
@@ -75,12 +75,35 @@ class App:
         self.stats = Stats(self)
         self._deadline = deadline
         self._declared: dict[str, QueueSettings] = {}
-        self._written: dict[str, QueueSettings] | None = None
-        self._opened: tuple[int, Store] | None = None
-        self._borrowed = False
-        self._left_behind: list[Store] = []
+        self._seat = seat_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
         self._guard = threading.RLock()
         self._door: Portal | None = None
+
+    @classmethod
+    def testing(cls, clock: ManualClock | None = None) -> "App":
+        """An app for tests: its jobs are in the memory of this process, its time stands still until moved.
+
+        No worker sees its jobs; `windlass.testing.run_all(app)` runs them. For an app that is there already, see
+        `windlass.testing.sandbox`.
+        """
+        app = cls()
+        app._seat = seat_in_memory(clock)
+        return app
+
+    @property
+    def store(self) -> str:
+        """The address of its store."""
+        return self._seat.address
+
+    @property
+    def clock(self) -> ManualClock:
+        """The clock of an app under test; any other has the machine's time, and none to give."""
+        if self._seat.clock is None:
+            raise ConfigError(
+                f"{self!r} is not under test: its jobs are real and so is its time. "
+                "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
+            )
+        return self._seat.clock
 
     def __repr__(self) -> str:
         return f"App({redact(self.store)!r}, {len(self.registry.types)} tasks)"
@@ -134,10 +157,7 @@ class App:
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""
-        if self._opened is not None and self._opened[0] == os.getpid():
-            store, self._opened, self._written = self._opened[1], None, None
-            if not self._borrowed:
-                await store.close()
+        await self._seat.close()
 
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
@@ -147,34 +167,20 @@ class App:
 
     async def declare(self, store: Store | None = None) -> None:
         """Write what the code declares now, instead of with the first verb; a given store may have more patience."""
-        declared = dict(self._declared)
-        await (store or self._connect()).queues.declare(declared)
-        self._written = declared
+        seat, declared = self._seat, dict(self._declared)
+        await (store or seat.connect()).queues.declare(declared)
+        seat.written = declared
 
     async def _ready(self) -> Store:
         """The store, with what the code declares written to it."""
-        store = self._connect()
-        if self._written != self._declared:
+        store = self._seat.connect()
+        if self._seat.written != self._declared:
             await self.declare(store)
         return store
 
-    def _connect(self) -> Store:
-        # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
-        with self._guard:
-            if self._opened is None or self._opened[0] != os.getpid():
-                if self._opened is not None:
-                    # Kept, so that nobody closes it: it is the parent's, and we only have a copy of it.
-                    self._left_behind.append(self._opened[1])
-                self._borrowed = False
-                self._opened = (os.getpid(), recorded(open_store(self.store, deadline=self._deadline), "client"))
-                self._written = None
-            return self._opened[1]
-
     def adopt(self, store: Store) -> None:
         """Use a store that is open already: a runner's handlers share its connection."""
-        self._borrowed = True
-        self._opened = (os.getpid(), store if self._deadline is None else store.bounded(self._deadline))
-        self._written = None
+        self._seat.adopt(store if self._deadline is None else store.bounded(self._deadline))
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
         store = None

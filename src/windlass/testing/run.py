@@ -1,0 +1,71 @@
+"""run_all: everything that is due runs here and now, and nothing else goes on meanwhile."""
+
+import asyncio
+import contextvars
+from typing import Unpack
+
+from windlass.client.app import App
+from windlass.client.blocking import refuse_on_loop
+from windlass.core.moments import SECOND
+from windlass.core.outcome import Outcome
+from windlass.testing.hand import Hand, RunOptions
+from windlass.testing.report import Report
+from windlass.worker.run import run_async, run_sync
+from windlass.worker.work import Halt, Work
+
+
+def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
+    """Run every job that is due, and those they hand in, until nothing is due; what became of them.
+
+    The way of a job is that of a worker: claimed, run, decided, settled. Handlers run one at a time, best first:
+    `def` here in this thread, `async def` on a loop of their own, `run_in="process"` like the others.
+    """
+    refuse_on_loop("run_all")
+    hand = Hand(app, **options)
+    # A factory, so that the thread's own event loop is left as it is.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        runner.run(hand.begin())
+        try:
+            while (work := runner.run(hand.take())) is not None:
+                if work.definition.is_async:
+                    outcome = runner.run(_run_async(work))
+                else:
+                    outcome = contextvars.copy_context().run(run_sync, work)
+                runner.run(hand.settle(work, outcome))
+            return runner.run(hand.report())
+        finally:
+            runner.run(hand.end())
+
+
+async def arun_all(app: App, **options: Unpack[RunOptions]) -> Report:
+    """`run_all` for asynchronous tests: `async def` handlers run on this loop, `def` handlers in a thread."""
+    hand = Hand(app, **options)
+    await hand.begin()
+    try:
+        while (work := await hand.take()) is not None:
+            outcome = await (_run_async(work) if work.definition.is_async else asyncio.to_thread(run_sync, work))
+            await hand.settle(work, outcome)
+        return await hand.report()
+    finally:
+        await hand.end()
+
+
+async def _run_async(work: Work) -> Outcome:
+    """Run the handler in a task of its own, which is told to end at its timeout."""
+    handler = asyncio.create_task(run_async(work))
+
+    def stop() -> None:
+        work.halt(Halt.TIMEOUT)
+        handler.cancel()
+
+    timeout = work.claimed.timeout
+    timer = asyncio.get_running_loop().call_later(timeout / SECOND, stop) if timeout else None
+    try:
+        outcome = await handler
+    finally:
+        if timer is not None:
+            timer.cancel()
+    # Whoever cancels the test means the test; the handler has made an outcome of it, as it does in a worker.
+    if (test := asyncio.current_task()) is not None and test.cancelling():
+        raise asyncio.CancelledError
+    return outcome
