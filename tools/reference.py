@@ -16,7 +16,8 @@ import typer
 from limits import sections
 
 import windlass
-from windlass import errors
+import windlass_pytest
+from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.blocking import blocking
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
@@ -207,6 +208,31 @@ def python_page() -> Iterator[str]:
         yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
 
 
+# Testing.
+
+
+def testing_page() -> Iterator[str]:
+    """What a program's own tests may use."""
+    yield "# Testing"
+    yield ""
+    yield "Everything here is importable from `windlass.testing`; `App.testing()` is described [here](python.md#app)."
+    for name in testing.__all__:
+        thing = getattr(testing, name)
+        if inspect.isclass(thing):
+            yield from _class(thing, name)
+        else:
+            call = "await " if inspect.iscoroutinefunction(thing) else ""
+            yield from _section(name, thing)
+            yield ""
+            yield f"`{call}{name}{_signature(thing)}`"
+    yield ""
+    yield "## Fixtures of the pytest plugin"
+    yield ""
+    yield "The setting `windlass_app` (`module:object`) names the app."
+    fixtures = [windlass_pytest.windlass_app, windlass_pytest.windlass_sandbox, windlass_pytest.windlass_clock]
+    yield from table(["fixture", ""], [[f"`{each.__name__}`", _prose(each)] for each in fixtures])
+
+
 def _section(title: str, thing: Any) -> Iterator[str]:
     yield ""
     yield f"## {title}"
@@ -237,6 +263,8 @@ def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
         yield f"- `.{name}`: {_prose(member)}"
     elif twin is not None:
         yield f"- `.{twin}{_signature(member)}`, `await .{name}(…)`: {_prose(member)}"
+    elif isinstance(member, classmethod):
+        yield f"- `App.{name}{_signature(member.__func__)}`: {_prose(member)}"
     elif inspect.isfunction(member):
         call = "await " if inspect.iscoroutinefunction(member) else ""
         yield f"- `{call}.{name}{_signature(member)}`: {_prose(member)}"
@@ -244,7 +272,9 @@ def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
 
 def _signature(function: Any) -> str:
     found = inspect.signature(function)
-    shown = str(found.replace(parameters=[each for each in found.parameters.values() if each.name != "self"]))
+    shown = str(
+        found.replace(parameters=[each for each in found.parameters.values() if each.name not in ("self", "cls")])
+    )
     shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
     shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
@@ -265,6 +295,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "events": events_page,
     "settings": settings_page,
     "python": python_page,
+    "testing": testing_page,
 }
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import windlass
+from windlass import testing
 
 PUBLIC = [
     *("App", "Attempt", "ByError", "Cancel", "ConfigError", "Context", "Dead", "EnqueueFailed", "EnqueueUnknown"),
@@ -17,6 +18,11 @@ PUBLIC = [
     *("WindlassError", "__version__"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
+
+PUBLIC_FOR_TESTS = [
+    *("ManualClock", "Report", "RunOptions", "Sandbox", "arun_all", "assert_enqueued", "assert_not_enqueued"),
+    *("enqueued", "run_all", "sandbox"),
+]
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
@@ -56,3 +62,8 @@ def test_importing_windlass_loads_no_store_no_command_line_and_no_worker() -> No
     script = "import sys, windlass; print(*[m for m in sys.modules if m.split('.')[0] in ('apsw', 'typer', 'rich')])"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+def test_the_names_for_tests_of_programs_are_these_sorted_and_documented() -> None:
+    assert testing.__all__ == PUBLIC_FOR_TESTS == sorted(PUBLIC_FOR_TESTS)
+    assert [name for name in PUBLIC_FOR_TESTS if not inspect.getdoc(getattr(testing, name))] == []
