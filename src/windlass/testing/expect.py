@@ -44,6 +44,7 @@ def assert_enqueued(
     `count` says how many there are, `delay` how long after its hand-in the job is due. `welcome.job(42)` in place of
     the task means exactly these arguments, also where one of them is called like an option here.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test, and not ours
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     found = [job for job in everything if _waits(job) and terms.fit(job)]
@@ -64,6 +65,7 @@ def assert_not_enqueued(
     **kwargs: Any,
 ) -> None:
     """No job of this task waits, or none with these arguments."""
+    __tracebackhide__ = True  # pytest shows the line of the test, and not ours
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     if any(_waits(job) and terms.fit(job) for job in everything):
