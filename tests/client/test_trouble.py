@@ -109,8 +109,8 @@ class LostReply:
 def lossy(app: App) -> App:
     """The app, with the first answer to a hand-in lost."""
     app.stats.counts()
-    store: Any = LostReply(app._seat.connect())
-    app._seat.opened = (os.getpid(), store)
+    store: Any = LostReply(app._berth.connect())
+    app._berth.opened = (os.getpid(), store)
     return app
 
 

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
+from windlass.client.berth import berth_at, berth_in_memory
 from windlass.client.blocking import Portal, blocking
 from windlass.client.context import Context
 from windlass.client.handle import Handle
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
 from windlass.client.options import TaskOptions
 from windlass.client.registry import Registry, define
-from windlass.client.seat import seat_at, seat_in_memory
 from windlass.client.task import Task
 from windlass.core.job import DEFAULT_QUEUE, NewJob
 from windlass.core.names import check_name
@@ -75,7 +75,7 @@ class App:
         self.stats = Stats(self)
         self._deadline = deadline
         self._declared: dict[str, QueueSettings] = {}
-        self._seat = seat_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
+        self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
         self._guard = threading.RLock()
         self._door: Portal | None = None
 
@@ -87,23 +87,23 @@ class App:
         `windlass.testing.sandbox`.
         """
         app = cls()
-        app._seat = seat_in_memory(clock)
+        app._berth = berth_in_memory(clock)
         return app
 
     @property
     def store(self) -> str:
         """The address of its store."""
-        return self._seat.address
+        return self._berth.address
 
     @property
     def clock(self) -> ManualClock:
         """The clock of an app under test; any other has the machine's time, and none to give."""
-        if self._seat.clock is None:
+        if self._berth.clock is None:
             raise ConfigError(
                 f"{self!r} is not under test: its jobs are real and so is its time. "
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
-        return self._seat.clock
+        return self._berth.clock
 
     def __repr__(self) -> str:
         return f"App({redact(self.store)!r}, {len(self.registry.types)} tasks)"
@@ -157,7 +157,7 @@ class App:
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""
-        await self._seat.close()
+        await self._berth.close()
 
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
@@ -167,20 +167,20 @@ class App:
 
     async def declare(self, store: Store | None = None) -> None:
         """Write what the code declares now, instead of with the first verb; a given store may have more patience."""
-        seat, declared = self._seat, dict(self._declared)
-        await (store or seat.connect()).queues.declare(declared)
-        seat.written = declared
+        berth, declared = self._berth, dict(self._declared)
+        await (store or berth.connect()).queues.declare(declared)
+        berth.written = declared
 
     async def _ready(self) -> Store:
         """The store, with what the code declares written to it."""
-        store = self._seat.connect()
-        if self._seat.written != self._declared:
+        store = self._berth.connect()
+        if self._berth.written != self._declared:
             await self.declare(store)
         return store
 
     def adopt(self, store: Store) -> None:
         """Use a store that is open already: a runner's handlers share its connection."""
-        self._seat.adopt(store if self._deadline is None else store.bounded(self._deadline))
+        self._berth.adopt(store if self._deadline is None else store.bounded(self._deadline))
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
         store = None
@@ -206,6 +206,6 @@ class App:
 
     def _loopless(self) -> bool:
         try:
-            return self._connect().loopless
+            return self._berth.connect().loopless
         except WindlassError:
             return False  # the verb that is about to be run meets the same trouble, and tells of it in its own words

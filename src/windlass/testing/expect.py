@@ -125,7 +125,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
     """An answer at once, also on a running loop: a store in memory keeps nobody waiting."""
-    return app._portal().run(work)
+    return app._portal().run(work, waits=True)
 
 
 async def _all_jobs(app: App) -> list[Job]:

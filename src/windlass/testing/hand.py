@@ -63,6 +63,7 @@ class Hand:
         self._claims = 0
         self._rules: dict[str, QueueRules] = {}
         self._store: Store
+        self._random = _Even()
         self._ran: dict[JobId, None] = {}
         self._errors: list[BaseException] = []
         self._attempts = 0
@@ -100,7 +101,7 @@ class Hand:
         if work.lines or work.said is not None:
             await self._store.jobs.note([take_note(work)])
         policy = work.definition.policy(self._rules[work.claimed.queue].retry)
-        settlement = decide(work.claimed, outcome, policy, _Even())
+        settlement = decide(work.claimed, outcome, policy, self._random)
         await self._store.jobs.settle([msgspec.structs.replace(settlement, started_after=work.started_after)])
         self._attempts += 1
         self._ran[work.claimed.id] = None

@@ -21,20 +21,20 @@ def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
     `def` here in this thread, `async def` on a loop of their own, `run_in="process"` like the others.
     """
     refuse_on_loop("run_all")
-    hand = Hand(app, **options)
+    hand, wait = Hand(app, **options), app._portal().run
     # A factory, so that the thread's own event loop is left as it is.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        runner.run(hand.begin())
+        wait(hand.begin())
         try:
-            while (work := runner.run(hand.take())) is not None:
+            while (work := wait(hand.take())) is not None:
                 if work.definition.is_async:
                     outcome = runner.run(_run_async(work))
                 else:
                     outcome = contextvars.copy_context().run(run_sync, work)
-                runner.run(hand.settle(work, outcome))
-            return runner.run(hand.report())
+                wait(hand.settle(work, outcome))
+            return wait(hand.report())
         finally:
-            runner.run(hand.end())
+            wait(hand.end())
 
 
 async def arun_all(app: App, **options: Unpack[RunOptions]) -> Report:

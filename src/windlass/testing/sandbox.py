@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Unpack
 
 from windlass.client.app import App
-from windlass.client.seat import seat_in_memory
+from windlass.client.berth import berth_in_memory
 from windlass.store.manual import ManualClock
 from windlass.testing.hand import RunOptions
 from windlass.testing.report import Report
@@ -38,10 +38,10 @@ def sandbox(app: App, clock: ManualClock | None = None) -> Iterator[Sandbox]:
 
     The app's own store is neither opened nor touched. Whatever was handed in meanwhile is gone afterwards.
     """
-    before, here = app._seat, seat_in_memory(clock)
-    app._seat = here
+    before, here = app._berth, berth_in_memory(clock)
+    app._berth = here
     try:
         yield Sandbox(app)
     finally:
-        app._seat = before
-        app._portal().run(here.close())
+        app._berth = before
+        app._portal().run(here.close(), waits=True)

@@ -1,4 +1,4 @@
-"""An app's seat: where its jobs are, and the store there once this process has opened it."""
+"""An app's berth: where its jobs are, and the store there once this process has opened it."""
 
 import os
 import threading
@@ -11,8 +11,8 @@ from windlass.store.manual import ManualClock
 from windlass.store.open import MEMORY_ADDRESS, open_memory, open_store
 
 
-class Seat:
-    """An address and what is open there; a test gives an app another seat for a while."""
+class Berth:
+    """An address and what is open there; a test gives an app another berth for a while."""
 
     def __init__(self, address: str, opener: Callable[[], Store], clock: ManualClock | None = None) -> None:
         self.address = address
@@ -54,12 +54,12 @@ class Seat:
                 await store.close()
 
 
-def seat_at(address: str, deadline: float | None) -> Seat:
-    """The seat of an app that works."""
-    return Seat(address, lambda: open_store(address, deadline=deadline))
+def berth_at(address: str, deadline: float | None) -> Berth:
+    """The berth of an app that works."""
+    return Berth(address, lambda: open_store(address, deadline=deadline))
 
 
-def seat_in_memory(clock: ManualClock | None = None) -> Seat:
-    """The seat of an app under test: a store of its own in this process, and time that a test moves."""
+def berth_in_memory(clock: ManualClock | None = None) -> Berth:
+    """The berth of an app under test: a store of its own in this process, and time that a test moves."""
     turned = clock or ManualClock()
-    return Seat(MEMORY_ADDRESS, lambda: open_memory(clock=turned), turned)
+    return Berth(MEMORY_ADDRESS, lambda: open_memory(clock=turned), turned)
