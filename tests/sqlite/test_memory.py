@@ -50,7 +50,7 @@ async def test_reads_and_writes_of_many_at_once_never_find_it_locked() -> None:
 async def watch(store: Store) -> None:
     """Look for hints without end."""
     while True:
-        await store.signals.wait(0.01)
+        await store.signals.wait(store.signals.mark(), 0.01)
 
 
 def test_it_serves_several_event_loops_one_after_the_other() -> None:
