@@ -10,11 +10,12 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.core.ids import JobId, new_runner_id
-from windlass.core.job import Claimed
+from windlass.core.job import Claimed, Job
 from windlass.core.moments import LONGEST
 from windlass.core.names import check_name
 from windlass.core.outcome import Outcome, Raised, decide
 from windlass.core.queue import QueueRules
+from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueShare, RunnerEnd
 from windlass.testing.report import Report
@@ -93,8 +94,8 @@ class Hand:
             )
         return self._work(job)
 
-    async def settle(self, work: Work, outcome: Outcome) -> None:
-        """Decide and write what becomes of the job, as a runner does."""
+    async def settle(self, work: Work, outcome: Outcome) -> Job | None:
+        """Decide and write what becomes of the job, as a runner does; the job, if it is dead now."""
         error = outcome.error if isinstance(outcome, Raised) else None
         if isinstance(error, KeyboardInterrupt):
             raise error  # somebody stops the test, not the job
@@ -105,11 +106,11 @@ class Hand:
         await self._store.jobs.settle([msgspec.structs.replace(settlement, started_after=work.started_after)])
         self._attempts += 1
         self._ran[work.claimed.id] = None
-        if error is None or settlement.error is None:
-            return
-        self._errors.append(error)
-        if self._raises:
-            raise error
+        if error is not None and settlement.error is not None:
+            self._errors.append(error)
+            if self._raises:
+                raise error
+        return (await self._store.operator.get([settlement.id]))[0] if settlement.status is Status.DEAD else None
 
     async def report(self) -> Report:
         """What was done so far."""

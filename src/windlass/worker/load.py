@@ -8,6 +8,7 @@ import traceback
 import windlass
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.worker.logbook import stamp_records
 
 
 def import_trouble(path: str, error: BaseException) -> str:
@@ -36,6 +37,8 @@ def load_app(path: str) -> App:
         raise ConfigError(f"{module_name!r} is not a module name: go to its folder and say {hint}:{name}")
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
+    # Before the app sets up its logging: a format that names the job must find it in every record.
+    stamp_records()
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
