@@ -10,6 +10,8 @@ from tests.support.clock import ManualClock
 from tests.support.stores import STORES
 from windlass.store.contract import Store
 
+pytest_plugins = ["pytester"]
+
 # Derandomised, so that a red run is red again; print_blob gives the line that replays a failure.
 settings.register_profile(
     "windlass",
@@ -32,6 +34,6 @@ def clock() -> ManualClock:
 @pytest.fixture(params=sorted(STORES))
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     """An empty store of every kind that there is."""
-    opened = STORES[request.param](tmp_path, clock)
+    opened = STORES[request.param].open(tmp_path, clock)
     yield opened
     await opened.close()

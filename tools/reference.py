@@ -16,11 +16,13 @@ import typer
 from limits import sections
 
 import windlass
-from windlass import errors
+import windlass_pytest
+from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.blocking import blocking
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
 from windlass.client.options import JobOptions, TaskOptions
+from windlass.client.registrar import Registrar
 from windlass.core import events
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -199,12 +201,39 @@ def python_page() -> Iterator[str]:
         thing = getattr(windlass, name)
         if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
+        elif inspect.isfunction(thing):
+            yield from _section(f"{name}{_signature(thing)}", thing)
     for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
         yield from _class(each, face)
     for options, where in {TaskOptions: "Options of @app.task(...)", JobOptions: "Options of using(...)"}.items():
         yield from _section(where, options)
         hints = inspect.get_annotations(options)
         yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+
+
+# Testing.
+
+
+def testing_page() -> Iterator[str]:
+    """What a program's own tests may use."""
+    yield "# Testing"
+    yield ""
+    yield "Everything here is importable from `windlass.testing`; `App.testing()` is described [here](python.md#app)."
+    for name in testing.__all__:
+        thing = getattr(testing, name)
+        if inspect.isclass(thing):
+            yield from _class(thing, name)
+        else:
+            call = "await " if inspect.iscoroutinefunction(thing) else ""
+            yield from _section(name, thing)
+            yield ""
+            yield f"`{call}{name}{_signature(thing)}`"
+    yield ""
+    yield "## Fixtures of the pytest plugin"
+    yield ""
+    yield "The setting `windlass_app` (`module:object`) names the app."
+    fixtures = [windlass_pytest.windlass_app, windlass_pytest.windlass_sandbox, windlass_pytest.windlass_clock]
+    yield from table(["fixture", ""], [[f"`{each.__name__}`", _prose(each)] for each in fixtures])
 
 
 def _section(title: str, thing: Any) -> Iterator[str]:
@@ -227,9 +256,15 @@ def _class(thing: type, title: str) -> Iterator[str]:
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
     twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
-    for name, member in vars(thing).items():
+    for name, member in _members(thing).items():
         if not name.startswith("_"):
             yield from _member(name, member, twins.get(name))
+
+
+def _members(thing: type) -> dict[str, Any]:
+    """Its own, and those that it shares with others of the public face."""
+    shared = vars(Registrar) if issubclass(thing, Registrar) else {}
+    return {**{name: each for name, each in shared.items() if name not in vars(thing)}, **vars(thing)}
 
 
 def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
@@ -237,6 +272,8 @@ def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
         yield f"- `.{name}`: {_prose(member)}"
     elif twin is not None:
         yield f"- `.{twin}{_signature(member)}`, `await .{name}(…)`: {_prose(member)}"
+    elif isinstance(member, classmethod):
+        yield f"- `App.{name}{_signature(member.__func__)}`: {_prose(member)}"
     elif inspect.isfunction(member):
         call = "await " if inspect.iscoroutinefunction(member) else ""
         yield f"- `{call}.{name}{_signature(member)}`: {_prose(member)}"
@@ -244,7 +281,9 @@ def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
 
 def _signature(function: Any) -> str:
     found = inspect.signature(function)
-    shown = str(found.replace(parameters=[each for each in found.parameters.values() if each.name != "self"]))
+    shown = str(
+        found.replace(parameters=[each for each in found.parameters.values() if each.name not in ("self", "cls")])
+    )
     shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
     shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
@@ -256,7 +295,10 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
-MADE_FOR_YOU = (windlass.Context, windlass.Handle, windlass.Task, Jobs, Queues, Workers, Stats)
+MADE_FOR_YOU = (
+    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
+    *(Jobs, Queues, Workers, Stats),
+)
 """Nobody calls these classes; the app does."""
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
@@ -265,6 +307,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "events": events_page,
     "settings": settings_page,
     "python": python_page,
+    "testing": testing_page,
 }
 
 if __name__ == "__main__":

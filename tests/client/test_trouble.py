@@ -109,9 +109,8 @@ class LostReply:
 def lossy(app: App) -> App:
     """The app, with the first answer to a hand-in lost."""
     app.stats.counts()
-    assert app._opened is not None
-    store: Any = LostReply(app._opened[1])
-    app._opened = (os.getpid(), store)
+    store: Any = LostReply(app._berth.connect())
+    app._berth.opened = (os.getpid(), store)
     return app
 
 

@@ -6,21 +6,21 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue_one, look, open_lease, put, running, status_of
-from tests.support.stores import STORES
+from tests.support.stores import LASTING, STORES
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
 
 
-@pytest.mark.parametrize("kind", sorted(STORES))
+@pytest.mark.parametrize("kind", LASTING)
 async def test_everything_is_there_after_closing_and_opening_again(
     kind: str, tmp_path: Path, clock: ManualClock
 ) -> None:
-    first = STORES[kind](tmp_path, clock)
+    first = STORES[kind].open(tmp_path, clock)
     ids = {status: await put(first, status) for status in Status}
     before = [await look(first, id_) for id_ in ids.values()]
     await first.close()
-    second = STORES[kind](tmp_path, clock)
+    second = STORES[kind].open(tmp_path, clock)
     assert [await look(second, id_) for id_ in ids.values()] == before
     await second.close()
 

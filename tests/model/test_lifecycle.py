@@ -59,7 +59,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.new_event_loop()
         self.clock = ManualClock()
-        self.store = STORES[self.kind](Path(self.folder.name), self.clock)
+        self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)
         self.model, self.leases = Reference(), Leases()
         self.runners: list[str] = []
         self.claims: list[ClaimRequest] = []
@@ -234,9 +234,9 @@ class Lifecycle(RuleBasedStateMachine):
     def prune_or_reopen(self, prunes: bool) -> None:
         if prunes:
             assert self.run(self.store.operator.prune(100)) == self.model.prune(self.now)
-        else:
+        elif STORES[self.kind].lasting:
             self.run(self.store.close())
-            self.store = STORES[self.kind](Path(self.folder.name), self.clock)
+            self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)
 
     def _runner(self, pick: int) -> str:
         recent = self.runners[-4:]

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
-from windlass.store.open import open_store
+from windlass.store.open import open_memory, open_store
 
-Opener = Callable[[Path, Clock], Store]
+
+class Kind(NamedTuple):
+    """A kind of store, and what it can do: tests ask for that, not for names."""
+
+    open: Callable[[Path, Clock], Store]
+    """Open the store that lives in a test's own folder."""
+    lasting: bool = True
+    """Whether the jobs are there after closing and opening again."""
 
 
 def sqlite_file(folder: Path, clock: Clock) -> Store:
@@ -15,5 +23,11 @@ def sqlite_file(folder: Path, clock: Clock) -> Store:
     return open_store(f"sqlite:///{folder}/windlass.db?durability=relaxed", clock=clock)
 
 
-STORES: dict[str, Opener] = {"sqlite": sqlite_file}
-"""Name → how to open the store that lives in a test's own folder; opening it twice gives the same jobs."""
+def sqlite_memory(folder: Path, clock: Clock) -> Store:
+    """In the memory of the test's own process: what `App.testing()` has."""
+    return open_memory(clock=clock)
+
+
+STORES: dict[str, Kind] = {"sqlite": Kind(sqlite_file), "sqlite-memory": Kind(sqlite_memory, lasting=False)}
+
+LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)

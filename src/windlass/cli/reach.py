@@ -39,7 +39,8 @@ def reach(store: str | None, app: str | None = None, *, make: bool = False) -> A
             typer.echo(f"note: using the store of {app}, {redact(home.store)}, not {redact(store)}", err=True)
     else:
         home = App(store or _stated(read_settings(), "store", str))
-    if not make and not exists(home.store):
+    # Asked in any case: an address that no command can reach is refused, such as that of an app made for tests.
+    if not exists(home.store) and not make:
         raise ConfigError(
             f"there is no store at {redact(home.store)}: say --store or --app, set WINDLASS_STORE, "
             'or write store = "sqlite:///…" into windlass.toml'

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.context import Context
-from windlass.core.codec import check_json, check_size, decode_object, encode
+from windlass.core.codec import check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -42,6 +42,7 @@ class Signature:
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
         """The payload of a call; raises InvalidPayload where the task would not take it."""
         given = self._bind(args, kwargs)
+        self._check_complete(given)
         for name, value in given.items():
             check_json(value, name, typed=name in self._typed)
         text = check_size(encode(given, "payload"), "payload")
@@ -54,6 +55,11 @@ class Signature:
         if not isinstance(payload, dict):
             raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
         return self.encode((), payload)
+
+    def part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Some arguments of a call, as its payload would hold them: for those who look for it."""
+        held: dict[str, Any] = decode(encode(self._bind(args, kwargs), "payload"))
+        return held
 
     def decode(self, text: str) -> dict[str, Any]:
         """The keyword arguments of a stored payload."""
@@ -72,7 +78,6 @@ class Signature:
             if name == self.context or (name not in self._fields and not self._extra):
                 raise InvalidPayload(str(name), f"is not an argument of {self._type}")
             given[name] = value
-        self._check_complete(given)
         return given
 
     def _check_complete(self, given: Mapping[str, Any]) -> None:

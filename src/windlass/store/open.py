@@ -10,6 +10,8 @@ from windlass.store.examination import Examination
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
+MEMORY_ADDRESS = "sqlite:///:memory:"
+"""Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
 
 
 def open_store(url: str, *, clock: Clock | None = None, first: bool = False, deadline: float | None = None) -> Store:
@@ -18,9 +20,11 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
     if scheme == "sqlite":
         # Imported here, so that a program pays only for the store that it uses.
         from windlass.store.sqlite.address import parse_address
+        from windlass.store.sqlite.site import FileSite
         from windlass.store.sqlite.store import SqliteStore
 
-        return SqliteStore(parse_address(url, redact(url)), clock=clock, first=first, deadline=deadline)
+        site = FileSite(parse_address(url, redact(url)), first=first)
+        return SqliteStore(site, clock=clock, deadline=deadline)
     raise _unknown(url)
 
 
@@ -43,6 +47,14 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 def _unknown(url: str) -> ConfigError:
     scheme = url.partition(":")[0]
     return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db")
+
+
+def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:
+    """A new store in the memory of this process, for tests: gone when it is closed, seen by nobody else."""
+    from windlass.store.sqlite.memory import MemorySite
+    from windlass.store.sqlite.store import SqliteStore
+
+    return SqliteStore(MemorySite(), clock=clock, deadline=deadline)
 
 
 def exists(url: str) -> bool:

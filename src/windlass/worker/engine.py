@@ -19,8 +19,10 @@ from windlass.store.contract import Store
 from windlass.worker.cells import Cells
 from windlass.worker.claim import ClaimLoop
 from windlass.worker.config import WorkerConfig
+from windlass.worker.dead import DeadHooks
 from windlass.worker.deadlines import Deadlines
 from windlass.worker.holdings import Holdings
+from windlass.worker.lifespan import STOP_SECONDS, Lifespan
 from windlass.worker.link import Cancel, Go, Lapsed, Link, Overdue, Stop
 from windlass.worker.notes import Notes
 from windlass.worker.run import halted
@@ -51,11 +53,14 @@ class Engine:
         self._link = link
         self._random = Random()
         self._emit = emit
+        self._lifespan = Lifespan(app, emit)
+        self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules: dict[str, QueueRules] = {}
         self._notes = Notes(store.jobs, emit)
         self._holdings = Holdings(app.registry, table, self._notes.unsent)
-        self._settler = Settler(store.jobs, emit, self._holdings.remove, self._flowing, verbose=config.verbose)
-        self._cells = Cells(config)
+        heard = self._dead.listening(emit)
+        self._settler = Settler(store.jobs, heard, self._holdings.remove, self._flowing, verbose=config.verbose)
+        self._cells = Cells(config, stop_seconds=STOP_SECONDS if app.hooks.stop else 0)
         self._slots = Slots(config.concurrency, table, self._cells, retry=self._queue_retry, ended=self._ended)
         self._loop = ClaimLoop(
             store,
@@ -68,11 +73,17 @@ class Engine:
         )
         self._deadlines = Deadlines(self._slots)
         self._vouched: str | None = None
+        self._noting = False
+        self._parting: list[tuple[Work, Settlement]] = []
         self._last_words: set[asyncio.Task[None]] = set()
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
         self.orphan = False
         """Whether the supervisor has gone before us."""
+
+    async def start(self) -> None:
+        """Run the start hooks; raises ConfigError."""
+        await self._lifespan.start()
 
     async def run(self) -> None:
         """Until told to stop, or orphaned."""
@@ -83,6 +94,7 @@ class Engine:
             asyncio.create_task(self._loop.run(queues, types)),
             asyncio.create_task(self._settler.run()),
             asyncio.create_task(self._notes.run()),
+            asyncio.create_task(self._dead.run()),
             asyncio.create_task(self._tick()),
             asyncio.create_task(self._report_lapse()),
             asyncio.create_task(self._listen()),
@@ -94,6 +106,7 @@ class Engine:
                 task.result()  # a part that ended by itself has failed: let it be seen
         tasks[0].cancel()
         await self._drain()
+        await self._close()
 
     async def _listen(self) -> None:
         async for message in self._link.from_supervisor():
@@ -158,18 +171,26 @@ class Engine:
             settlement = decide(work.claimed, outcome, self._policy(work), self._random)
             settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         if work in self._notes.unsent:
-            last_words = asyncio.create_task(self._note_then_settle(work, settlement))
-            self._last_words.add(last_words)
-            last_words.add_done_callback(self._last_words.discard)
+            self._parting.append((work, settlement))
+            if not self._noting:
+                self._noting = True
+                last_words = asyncio.create_task(self._note_then_settle())
+                self._last_words.add(last_words)
+                last_words.add_done_callback(self._last_words.discard)
         else:
             self._settler.add(work, settlement)
 
-    async def _note_then_settle(self, work: Work, settlement: Settlement) -> None:
-        # Notes are fenced by the running attempt, so the last ones go first.
-        try:
-            await self._notes.send({work})
-        finally:
-            self._settler.add(work, settlement)
+    async def _note_then_settle(self) -> None:
+        """Notes are fenced by the running attempt, so the last ones go first; all that have gathered, together."""
+        while self._parting:
+            parting, self._parting = self._parting, []
+            try:
+                await self._notes.send({work for work, _ in parting})
+            finally:
+                for work, settlement in parting:
+                    self._settler.add(work, settlement)
+        # Here, and not when the task is seen to be done: one that ends in between must find somebody.
+        self._noting = False
 
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""
@@ -246,6 +267,13 @@ class Engine:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await asyncio.gather(*self._last_words, return_exceptions=True)
                 await self._settler.quiet.wait()
+
+    async def _close(self) -> None:
+        """The stop hooks, of the cells and our own, once the `on_dead` hooks have had their say."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(STOP_SECONDS, self._time_left())):
+                await self._dead.quiet.wait()
+        await asyncio.gather(self._cells.close(), self._lifespan.stop(self._time_left()))
 
     def _time_left(self) -> float:
         assert self._deadline is not None

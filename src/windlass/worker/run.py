@@ -5,7 +5,9 @@ import os
 import traceback
 from typing import Any
 
+from windlass.client import middleware, passage
 from windlass.client.context import Context
+from windlass.client.current import entered
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.control import Cancel, Dead
 from windlass.core.job import JobError
@@ -19,21 +21,25 @@ from windlass.worker.work import Halt, Work
 LONGEST_NAME = 200
 LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
+MOST_FRAMES = 50
+_OURS = frozenset(module.__file__ for module in (middleware, passage))
 
 
 @witnessed
 async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
-    process = os.getpid()
+    process, token = os.getpid(), entered.set(work)
     try:
         arguments = _arguments(work)
-        result = await work.definition.function(**arguments)
+        result = await work.definition.handler(**arguments)
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         return halted(work) or Raised(error, report(error))
     finally:
+        # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
+        entered.reset(token)
         _end_copy(process)
     return Done(_result(result))
 
@@ -60,15 +66,17 @@ def timed_out(timeout: Micros) -> Raised:
 @witnessed
 def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
-    process = os.getpid()
+    process, token = os.getpid(), entered.set(work)
     try:
         arguments = _arguments(work)
-        result = _plain(work.definition.function(**arguments))
+        result = _plain(work.definition.handler(**arguments))
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
         return Raised(error, report(error))
     finally:
+        # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
+        entered.reset(token)
         _end_copy(process)
     return Done(_result(result))
 
@@ -102,11 +110,23 @@ def _traceback(error: BaseException) -> str | None:
     try:
         # The first frame is ours; what people look for begins in their handler.
         frames = error.__traceback__.tb_next if error.__traceback__ else None
-        text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
+        told = traceback.TracebackException(type(error), error, frames, limit=-MOST_FRAMES)
+        text = "".join(_without_ours(told).format())
     except BaseException:
         return None
     # The end says what happened, so that is what is kept.
     return _end_of(printable(_end_of(text)))
+
+
+def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+    """Frames between a middleware and what it goes round are ours, and say nothing."""
+    link: traceback.TracebackException | None = told
+    for _ in range(MOST_FRAMES):
+        if link is None:
+            break
+        link.stack[:] = [frame for frame in link.stack if frame.filename not in _OURS]
+        link = link.__cause__ or link.__context__
+    return told
 
 
 def _end_of(text: str) -> str:
@@ -129,7 +149,7 @@ def _arguments(work: Work) -> dict[str, Any]:
     except InvalidInput as error:
         raise _Misfit(error) from None
     if signature.context is not None:
-        arguments[signature.context] = Context(work.claimed, work)
+        arguments[signature.context] = Context(work)
     return arguments
 
 

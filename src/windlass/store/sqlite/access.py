@@ -3,49 +3,37 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from windlass.errors import ConfigError
 from windlass.store.clock import Clock
-from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.failpoints import armed
-from windlass.store.sqlite.filesystem import check_local
 from windlass.store.sqlite.lane import Lane, ReadLane
-from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.mend import NotText, mend
 from windlass.store.sqlite.migrate import is_current, migrate
 from windlass.store.sqlite.signals import Watch
-from windlass.store.sqlite.turn import Turn
+from windlass.store.sqlite.site import Site
 from windlass.store.sqlite.writer import WriteLane
 
 T = TypeVar("T")
 
 
 class Lanes:
-    """The file's two ways in, shared by all roles: writes grouped in one lane, reads in another."""
+    """The two ways in, shared by all roles: writes grouped in one lane, reads in another."""
 
-    def __init__(self, address: Address, *, clock: Clock, first: bool) -> None:
-        folder = address.path.parent
-        if not folder.is_dir():
-            raise ConfigError(f"{address.url}: there is no folder {folder}")
-        if not address.allow_network_fs:
-            check_local(folder)
-        self._address = address
+    def __init__(self, site: Site, clock: Clock) -> None:
+        self._site = site
         self._clock = clock
-        self._failpoints = armed()
-        self._turn = Turn(address.path, first=first)
-        self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
-        self._writer = WriteLane(address.path, self._open_writer, self._turn)
-        self._reader = ReadLane(address.path, self._open_reader)
-        self.watch = Watch(self._open_reader, self._turn.file)
+        self.vouchers = site.vouchers
+        self._writer = WriteLane(site.path, self._open_writer, site.turn)
+        self._reader = ReadLane(site.path, site.reader) if site.snapshots else self._writer
+        self.watch = Watch(site.reader, site.touched)
         self.applied: list[str] = []
         self._migrated = False
         self._closed = False
 
     async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
         """Do the work in the next group commit."""
-        if self._failpoints is not None:
-            work = self._failpoints.named(work)
+        if self._site.failpoints is not None:
+            work = self._site.failpoints.named(work)
         return await self._run(self._writer, work, deadline)
 
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -62,8 +50,7 @@ class Lanes:
         self.watch.close()
         await self._writer.close()
         await self._reader.close()
-        self.vouchers.release_all()
-        self._turn.close()
+        self._site.leave()
 
     async def _run(self, lane: Lane, work: Callable[[Db], T], deadline: float | None) -> T:
         try:
@@ -77,15 +64,11 @@ class Lanes:
 
     def _open_writer(self) -> Connection:
         """The first connection of a process also brings the schema up to date; the turn is held here."""
-        make = Connection if self._failpoints is None else self._failpoints.connection
-        connection = make(self._address.path, synchronous=DURABILITY[self._address.durability], writes=True)
+        connection = self._site.writer()
         if not is_current(connection):
             self.applied += migrate(connection)
         self._migrated = True
         return connection
-
-    def _open_reader(self) -> Connection:
-        return Connection(self._address.path, synchronous="FULL", writes=False)
 
 
 class Access:

@@ -31,10 +31,15 @@ def parse_address(url: str, shown: str | None = None) -> Address:
     """The address, or everything that is wrong with it; `shown` is how it may be called in an error."""
     parts, url = urlsplit(url), shown or url
     problems = []
+    path = unquote(parts.path.removeprefix("/"))
+    if ":memory:" in (parts.netloc, path):
+        raise ConfigError(
+            f"{url}: no other process sees what is in this one's memory, and no job would outlive it; "
+            "a queue needs a file, such as sqlite:///jobs.db (for tests there is App.testing())"
+        )
     if parts.netloc:
         problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")
-    path = unquote(parts.path.removeprefix("/"))
-    if not path or path.endswith("/") or path == ":memory:":
+    if not path or path.endswith("/"):
         problems.append(f"{url}: names no file; workers are processes of their own, so a queue needs a file")
     if parts.fragment:
         problems.append(f"{url}: a # in a file's name must be written %23")

@@ -28,7 +28,7 @@ class Connection:
     def __init__(self, path: Path, *, synchronous: str, writes: bool) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if writes else 0)
         try:
-            self._apsw = apsw.Connection(str(path), flags=flags, statementcachesize=200)
+            self._apsw = self._open(path, flags)
             self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
             if writes:
                 self._prepare(synchronous)
@@ -51,6 +51,9 @@ class Connection:
             raise translate(error, path) from error
         connection._path, connection._file = path, _identity(path)
         return connection
+
+    def _open(self, path: Path, flags: int) -> apsw.Connection:
+        return apsw.Connection(str(path), flags=flags, statementcachesize=200)
 
     def _prepare(self, synchronous: str) -> None:
         run = self._apsw.execute

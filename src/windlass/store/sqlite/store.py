@@ -28,7 +28,6 @@ from windlass.store.records import (
 )
 from windlass.store.sqlite import leader, leases, look, operate, queues, workers
 from windlass.store.sqlite.access import Access, Lanes
-from windlass.store.sqlite.address import Address
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.claim import claim
 from windlass.store.sqlite.db import Db
@@ -39,6 +38,7 @@ from windlass.store.sqlite.prune import prune
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
 from windlass.store.sqlite.settle import settle
 from windlass.store.sqlite.signals import has_work
+from windlass.store.sqlite.site import Site
 
 
 class SqliteJobs:
@@ -218,21 +218,14 @@ class SqliteSignals:
 
 
 class SqliteStore:
-    """One file, several processes, durable on power loss."""
+    """One database: a file that several processes share, durable on power loss, or the memory of one process."""
 
     loopless = True
 
-    def __init__(
-        self,
-        address: Address,
-        *,
-        clock: Clock | None = None,
-        first: bool = False,
-        deadline: float | None = None,
-    ) -> None:
-        """`first` is for supervisors, whose leases must not wait in line; `deadline` bounds every call."""
-        self._address = address
-        self._share(Lanes(address, clock=clock or SystemClock(), first=first), deadline)
+    def __init__(self, site: Site, *, clock: Clock | None = None, deadline: float | None = None) -> None:
+        """`deadline` bounds every call."""
+        self.address = site.address
+        self._share(Lanes(site, clock or SystemClock()), deadline)
 
     def _share(self, lanes: Lanes, deadline: float | None) -> None:
         access = Access(lanes, deadline)
@@ -245,15 +238,10 @@ class SqliteStore:
         self.leader = SqliteLeader(access)
         self.signals = SqliteSignals(access)
 
-    @property
-    def address(self) -> str:
-        """The address in one spelling, for other processes."""
-        return self._address.url
-
     def bounded(self, seconds: float) -> "SqliteStore":
         """Another view of the same file and the same lanes."""
         view = object.__new__(SqliteStore)
-        view._address = self._address
+        view.address = self.address
         view._share(self._lanes, seconds)
         return view
 

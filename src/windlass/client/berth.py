@@ -1,0 +1,65 @@
+"""An app's berth: where its jobs are, and the store there once this process has opened it."""
+
+import os
+import threading
+from collections.abc import Callable
+
+from windlass.core.queue import QueueSettings
+from windlass.observe.history import recorded
+from windlass.store.contract import Store
+from windlass.store.manual import ManualClock
+from windlass.store.open import MEMORY_ADDRESS, open_memory, open_store
+
+
+class Berth:
+    """An address and what is open there; a test gives an app another berth for a while."""
+
+    def __init__(self, address: str, opener: Callable[[], Store], clock: ManualClock | None = None) -> None:
+        self.address = address
+        self.clock = clock
+        """Only in tests: everybody else has the machine's time."""
+        self.written: dict[str, QueueSettings] | None = None
+        """The declarations that this process has written there."""
+        self.opened: tuple[int, Store] | None = None
+        """By which process, and what."""
+        self._opener = opener
+        self._borrowed = False
+        self._left_behind: list[Store] = []
+        self._guard = threading.Lock()
+
+    def connect(self) -> Store:
+        """The store, opened by whoever comes first."""
+        # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
+        with self._guard:
+            if self.opened is None or self.opened[0] != os.getpid():
+                if self.opened is not None:
+                    # Kept, so that nobody closes it: it is the parent's, and we only have a copy of it.
+                    self._left_behind.append(self.opened[1])
+                self._borrowed = False
+                self.opened = (os.getpid(), recorded(self._opener(), "client"))
+                self.written = None
+            return self.opened[1]
+
+    def adopt(self, store: Store) -> None:
+        """Use a store that is open already, and that somebody else will close."""
+        self._borrowed = True
+        self.opened = (os.getpid(), store)
+        self.written = None
+
+    async def close(self) -> None:
+        """Close what this process has opened; the next to come opens it again."""
+        if self.opened is not None and self.opened[0] == os.getpid():
+            store, self.opened, self.written = self.opened[1], None, None
+            if not self._borrowed:
+                await store.close()
+
+
+def berth_at(address: str, deadline: float | None) -> Berth:
+    """The berth of an app that works."""
+    return Berth(address, lambda: open_store(address, deadline=deadline))
+
+
+def berth_in_memory(clock: ManualClock | None = None) -> Berth:
+    """The berth of an app under test: a store of its own in this process, and time that a test moves."""
+    turned = clock or ManualClock()
+    return Berth(MEMORY_ADDRESS, lambda: open_memory(clock=turned), turned)

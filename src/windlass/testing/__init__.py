@@ -1,0 +1,29 @@
+"""For the tests of programs that use Windlass: jobs run here and now, on a store in memory, in time that a test
+moves.
+
+app = App.testing()                     a new app; or, for an app that is there already,
+with sandbox(app) as box: ...           its jobs go to a store in memory for a while
+run_all(app)                            runs what is due, through the same code as a worker
+app.clock.advance(hours=1)              lets time pass
+assert_enqueued(app, welcome, 42)       a job waits, with these arguments
+"""
+
+from windlass.store.manual import ManualClock
+from windlass.testing.expect import assert_enqueued, assert_not_enqueued, enqueued
+from windlass.testing.hand import RunOptions
+from windlass.testing.report import Report
+from windlass.testing.run import arun_all, run_all
+from windlass.testing.sandbox import Sandbox, sandbox
+
+__all__ = [
+    "ManualClock",
+    "Report",
+    "RunOptions",
+    "Sandbox",
+    "arun_all",
+    "assert_enqueued",
+    "assert_not_enqueued",
+    "enqueued",
+    "run_all",
+    "sandbox",
+]

@@ -1,0 +1,1 @@
+"""The testing kit, as a program's own tests use it."""

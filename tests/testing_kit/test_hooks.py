@@ -1,0 +1,99 @@
+"""Hooks, middleware and the context in tests: as in a runner, and their errors are the test's."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from windlass import App, ConfigError, Context, Job, State, current_job
+from windlass.testing import arun_all, run_all
+
+
+@pytest.fixture
+def told(app: App) -> list[str]:
+    """What happens, in order, in an app with every kind of hook."""
+    seen: list[str] = []
+
+    @app.on_start
+    async def start(state: State) -> None:
+        state.greeting = "hello"
+        seen.append("start")
+
+    @app.on_stop
+    def stop(state: State) -> None:
+        seen.append(f"stop {state.greeting}")
+
+    @app.on_dead
+    def died(job: Job) -> None:
+        seen.append(f"dead {job.type}")
+
+    @app.middleware
+    def around(ctx: Context) -> Iterator[None]:
+        seen.append("before")
+        yield
+        seen.append("after")
+
+    return seen
+
+
+def test_hooks_and_middleware_go_round_a_run(app: App, told: list[str]) -> None:
+    @app.task
+    def greet(ctx: Context, name: str) -> None:
+        told.append(f"{ctx.state.greeting} {name} {current_job().type}")
+
+    greet.enqueue("ann")
+    assert len(run_all(app).completed) == 1
+    assert told == ["start", "before", "hello ann greet", "after", "stop hello"]
+    with pytest.raises(AttributeError):
+        _ = app.state.greeting
+
+
+async def test_so_they_do_in_asynchronous_tests(app: App, told: list[str]) -> None:
+    @app.task(max_attempts=1)
+    async def fail() -> None:
+        raise ValueError("no")
+
+    await fail.aenqueue()
+    assert len((await arun_all(app)).dead) == 1
+    assert told == ["start", "before", "dead fail", "stop hello"]
+
+
+def test_a_run_that_raises_is_stopped_in_order_too(app: App, told: list[str]) -> None:
+    @app.task
+    def fail() -> None:
+        raise ValueError("no")
+
+    fail.enqueue()
+    with pytest.raises(ValueError, match="no"):
+        run_all(app, raise_errors=True)
+    assert told[-1] == "stop hello"
+
+
+def test_a_start_hook_that_fails_is_seen_and_nothing_runs(app: App) -> None:
+    @app.on_start
+    def start(state: State) -> None:
+        raise OSError("no pool")
+
+    @app.task
+    def work() -> None: ...
+
+    job = work.enqueue()
+    with pytest.raises(ConfigError, match="no pool"):
+        run_all(app)
+    assert app.jobs.get(job.id).status == "pending"
+
+
+def test_children_are_handed_in_by_the_context(app: App) -> None:
+    @app.task
+    def child(n: int) -> None: ...
+
+    @app.task
+    def parent(ctx: Context) -> None:
+        ctx.enqueue(child, 1)
+
+    @app.task
+    async def aparent(ctx: Context) -> None:
+        await ctx.enqueue(child, 2)
+
+    parent.enqueue()
+    aparent.enqueue()
+    assert {job.payload.get("n") for job in run_all(app).completed} == {None, 1, 2}
