@@ -21,6 +21,7 @@ from windlass.cli.main import cli
 from windlass.client.blocking import blocking
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
 from windlass.client.options import JobOptions, TaskOptions
+from windlass.client.registrar import Registrar
 from windlass.core import events
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -199,6 +200,8 @@ def python_page() -> Iterator[str]:
         thing = getattr(windlass, name)
         if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
+        elif inspect.isfunction(thing):
+            yield from _section(f"{name}{_signature(thing)}", thing)
     for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
         yield from _class(each, face)
     for options, where in {TaskOptions: "Options of @app.task(...)", JobOptions: "Options of using(...)"}.items():
@@ -227,9 +230,15 @@ def _class(thing: type, title: str) -> Iterator[str]:
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
     twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
-    for name, member in vars(thing).items():
+    for name, member in _members(thing).items():
         if not name.startswith("_"):
             yield from _member(name, member, twins.get(name))
+
+
+def _members(thing: type) -> dict[str, Any]:
+    """Its own, and those that it shares with others of the public face."""
+    shared = vars(Registrar) if issubclass(thing, Registrar) else {}
+    return {**{name: each for name, each in shared.items() if name not in vars(thing)}, **vars(thing)}
 
 
 def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
@@ -256,7 +265,10 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
-MADE_FOR_YOU = (windlass.Context, windlass.Handle, windlass.Task, Jobs, Queues, Workers, Stats)
+MADE_FOR_YOU = (
+    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
+    *(Jobs, Queues, Workers, Stats),
+)
 """Nobody calls these classes; the app does."""
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

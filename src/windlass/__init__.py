@@ -2,8 +2,11 @@
 
 from windlass.client.app import App
 from windlass.client.context import Context
-from windlass.client.handle import Handle
+from windlass.client.current import current_context, current_job
+from windlass.client.handle import ChildHandle, Handle
+from windlass.client.state import State
 from windlass.client.task import Task
+from windlass.client.taskset import TaskSet
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.queue import Queue
@@ -24,6 +27,7 @@ from windlass.errors import (
     KeyConflict,
     LeaseLost,
     NotAllowedNow,
+    NotInJob,
     PayloadTooLarge,
     SchemaMismatch,
     StoreUnavailable,
@@ -38,6 +42,7 @@ __all__ = [
     "Attempt",
     "ByError",
     "Cancel",
+    "ChildHandle",
     "ConfigError",
     "Context",
     "Dead",
@@ -62,17 +67,22 @@ __all__ = [
     "LogLine",
     "NewJob",
     "NotAllowedNow",
+    "NotInJob",
     "PayloadTooLarge",
     "Progress",
     "Queue",
     "Retry",
     "SchemaMismatch",
     "Snooze",
+    "State",
     "Status",
     "StoreUnavailable",
     "Task",
+    "TaskSet",
     "UnknownTask",
     "UseAsync",
     "WindlassError",
     "__version__",
+    "current_context",
+    "current_job",
 ]

@@ -10,6 +10,7 @@
     ├── ConfigError             settings, addresses, declarations: lists every problem
     ├── UnknownTask
     ├── UseAsync                a blocking call on a running event loop
+    ├── NotInJob                `current_job()` outside a handler
     ├── EnqueueFailed           certain: nothing was stored
     ├── EnqueueUnknown          not certain: hand the same id in again
     ├── KeyConflict
@@ -103,6 +104,15 @@ class UseAsync(WindlassError):
     def __init__(self, verb: str) -> None:
         super().__init__(f"{verb}() blocks and an event loop is running here: use `await a{verb}()`")
         self.verb = verb
+
+
+class NotInJob(WindlassError):
+    """`current_job()` was called by code that no handler runs: a web request, a hook, a bare thread."""
+
+    code = "not_in_job"
+
+    def __init__(self) -> None:
+        super().__init__("there is no current job: this code runs in no handler, or in a bare thread of one")
 
 
 class EnqueueFailed(WindlassError):

@@ -22,7 +22,7 @@ class Desk:
         self.role: Any = Flaky(store.jobs, "note", failures)
         self.notes = Notes(self.role, self.listener)
         work.unsent = self.notes.unsent
-        self.ctx = Context(work.claimed, work)
+        self.ctx = Context(work)
 
     async def kept(self) -> tuple[list[str], float | None]:
         """The lines and the progress that the store has."""

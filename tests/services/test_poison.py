@@ -107,7 +107,7 @@ async def test_what_a_handler_says_is_kept_whatever_it_is(store: Store, app: App
     listener = Listener()
     notes = Notes(store.jobs, listener)
     work.unsent = notes.unsent
-    ctx = Context(job, work)
+    ctx = Context(work)
     ctx.log("\ud800\x00\x1b[31m")
     ctx.log(ValueError("not even text"))  # type: ignore[arg-type]
     ctx.progress(1, 3, "\udfff")

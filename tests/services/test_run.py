@@ -222,7 +222,7 @@ def said(app: App) -> tuple[Context, Work]:
     """A context, and the job that it speaks for."""
     app.task(type="t")(lambda: None)
     work = one_work(app, claimed(type="t"))
-    return Context(work.claimed, work), work
+    return Context(work), work
 
 
 def test_what_a_handler_says_is_kept_as_text_that_can_be_stored(said: tuple[Context, Work]) -> None:

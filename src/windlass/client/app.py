@@ -1,18 +1,22 @@
 """The app: a store address plus its tasks."""
 
+import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, TypeVar, overload
 
 from windlass.client.blocking import Portal, blocking
-from windlass.client.context import Context
 from windlass.client.handle import Handle
+from windlass.client.hooks import hook_of
 from windlass.client.jobs import Jobs, Queues, Stats, Workers
-from windlass.client.options import TaskOptions
+from windlass.client.middleware import middleware_of
+from windlass.client.registrar import Registrar
 from windlass.client.registry import Registry, define
+from windlass.client.state import State
 from windlass.client.task import Task
+from windlass.client.taskset import TaskSet
 from windlass.core.job import DEFAULT_QUEUE, NewJob
 from windlass.core.names import check_name
 from windlass.core.queue import QueueSettings, settings
@@ -30,45 +34,34 @@ from windlass.observe.history import recorded
 from windlass.store.contract import Store
 from windlass.store.open import DEFAULT_ADDRESS, open_store, redact
 
-P = ParamSpec("P")
-T = TypeVar("T")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on a store that is away."""
 
 
-class Decorator:
-    """What `@app.task` and `@app.task(...)` return: it keeps the signature, without the Context."""
-
-    def __init__(self, app: "App", options: Mapping[str, Any]) -> None:
-        self._app = app
-        self._options = options
-
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
-    @overload
-    def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> Task[P, T, T]: ...
-    @overload
-    def __call__(self, function: Callable[P, T]) -> Task[P, T, T]: ...
-    def __call__(self, function: Callable[..., Any]) -> Task[Any, Any, Any]:
-        definition = define(function, self._options)
-        self._app.registry.add(definition)
-        return Task(self._app, definition)
-
-
-class App:
+class App(Registrar):
     """Where tasks are registered and jobs are handed in.
 
     Making it and decorating functions does no I/O: the store is opened by the first verb. One app may be used
     from any number of threads and event loops; after a fork it opens the store anew.
+
+    In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
+    of `ctx.log`; None keeps nothing. Levels of loggers are left as they are.
     """
 
-    def __init__(self, store: str | None = None, *, deadline: float | None = CLIENT_DEADLINE) -> None:
+    def __init__(
+        self,
+        store: str | None = None,
+        *,
+        deadline: float | None = CLIENT_DEADLINE,
+        keep_logs: int | None = logging.INFO,
+    ) -> None:
+        super().__init__()
         self.store = store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS
-        self.registry = Registry()
+        self.registry = Registry(self)
+        self.state = State()
+        self.keep_logs = keep_logs
         self.jobs = Jobs(self)
         self.queues = Queues(self)
         self.workers = Workers(self)
@@ -85,20 +78,52 @@ class App:
     def __repr__(self) -> str:
         return f"App({redact(self.store)!r}, {len(self.registry.types)} tasks)"
 
+    def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
+        """Make a task of a function and keep it."""
+        definition = define(function, options)
+        self.registry.add(definition)
+        return Task(self, definition)
+
+    def include(self, *sets: TaskSet) -> None:
+        """Take in the tasks and hooks of task sets; a set belongs to one app."""
+        for each in sets:
+            each._join(self, self.registry)
+            self.hooks.absorb(each.hooks)
+            each.hooks = self.hooks
+
+    def on_dead(self, function: F, /) -> F:
+        """Run a function when a job has died here: `def alert(job): …`, or `(job, state)`; `job.error` says of what.
+
+        A runner calls it after one of its own attempts has made a job dead, when that is stored: at most once, `def`
+        in the thread of the hooks, `async def` on the loop, each for at most 10 s. What it raises is logged and
+        changes nothing. It does not run for jobs that died otherwise: by a crash or a hang of their runner, or when
+        a runner ends before it comes to it. To miss none, look at `app.jobs.list(status="dead")` now and then.
+        """
+        self.hooks.dead.append(hook_of("on_dead", function, "job", "state"))
+        return function
+
     @overload
-    def task(self, function: Callable[Concatenate[Context, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    def middleware(self, function: F, /) -> F: ...
     @overload
-    def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
-    @overload
-    def task(self, function: Callable[Concatenate[Context, P], T], /) -> Task[P, T, T]: ...
-    @overload
-    def task(self, function: Callable[P, T], /) -> Task[P, T, T]: ...
-    @overload
-    def task(self, **options: Unpack[TaskOptions]) -> Decorator: ...
-    def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:  # type: ignore[misc]
-        """Register a function as a task, plainly or with options (`@app.task(queue="mail")`)."""
-        decorator = Decorator(self, options)
-        return decorator if function is None else decorator(function)
+    def middleware(self, *, skip_others: bool = False) -> Callable[[F], F]: ...
+    def middleware(self, function: Callable[..., Any] | None = None, /, *, skip_others: bool = False) -> Any:  # type: ignore[misc]
+        """Put a function round every attempt; the first that is registered is the outermost. Three forms:
+
+        - `def m(ctx)` with one `yield`, whose value is the result and at which errors are raised: round every task.
+        - `async def m(ctx, call_next)`: round `async def` tasks.
+        - `def m(ctx, call_next)`: round `def` tasks.
+
+        An app with a task that a middleware cannot go round is refused, unless the middleware was registered with
+        `@app.middleware(skip_others=True)`. What a middleware returns becomes the result, also after an error; None
+        leaves the outcome as it was, so no error is swallowed by accident. It may raise what a handler may. It runs
+        where the handler runs, within its timeout.
+        """
+
+        def add(function: F) -> F:
+            self.registry.surround(middleware_of(function, skip_others=skip_others))
+            return function
+
+        return add if function is None else add(function)
 
     def queue(
         self,
@@ -126,9 +151,7 @@ class App:
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
         if wrong:
             raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
-        known = self.registry
-        returns = [known.get(job.type).returns if job.type in known else Any for job in jobs]
-        return await self._hand_in(list(jobs), returns)
+        return await self._hand_in(list(jobs), [self._returns(job.type) for job in jobs])
 
     enqueue_many = blocking(aenqueue_many)
 
@@ -175,6 +198,9 @@ class App:
         self._borrowed = True
         self._opened = (os.getpid(), store if self._deadline is None else store.bounded(self._deadline))
         self._written = None
+
+    def _returns(self, type_: str) -> Any:
+        return self.registry.get(type_).returns if type_ in self.registry else Any
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
         store = None

@@ -1,6 +1,7 @@
 """A job that was handed in, and its result."""
 
 import asyncio
+from collections.abc import Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -81,3 +82,24 @@ class Handle(Generic[T]):
             # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
             result = job.result
         return result
+
+
+class ChildHandle(Handle[T]):
+    """What `ctx.enqueue` gives: in `async def`, `await` it and it is handed in; in `def` it is already."""
+
+    def __init__(
+        self, home: Home, id: str, hand_in: Coroutine[Any, Any, list[Handle[Any]]], *, returns: Any = Any
+    ) -> None:
+        super().__init__(home, id, returns=returns)
+        self._hand_in: Coroutine[Any, Any, list[Handle[Any]]] | None = hand_in
+
+    def __await__(self) -> Generator[Any, None, Handle[T]]:
+        return self._handed_in().__await__()
+
+    async def _handed_in(self) -> Handle[T]:
+        """Hand the job in, once."""
+        if self._hand_in is not None:
+            hand_in, self._hand_in = self._hand_in, None
+            (stands,) = await hand_in
+            self.id, self.existing = stands.id, stands.existing
+        return self

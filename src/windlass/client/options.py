@@ -35,6 +35,7 @@ class TaskOptions(TypedDict, total=False):
     """What `@app.task(...)` takes."""
 
     type: str
+    aliases: Sequence[str]
     queue: str
     priority: int
     retry: RetryPolicy

@@ -1,9 +1,13 @@
 """The tasks of an app, by type."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
+import msgspec
+
+from windlass.client.context import Home
+from windlass.client.middleware import Middleware, fitting, wrap
 from windlass.client.options import TaskOptions, check_priority
 from windlass.client.signature import Signature
 from windlass.client.task import Definition
@@ -18,18 +22,41 @@ _KNOWN = frozenset(TaskOptions.__annotations__)
 class Registry:
     """Definitions by type. Nothing is ever looked up by a name from a payload except here."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._definitions: dict[str, Definition] = {}
+        self._middlewares: list[Middleware] = []
 
     def add(self, definition: Definition) -> None:
-        """Register; a second function of the same type is a mistake that would run the wrong code."""
-        present = self._definitions.get(definition.type)
-        if present is not None:
-            raise ConfigError(
-                f"two tasks have the type {definition.type!r}: {present.place} and {definition.place}; "
-                "give one of them another type=..."
-            )
-        self._definitions[definition.type] = definition
+        """Register; a second function of the same type, or alias, is a mistake that would run the wrong code."""
+        names = (definition.type, *definition.aliases)
+        for name in names:
+            present = self._definitions.get(name)
+            if present is not None:
+                alias = "" if name == definition.type == present.type else " (as a type or an alias)"
+                raise ConfigError(
+                    f"two tasks have the type {name!r}{alias}: {present.place} and {definition.place}; "
+                    "give one of them another type=..."
+                )
+        bound = self._bound(definition)
+        self._definitions.update(dict.fromkeys(names, bound))
+
+    def surround(self, middleware: Middleware) -> None:
+        """Put it round every task, those that are here and those to come, inside of the ones before it."""
+        self._middlewares.append(middleware)
+        try:
+            bound = {name: self._bound(each) for name, each in self._definitions.items()}
+        except ConfigError:
+            self._middlewares.pop()
+            raise
+        self._definitions = bound
+
+    def _bound(self, definition: Definition) -> Definition:
+        task = f"task {definition.type} ({definition.place})"
+        chosen = fitting(self._middlewares, is_async=definition.is_async, task=task)
+        function, context = definition.function, definition.signature.context
+        handler = wrap(function, chosen, context, is_async=definition.is_async)
+        return msgspec.structs.replace(definition, handler=handler, home=self._home)
 
     def get(self, type_: str) -> Definition:
         """The task of this type."""
@@ -42,16 +69,16 @@ class Registry:
         return type_ in self._definitions
 
     def __iter__(self) -> Iterator[Definition]:
-        return iter(self._definitions.values())
+        return iter([each for name, each in self._definitions.items() if name == each.type])
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Every type, sorted."""
+        """Every type and alias, sorted: what a worker can run."""
         return tuple(sorted(self._definitions))
 
 
-def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definition:
-    """A definition from a function and what was said about it."""
+def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str = "") -> Definition:
+    """A definition from a function and what was said about it; the prefix comes before its type."""
     unknown = [name for name in options if name not in _KNOWN]
     if unknown:
         raise InvalidOption(unknown[0], f"is not a task option; there are {', '.join(sorted(_KNOWN))}")
@@ -59,10 +86,12 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definiti
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
-    type_ = check_name(options.get("type", type_of(function.__qualname__)), "type")
+    type_ = prefix + check_name(options.get("type", type_of(function.__qualname__)), "type")
     return Definition(
-        type=type_,
+        type=check_name(type_, "type"),
+        aliases=_aliases(options.get("aliases", ()), type_),
         function=function,
+        handler=function,
         signature=Signature(function, type_),
         defaults=_defaults(options),
         retry=_retry(options.get("retry")),
@@ -71,6 +100,15 @@ def define(function: Callable[..., Any], options: Mapping[str, Any]) -> Definiti
         is_async=inspect.iscoroutinefunction(function),
         in_process=_in_process(options),
     )
+
+
+def _aliases(names: Any, type_: str) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InvalidOption("aliases", f"must be a list of types, not {type(names).__name__}")
+    aliases = tuple(check_name(name, f"aliases[{i}]") for i, name in enumerate(names))
+    if len({type_, *aliases}) <= len(aliases):
+        raise InvalidOption("aliases", f"of {type_} must differ from its type and from each other")
+    return aliases
 
 
 def _in_process(options: Mapping[str, Any]) -> bool:

@@ -1,13 +1,14 @@
 """A task: a function that can be called now, or handed in to be called by a worker."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 import msgspec
 
 from windlass.client.blocking import Portal, blocking
+from windlass.client.context import Home
 from windlass.client.handle import Handle
+from windlass.client.hooks import place
 from windlass.client.options import JobOptions, check_options
 from windlass.client.signature import Signature
 from windlass.core.ids import new_id
@@ -27,7 +28,11 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """What is fixed about a task when it is registered."""
 
     type: str
+    aliases: tuple[str, ...] = ()
+    """Types under which older code stored jobs that this task runs; nothing is handed in under them."""
     function: Callable[..., Any]
+    handler: Callable[..., Any]
+    """What a worker calls: the function with the app's middleware round it, or just the function."""
     signature: Signature
     defaults: dict[str, Any]
     """Fields of a NewJob that the task sets: its queue, priority, budget."""
@@ -37,6 +42,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     is_async: bool
     in_process: bool = False
     """Whether it runs in a process of its own, which can be killed and cannot hurt the worker."""
+    home: Home | None = None
+    """The app that it is registered in; None while its task set is in none."""
 
     def policy(self, otherwise: RetryPolicy) -> Policy:
         """How failures of this task are dealt with; `otherwise` is what its queue says."""
@@ -45,8 +52,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def place(self) -> str:
         """Where the function was written, for error messages."""
-        code = inspect.unwrap(self.function).__code__
-        return f"{code.co_filename}:{code.co_firstlineno}"
+        return place(self.function)
 
 
 class Desk(Protocol):

@@ -181,6 +181,14 @@ class DutyFailed(Event, frozen=True, kw_only=True):
     problem: str
 
 
+class HookFailed(Event, frozen=True, kw_only=True):
+    """A hook of the app raised or took too long; nothing else changes by that."""
+
+    hook: str
+    problem: str
+    job: JobId | None = None
+
+
 Emit = Callable[[Event], None]
 
 

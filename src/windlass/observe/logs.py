@@ -18,6 +18,7 @@ from windlass.core.events import (
     DutyFailed,
     Emit,
     Event,
+    HookFailed,
     JobOverdue,
     JobRescued,
     JobsParked,
@@ -60,6 +61,9 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
         case DutyFailed():
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
+        case HookFailed():
+            about = "" if event.job is None else f" for job {event.job}"
+            return logging.ERROR, f"the {event.hook} failed{about}: {event.problem}"
         case ClockJumped():
             return logging.WARNING, (
                 f"the wall clock jumped {'forwards' if event.seconds > 0 else 'back'} by {abs(event.seconds):.0f} s: "

@@ -6,6 +6,7 @@ goes away, the cell ends at once, and on Linux the kernel sees to it.
 
 import asyncio
 import contextlib
+import contextvars
 import ctypes
 import faulthandler
 import io
@@ -16,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import msgspec
@@ -26,8 +28,11 @@ from windlass.core.job import Claimed, LogLine, Progress
 from windlass.core.outcome import Outcome, Settlement, decide
 from windlass.core.retry import StoredPolicy
 from windlass.errors import WindlassError
+from windlass.observe.logs import log_events
 from windlass.store.clock import since_boot
+from windlass.worker.lifespan import Lifespan
 from windlass.worker.load import import_trouble, load_app
+from windlass.worker.logbook import keep_lines, stamp_records
 from windlass.worker.run import run_async, run_sync
 from windlass.worker.surroundings import Surroundings
 from windlass.worker.work import Work
@@ -49,6 +54,10 @@ class Run(msgspec.Struct, frozen=True, tag=True):
 
 class Leave(msgspec.Struct, frozen=True, tag=True):
     """Runner → cell: somebody wants the job stopped; the handler may see it."""
+
+
+class Close(msgspec.Struct, frozen=True, tag=True):
+    """Runner → cell: no more jobs; run the stop hooks and end."""
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -76,7 +85,7 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     """Whether the next handler would find the process as this one found it."""
 
 
-ToCell = Run | Leave
+ToCell = Run | Leave | Close
 FromCell = Ready | Failed | Said | Ended
 
 _encode = msgspec.json.Encoder().encode
@@ -110,18 +119,18 @@ class Line:
         with self._guard:
             self._end.sendall(_encode(message) + b"\n")
 
-    def messages(self) -> "queue.SimpleQueue[Run]":
+    def messages(self) -> "queue.SimpleQueue[Run | Close]":
         """A thread reads the line from now on: jobs go into the queue, requests to stop to the job at hand."""
-        jobs: queue.SimpleQueue[Run] = queue.SimpleQueue()
+        jobs: queue.SimpleQueue[Run | Close] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(jobs,), name="windlass-line", daemon=True).start()
         threading.Thread(target=self._pass_on, name="windlass-said", daemon=True).start()
         return jobs
 
-    def _read(self, jobs: "queue.SimpleQueue[Run]") -> None:
+    def _read(self, jobs: "queue.SimpleQueue[Run | Close]") -> None:
         with self._end.makefile("rb") as lines:
             for line in lines:
                 message = _to_cell.decode(line)
-                if isinstance(message, Run):
+                if not isinstance(message, Leave):
                     jobs.put(message)
                 elif self.work is not None:
                     self.work.cancel()
@@ -175,14 +184,13 @@ class CellWork(Work):
                 self._line.say(Said(self.said, lines))
 
 
-def serve(app: App, line: Line) -> None:
-    """One job after the other, in the main thread, where handlers expect to be."""
+def serve(app: App, line: Line, loop: asyncio.Runner) -> None:
+    """One job after the other, in the main thread, where handlers expect to be; until told to close."""
     random, jobs, surroundings = Random(), line.messages(), Surroundings()
     line.say(Ready())
-    while True:
-        told = jobs.get()
+    while isinstance(told := jobs.get(), Run):
         work = line.work = CellWork(told.job, app.registry, line)
-        outcome = _run(work)
+        outcome = _run(work, loop)
         line.work = None
         settlement = decide(told.job, outcome, work.definition.policy(told.retry), random)
         _end_output(told.mark)
@@ -198,10 +206,24 @@ def _end_output(mark: str) -> None:
         os.write(1, f"\n{mark}\n".encode())
 
 
-def _run(work: Work) -> Outcome:
+def _run(work: Work, loop: asyncio.Runner) -> Outcome:
+    """In a context of its own, as anywhere: what a handler sets must not be there for the next one."""
     if work.definition.is_async:
-        return asyncio.run(run_async(work))
-    return run_sync(work)
+        return loop.run(_run_alone(work), context=contextvars.copy_context())
+    return contextvars.copy_context().run(run_sync, work)
+
+
+async def _run_alone(work: Work) -> Outcome:
+    """On the loop that the start hooks used: what they left running goes on, what the handler leaves ends with it."""
+    before = asyncio.all_tasks()
+    with ThreadPoolExecutor(thread_name_prefix="windlass-cell") as threads:
+        asyncio.get_running_loop().set_default_executor(threads)
+        outcome = await run_async(work)
+        left = asyncio.all_tasks() - before
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+    return outcome
 
 
 def tie_to(parent: int) -> None:
@@ -233,16 +255,25 @@ def main() -> None:
     os.set_inheritable(config.line, False)
     _prepare_output()
     line = Line(socket.socket(fileno=config.line))
+    loop, emit = asyncio.Runner(), log_events()
     try:
+        stamp_records()
         app = load_app(config.app)
+        lifespan = Lifespan(app, emit)
+        loop.run(lifespan.start(), context=contextvars.copy_context())
     except WindlassError as error:
         line.say(Failed(str(error)))
         os._exit(2)
     except BaseException as error:
         line.say(Failed(import_trouble(config.app, error)))
         os._exit(2)
+    stamp_records()
+    keep_lines(app.keep_logs, printed=True)
     _end_output(config.mark)
-    serve(app, line)
+    serve(app, line, loop)
+    loop.run(lifespan.stop(), context=contextvars.copy_context())
+    # Hard, as runners end: a thread that a handler left must not keep it alive.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ from windlass.core.job import JobError, LogLine
 from windlass.core.outcome import Crashed, Decided, Outcome, Raised
 from windlass.core.retry import StoredPolicy
 from windlass.core.text import cut, printable
-from windlass.worker.cell import CellConfig, Ended, Failed, FromCell, Leave, Ready, Run, Said
+from windlass.worker.cell import CellConfig, Close, Ended, Failed, FromCell, Leave, Ready, Run, Said
 from windlass.worker.config import WorkerConfig
 from windlass.worker.descendants import descendants, end_strays, end_tree, memory
 from windlass.worker.link import LONGEST_MESSAGE
 from windlass.worker.output import Output
 from windlass.worker.run import halted
 from windlass.worker.stacks import places
-from windlass.worker.work import MOST_UNSENT_LINES, Work
+from windlass.worker.work import Work
 
 OUTPUT_SECONDS = 0.5
 """How long we wait for the end of what a handler printed; one that closed its output is not waited for twice."""
@@ -133,7 +133,7 @@ class Cell:
             match message:
                 case Said(progress, lines):
                     work.said = progress or work.said
-                    _pass_on(work, lines)
+                    work.hear(lines)
                 case Ended(settlement, fit):
                     outcome, self._spoiled = Decided(settlement), not fit
         if outcome is None:
@@ -144,7 +144,7 @@ class Cell:
             await self._hear_out()
         printed = self._output.take()
         if printed:
-            _pass_on(work, tuple(_line(work, text) for text in printed))
+            work.hear(_line(work, text) for text in printed)
         if outcome is not None:
             return outcome
         return halted(work) or Crashed(JobError("Crashed", self._ending(printed)))
@@ -166,8 +166,11 @@ class Cell:
         if self._process.returncode is None:
             end_tree(self._process.pid)
 
-    async def end(self) -> None:
-        """Kill it, and wait until it is gone."""
+    async def end(self, seconds: float = 0) -> None:
+        """Let it stop by itself if it has time, kill it, and wait until it is gone."""
+        if seconds and self._loaded and self.alive:
+            self._say(_encode(Close()))
+            await asyncio.wait([self._ended], timeout=seconds)
         self.kill()
         await asyncio.shield(self._ended)
 
@@ -223,8 +226,9 @@ class Cell:
 class Cells:
     """Cells that wait for their next job, and those at work."""
 
-    def __init__(self, config: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig, *, stop_seconds: float = 0) -> None:
         self._config = config
+        self._stop_seconds = stop_seconds
         self._idle: list[Cell] = []
         self._busy: dict[Work, Cell] = {}
 
@@ -255,7 +259,12 @@ class Cells:
         if again and cell.fit(self._config):
             self._idle.append(cell)
         else:
-            await cell.end()
+            await cell.end(self._stop_seconds)
+
+    async def close(self) -> None:
+        """Let those that wait for a job stop by themselves."""
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(cell.end(self._stop_seconds) for cell in idle))
 
     def leave(self, work: Work) -> None:
         """Tell a handler that somebody wants it to stop."""
@@ -283,11 +292,3 @@ class Cells:
 
 def _line(work: Work, text: str) -> LogLine:
     return LogLine(datetime.now(UTC), work.claimed.attempt, text)
-
-
-def _pass_on(work: Work, lines: tuple[LogLine, ...]) -> None:
-    """What was said in the cell, for the runner to write down."""
-    work.lines.extend(lines)
-    del work.lines[:-MOST_UNSENT_LINES]
-    if work.unsent is not None:
-        work.unsent.add(work)

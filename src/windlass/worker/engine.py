@@ -19,8 +19,10 @@ from windlass.store.contract import Store
 from windlass.worker.cells import Cells
 from windlass.worker.claim import ClaimLoop
 from windlass.worker.config import WorkerConfig
+from windlass.worker.dead import DeadHooks
 from windlass.worker.deadlines import Deadlines
 from windlass.worker.holdings import Holdings
+from windlass.worker.lifespan import STOP_SECONDS, Lifespan
 from windlass.worker.link import Cancel, Go, Lapsed, Link, Overdue, Stop
 from windlass.worker.notes import Notes
 from windlass.worker.run import halted
@@ -51,11 +53,14 @@ class Engine:
         self._link = link
         self._random = Random()
         self._emit = emit
+        self._lifespan = Lifespan(app, emit)
+        self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules: dict[str, QueueRules] = {}
         self._notes = Notes(store.jobs, emit)
         self._holdings = Holdings(app.registry, table, self._notes.unsent)
-        self._settler = Settler(store.jobs, emit, self._holdings.remove, self._flowing, verbose=config.verbose)
-        self._cells = Cells(config)
+        heard = self._dead.listening(emit)
+        self._settler = Settler(store.jobs, heard, self._holdings.remove, self._flowing, verbose=config.verbose)
+        self._cells = Cells(config, stop_seconds=STOP_SECONDS if app.hooks.stop else 0)
         self._slots = Slots(config.concurrency, table, self._cells, retry=self._queue_retry, ended=self._ended)
         self._loop = ClaimLoop(
             store,
@@ -74,6 +79,10 @@ class Engine:
         self.orphan = False
         """Whether the supervisor has gone before us."""
 
+    async def start(self) -> None:
+        """Run the start hooks; raises ConfigError."""
+        await self._lifespan.start()
+
     async def run(self) -> None:
         """Until told to stop, or orphaned."""
         queues = self._config.queues or dict.fromkeys(self._app.queue_names)
@@ -83,6 +92,7 @@ class Engine:
             asyncio.create_task(self._loop.run(queues, types)),
             asyncio.create_task(self._settler.run()),
             asyncio.create_task(self._notes.run()),
+            asyncio.create_task(self._dead.run()),
             asyncio.create_task(self._tick()),
             asyncio.create_task(self._report_lapse()),
             asyncio.create_task(self._listen()),
@@ -94,6 +104,7 @@ class Engine:
                 task.result()  # a part that ended by itself has failed: let it be seen
         tasks[0].cancel()
         await self._drain()
+        await self._close()
 
     async def _listen(self) -> None:
         async for message in self._link.from_supervisor():
@@ -246,6 +257,13 @@ class Engine:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await asyncio.gather(*self._last_words, return_exceptions=True)
                 await self._settler.quiet.wait()
+
+    async def _close(self) -> None:
+        """The stop hooks, of the cells and our own, once the `on_dead` hooks have had their say."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(STOP_SECONDS, self._time_left())):
+                await self._dead.quiet.wait()
+        await asyncio.gather(self._cells.close(), self._lifespan.stop(self._time_left()))
 
     def _time_left(self) -> float:
         assert self._deadline is not None

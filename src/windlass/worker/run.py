@@ -6,6 +6,7 @@ import traceback
 from typing import Any
 
 from windlass.client.context import Context
+from windlass.client.current import entered
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.control import Cancel, Dead
 from windlass.core.job import JobError
@@ -24,16 +25,18 @@ LONGEST_TRACEBACK = 16_000
 @witnessed
 async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
-    process = os.getpid()
+    process, token = os.getpid(), entered.set(work)
     try:
         arguments = _arguments(work)
-        result = await work.definition.function(**arguments)
+        result = await work.definition.handler(**arguments)
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         return halted(work) or Raised(error, report(error))
     finally:
+        # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
+        entered.reset(token)
         _end_copy(process)
     return Done(_result(result))
 
@@ -60,15 +63,17 @@ def timed_out(timeout: Micros) -> Raised:
 @witnessed
 def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
-    process = os.getpid()
+    process, token = os.getpid(), entered.set(work)
     try:
         arguments = _arguments(work)
-        result = _plain(work.definition.function(**arguments))
+        result = _plain(work.definition.handler(**arguments))
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
         return Raised(error, report(error))
     finally:
+        # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
+        entered.reset(token)
         _end_copy(process)
     return Done(_result(result))
 
@@ -129,7 +134,7 @@ def _arguments(work: Work) -> dict[str, Any]:
     except InvalidInput as error:
         raise _Misfit(error) from None
     if signature.context is not None:
-        arguments[signature.context] = Context(work.claimed, work)
+        arguments[signature.context] = Context(work)
     return arguments
 
 

@@ -25,6 +25,7 @@ from windlass.worker.config import WorkerConfig
 from windlass.worker.engine import Engine
 from windlass.worker.link import Bye, Hello, Link, Problem
 from windlass.worker.load import import_trouble, load_app
+from windlass.worker.logbook import keep_lines, stamp_records
 from windlass.worker.pace import MOST_PREFETCHED
 from windlass.worker.patience import persist
 from windlass.worker.stacks import ASK
@@ -54,6 +55,7 @@ async def serve(config: RunnerConfig) -> None:
     link = await Link.over(end)
     emit = heard(log_events(verbose=config.worker.verbose), "runner")
     try:
+        stamp_records()
         app = load_app(config.worker.app)
     except BaseException as error:
         link.say(Problem(import_trouble(config.worker.app, error)))
@@ -63,11 +65,15 @@ async def serve(config: RunnerConfig) -> None:
         store = recorded(open_store(app.store), "runner")
         app.adopt(store)
         await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
+        table = Table(config.table, table_size(config.worker))
+        engine = Engine(app, store, config.worker, table, link, emit)
+        await engine.start()
     except WindlassError as error:
         link.say(Problem(str(error)))
         return
-    table = Table(config.table, table_size(config.worker))
-    engine = Engine(app, store, config.worker, table, link, emit)
+    # Hooks may have set up logging too.
+    stamp_records()
+    keep_lines(app.keep_logs)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, functools.partial(engine.stop, config.worker.drain))
     link.say(Hello(store.address, app.queue_names, app.registry.types, retries(app)))
     try:
@@ -83,7 +89,7 @@ async def serve(config: RunnerConfig) -> None:
 
 def retries(app: App) -> dict[str, StoredPolicy]:
     """The retry policies of the app's tasks, as far as they can be told to somebody without its code."""
-    policies = {definition.type: definition.retry for definition in app.registry}
+    policies = {type_: app.registry.get(type_).retry for type_ in app.registry.types}
     plain = {type_: each.otherwise if isinstance(each, ByError) else each for type_, each in policies.items()}
     return {type_: each for type_, each in plain.items() if isinstance(each, Exponential | Linear | Fixed)}
 

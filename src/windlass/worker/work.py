@@ -1,12 +1,14 @@
 """One job in a runner's hands, from claim to settlement."""
 
 import asyncio
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 import msgspec
 
+from windlass.client.context import Home
 from windlass.client.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
 from windlass.core.job import Claimed, Job, LogLine, Progress
@@ -61,6 +63,17 @@ class Work:
         self.lines: list[LogLine] = []
         self.unsent: set[Work] | None = None
         """Where to be noted down when the handler says something; shared with whoever sends it on."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its handler awaits what it asks of its context."""
+        return self.definition.is_async
+
+    @property
+    def home(self) -> Home:
+        """The app that its task belongs to."""
+        assert self.definition.home is not None
+        return self.definition.home
 
     @property
     def cancelled(self) -> bool:
@@ -125,6 +138,13 @@ class Work:
     def log(self, text: str) -> None:
         """Called by the handler, from whatever thread it is in."""
         self.lines.append(LogLine(datetime.now(UTC), self.claimed.attempt, text))
+        del self.lines[:-MOST_UNSENT_LINES]
+        if self.unsent is not None:
+            self.unsent.add(self)
+
+    def hear(self, lines: Iterable[LogLine]) -> None:
+        """What was said in a process of its own, for the runner to write down."""
+        self.lines.extend(lines)
         del self.lines[:-MOST_UNSENT_LINES]
         if self.unsent is not None:
             self.unsent.add(self)

@@ -1,0 +1,80 @@
+"""The decorators that an app and a task set have in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+
+from windlass.client.context import Context
+from windlass.client.hooks import Hooks, hook_of
+from windlass.client.options import TaskOptions
+from windlass.client.task import Task
+
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Registrar(ABC):
+    """Where functions become tasks and hooks."""
+
+    def __init__(self) -> None:
+        self.hooks = Hooks()
+
+    @abstractmethod
+    def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
+        """Make a task of a function and keep it."""
+
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], T], /) -> Task[P, T, T]: ...
+    @overload
+    def task(self, function: Callable[P, T], /) -> Task[P, T, T]: ...
+    @overload
+    def task(self, **options: Unpack[TaskOptions]) -> "Decorator": ...
+    def task(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:  # type: ignore[misc]
+        """Register a function as a task, plainly or with options (`@app.task(queue="mail")`)."""
+        decorator = Decorator(self, options)
+        return decorator if function is None else decorator(function)
+
+    def on_start(self, function: F, /) -> F:
+        """Run a function when a process that runs handlers begins: `def start(state): state.pool = …`.
+
+        Runners call it, and the processes of `run_in="process"`, before their first job. It takes the State or
+        nothing. `async def` runs on the loop that runs the handlers, `def` in one thread that all plain hooks share.
+        Several run in the order in which they were registered. If one raises, the process refuses to start and
+        says why.
+        """
+        self.hooks.start.append(hook_of("on_start", function, "state"))
+        return function
+
+    def on_stop(self, function: F, /) -> F:
+        """Run a function when such a process ends in order: `async def stop(state): await state.pool.close()`.
+
+        It runs after the drain, when the outcomes are written: in reverse order of registration, all of them
+        even if one raises. Together they have what is left of the drain time, and at least 3 s. A process that is
+        killed runs none: a crash, a timeout of a handler with a process of its own, a second signal.
+        """
+        self.hooks.stop.append(hook_of("on_stop", function, "state"))
+        return function
+
+
+class Decorator:
+    """What `@app.task(...)` returns: it keeps the signature, without the Context."""
+
+    def __init__(self, registrar: Registrar, options: Mapping[str, Any]) -> None:
+        self._registrar = registrar
+        self._options = options
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> Task[P, T, T]: ...
+    @overload
+    def __call__(self, function: Callable[P, T]) -> Task[P, T, T]: ...
+    def __call__(self, function: Callable[..., Any]) -> Task[Any, Any, Any]:
+        return self._registrar._register(function, self._options)
