@@ -68,6 +68,8 @@ def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> Ne
     fields = check_options(options)
     if len(home.registry.types):
         definition = home.registry.get(type_)
+        # An alias is for what is stored already.
+        type_ = definition.type
         fields = {**definition.defaults, **fields}
         text = definition.signature.check(arguments)
     else:

@@ -257,7 +257,6 @@ def main() -> None:
     line = Line(socket.socket(fileno=config.line))
     loop, emit = asyncio.Runner(), log_events()
     try:
-        stamp_records()
         app = load_app(config.app)
         lifespan = Lifespan(app, emit)
         loop.run(lifespan.start(), context=contextvars.copy_context())

@@ -8,6 +8,7 @@ import traceback
 import windlass
 from windlass.client.app import App
 from windlass.errors import ConfigError, WindlassError
+from windlass.worker.logbook import stamp_records
 
 
 def import_trouble(path: str, error: BaseException) -> str:
@@ -47,6 +48,8 @@ def load_app(path: str) -> App:
     module_name, name = parse_path(path)
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
+    # Before the app sets up its logging: a format that names the job must find it in every record.
+    stamp_records()
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:

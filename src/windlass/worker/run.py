@@ -5,6 +5,7 @@ import os
 import traceback
 from typing import Any
 
+from windlass.client import middleware, passage
 from windlass.client.context import Context
 from windlass.client.current import entered
 from windlass.core.codec import check_json, check_size, encode
@@ -20,6 +21,8 @@ from windlass.worker.work import Halt, Work
 LONGEST_NAME = 200
 LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
+MOST_FRAMES = 50
+_OURS = frozenset(module.__file__ for module in (middleware, passage))
 
 
 @witnessed
@@ -107,11 +110,23 @@ def _traceback(error: BaseException) -> str | None:
     try:
         # The first frame is ours; what people look for begins in their handler.
         frames = error.__traceback__.tb_next if error.__traceback__ else None
-        text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
+        told = traceback.TracebackException(type(error), error, frames, limit=-MOST_FRAMES)
+        text = "".join(_without_ours(told).format())
     except BaseException:
         return None
     # The end says what happened, so that is what is kept.
     return _end_of(printable(_end_of(text)))
+
+
+def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+    """Frames between a middleware and what it goes round are ours, and say nothing."""
+    link: traceback.TracebackException | None = told
+    for _ in range(MOST_FRAMES):
+        if link is None:
+            break
+        link.stack[:] = [frame for frame in link.stack if frame.filename not in _OURS]
+        link = link.__cause__ or link.__context__
+    return told
 
 
 def _end_of(text: str) -> str:

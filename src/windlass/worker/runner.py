@@ -55,7 +55,6 @@ async def serve(config: RunnerConfig) -> None:
     link = await Link.over(end)
     emit = heard(log_events(verbose=config.worker.verbose), "runner")
     try:
-        stamp_records()
         app = load_app(config.worker.app)
     except BaseException as error:
         link.say(Problem(import_trouble(config.worker.app, error)))
@@ -71,7 +70,7 @@ async def serve(config: RunnerConfig) -> None:
     except WindlassError as error:
         link.say(Problem(str(error)))
         return
-    # Hooks may have set up logging too.
+    # The app or its hooks may have set up logging anew.
     stamp_records()
     keep_lines(app.keep_logs)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, functools.partial(engine.stop, config.worker.drain))
