@@ -4,11 +4,25 @@
 is not needed.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
-from windlass import App, Context, Exponential, Handle, Job, NewJob, Queue, Task
+from windlass import (
+    App,
+    ChildHandle,
+    Context,
+    Exponential,
+    Handle,
+    Job,
+    NewJob,
+    Queue,
+    State,
+    Task,
+    TaskSet,
+    current_context,
+    current_job,
+)
 from windlass.store.records import Counts, Page, WorkerInfo
 
 app = App("sqlite:///jobs.db")
@@ -130,3 +144,57 @@ def a_task_can_be_handed_on() -> None:
 
     twice(short, short.enqueue)
     twice(render, short.enqueue)  # type: ignore[arg-type]
+
+
+tasks = TaskSet(prefix="mail.")
+
+
+@tasks.task
+def send(ctx: Context, to: str) -> int:
+    return len(to)
+
+
+@tasks.task(queue="mail", aliases=["post"])
+async def asend(to: str) -> int:
+    return len(to)
+
+
+def a_task_set_keeps_signatures_too() -> None:
+    app.include(tasks)
+    assert_type(send.enqueue("you"), Handle[int])
+    assert_type(asend.enqueue("you"), Handle[int])
+    send.enqueue(7)  # type: ignore[arg-type]
+    tasks.task(tpye="x")  # type: ignore[call-overload]
+    app.include(app)  # type: ignore[arg-type]
+
+
+def hooks_stay_what_they_are() -> None:
+    @app.on_start
+    async def start(state: State) -> None:
+        state.pool = 1
+
+    @app.on_dead
+    def alert(job: Job, state: State) -> str:
+        return f"{job.id} {state.pool}"
+
+    @app.middleware
+    def steps(ctx: Context) -> Generator[None, Any, None]:
+        yield
+
+    @app.middleware(skip_others=True)
+    async def around(ctx: Context, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        return await call_next()
+
+    assert_type(alert(current_job(), app.state), str)
+    assert_type(current_context(), Context)
+    app.middleware(skip_other=True)  # type: ignore[call-overload]
+
+
+async def the_context_hands_in_children(ctx: Context) -> None:
+    assert_type(ctx.enqueue(welcome, 1), ChildHandle[str])
+    assert_type(await ctx.enqueue(render, 1), Handle[None])
+    assert_type(ctx.enqueue(resize.job("a", "b", 1)), ChildHandle[Any])
+    ctx.enqueue(welcome, "1")  # type: ignore[call-overload]
+    await ctx.sleep(timedelta(seconds=1))
+    assert_type(ctx.state, State)
+    ctx.sleep("1")  # type: ignore[arg-type]

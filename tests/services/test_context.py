@@ -1,0 +1,225 @@
+"""What a handler can do with its context, and what code without one can find."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.parts import Outcomes, claimed, one_work, table_of, work_of
+from windlass import App, Cancel, Context, InvalidOption, InvalidTime, Job, NotInJob, current_context, current_job
+from windlass.core.outcome import Done, Outcome, Raised
+from windlass.core.retry import Exponential
+from windlass.worker.cells import Cells
+from windlass.worker.config import WorkerConfig
+from windlass.worker.run import run_async, run_sync
+from windlass.worker.slots import Slots
+from windlass.worker.work import Work
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[App]:
+    app = App(f"sqlite:///{tmp_path}/jobs.db", deadline=30)
+    yield app
+    await asyncio.to_thread(app.close)
+
+
+async def attempt(work: Work) -> Outcome:
+    """As a slot would: on the loop, or in a thread."""
+    return await run_async(work) if work.is_async else await asyncio.to_thread(run_sync, work)
+
+
+def work_for(app: App, type_: str = "t") -> Work:
+    return one_work(app, claimed(type=type_))
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_the_current_job_is_there_in_a_handler_and_nowhere_else(app: App, kind: str) -> None:
+    found: list[Job] = []
+
+    def look() -> None:
+        found.append(current_job())
+        assert current_context().attempt == 1
+
+    @app.task(type="async")
+    async def handle_async() -> None:
+        look()
+        await asyncio.to_thread(look)
+        await asyncio.create_task(asyncio.to_thread(look))
+
+    @app.task(type="def")
+    def handle_sync() -> None:
+        look()
+
+    work = work_for(app, kind)
+    assert await attempt(work) == Done("null")
+    assert {job.id for job in found} == {work.claimed.id}
+    with pytest.raises(NotInJob, match="no current job"):
+        current_job()
+    with pytest.raises(NotInJob):
+        current_context()
+
+
+async def test_a_bare_thread_of_a_handler_has_no_current_job(app: App) -> None:
+    errors: list[Exception] = []
+
+    def look() -> None:
+        try:
+            current_job()
+        except NotInJob as error:
+            errors.append(error)
+
+    @app.task(type="t")
+    def handle() -> None:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+
+    assert await attempt(work_for(app)) == Done("null")
+    assert [error.code for error in errors if isinstance(error, NotInJob)] == ["not_in_job"]
+
+
+async def test_a_lane_is_used_again_although_each_job_has_its_own_current_job(app: App) -> None:
+    seen: list[tuple[str, asyncio.Task[Any] | None]] = []
+
+    @app.task(type="t")
+    async def handle() -> None:
+        seen.append((current_job().id, asyncio.current_task()))
+
+    with table_of() as table:
+        outcomes = Outcomes()
+        slots = Slots(1, table, Cells(WorkerConfig(app="nowhere:app")), retry=lambda _: Exponential(), ended=outcomes)
+        works = [work_of(app, table, handle.job()) for _ in range(5)]
+        slots.add(works)
+        await slots.idle()
+    assert outcomes.kinds == ["Done"] * 5
+    assert [id_ for id_, _ in seen] == [work.claimed.id for work in works]
+    assert len({task for _, task in seen}) == 1
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_a_child_knows_its_parent(app: App, kind: str) -> None:
+    @app.task
+    def child(number: int) -> int:
+        return number
+
+    @app.task(type="async")
+    async def handle_async(ctx: Context) -> list[str]:
+        first = await ctx.enqueue(child.job(1))
+        second = await ctx.enqueue(child, number=2)
+        again = ctx.enqueue(child.using(idempotency_key="once"), 3)
+        await again
+        standing = await ctx.enqueue(child.using(idempotency_key="once"), 4)
+        assert (again.existing, standing.existing, standing.id) == (False, True, again.id)
+        assert await again is again
+        return [first.id, second.id]
+
+    @app.task(type="def")
+    def handle_sync(ctx: Context) -> list[str]:
+        first = ctx.enqueue(child.job(1))
+        second = ctx.enqueue(child, number=2)
+        again = ctx.enqueue(child.using(idempotency_key="once"), 3)
+        standing = ctx.enqueue(child.using(idempotency_key="once"), 4)
+        assert (again.existing, standing.existing, standing.id) == (False, True, again.id)
+        return [first.id, second.id]
+
+    work = work_for(app, kind)
+    outcome = await attempt(work)
+    assert isinstance(outcome, Done), outcome
+    children = (await app.jobs.alist(type="child")).items
+    assert [job.payload for job in reversed(children)] == [{"number": 1}, {"number": 2}, {"number": 3}]
+    assert {job.parent for job in children} == {work.claimed.id}
+
+
+async def test_a_parent_that_was_chosen_stays(app: App) -> None:
+    @app.task
+    def child() -> None: ...
+
+    other = (await child.aenqueue()).id
+
+    @app.task(type="t")
+    async def handle(ctx: Context) -> str:
+        return (await ctx.enqueue(child.using(parent=other))).id
+
+    assert isinstance(await attempt(work_for(app)), Done)
+    assert (await app.jobs.alist(type="child")).items[0].parent == other
+
+
+async def test_what_is_neither_a_job_nor_a_task_is_not_handed_in(app: App) -> None:
+    @app.task
+    def child(number: int) -> None: ...
+
+    ctx = Context(work_for(app, "child"))
+    wrong: Any = "child"
+    with pytest.raises(InvalidOption, match="takes a task or a job"):
+        ctx.enqueue(wrong)
+    job: Any = child.job(1)
+    with pytest.raises(InvalidOption, match="without further arguments"):
+        ctx.enqueue(job, 2)
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_a_sleep_ends_the_job_when_somebody_cancels_it(app: App, kind: str) -> None:
+    began = threading.Event()
+
+    @app.task(type="async")
+    async def handle_async(ctx: Context) -> None:
+        began.set()
+        await ctx.sleep(3600)
+
+    @app.task(type="def")
+    def handle_sync(ctx: Context) -> None:
+        began.set()
+        ctx.sleep(3600)
+
+    work = work_for(app, kind)
+    running = asyncio.create_task(attempt(work))
+    assert await asyncio.to_thread(began.wait, 10)
+    work.cancel()
+    outcome = await running
+    assert isinstance(outcome, Raised)
+    assert isinstance(outcome.error, Cancel)
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_a_sleep_lasts_as_long_as_it_says(app: App, kind: str) -> None:
+    @app.task(type="async")
+    async def handle_async(ctx: Context) -> float:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await ctx.sleep(0.3)
+        return loop.time() - begun
+
+    @app.task(type="def")
+    def handle_sync(ctx: Context) -> float:
+        begun = time.monotonic()
+        ctx.sleep(0.3)
+        return time.monotonic() - begun
+
+    outcome = await attempt(work_for(app, kind))
+    assert isinstance(outcome, Done)
+    assert outcome.result is not None
+    assert float(outcome.result) >= 0.3
+
+
+async def test_a_sleep_that_is_no_time_is_refused(app: App) -> None:
+    @app.task(type="t")
+    def handle() -> None: ...
+
+    with pytest.raises(InvalidTime, match="seconds"):
+        Context(work_for(app)).sleep(-1)
+
+
+async def test_the_state_is_the_apps_and_says_what_is_missing(app: App) -> None:
+    @app.task(type="t")
+    def handle(ctx: Context) -> str:
+        return str(ctx.state.pool)
+
+    app.state.pool = "a pool"
+    assert await attempt(work_for(app)) == Done('"a pool"')
+    with pytest.raises(AttributeError, match=r"on_start hook that says `state.client"):
+        _ = app.state.client
+    assert repr(app.state) == "State(pool)"
