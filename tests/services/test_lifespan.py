@@ -143,6 +143,22 @@ def test_what_cannot_be_called_as_a_hook_is_refused(app: App) -> None:
         app.on_start(7)  # type: ignore[type-var]
 
 
+async def test_a_coroutine_that_a_plain_hook_returns_is_not_forgotten(app: App) -> None:
+    async def close() -> None: ...
+
+    app.on_stop(lambda: close())
+    heard = Listener()
+    await Lifespan(app, heard).stop()
+    (event,) = heard.heard
+    assert isinstance(event, HookFailed)
+    assert "make it an `async def`" in event.problem
+
+
+def test_a_function_written_in_c_can_be_a_hook(app: App) -> None:
+    app.on_start(print)
+    assert "(built in)" in str(app.hooks.start[0])
+
+
 @pytest.fixture
 async def opened(tmp_path: Path) -> AsyncIterator[tuple[App, Store]]:
     app = App(f"sqlite:///{tmp_path}/jobs.db", deadline=30)

@@ -116,7 +116,7 @@ class App(Registrar):
         An app with a task that a middleware cannot go round is refused, unless the middleware was registered with
         `@app.middleware(skip_others=True)`. What a middleware returns becomes the result, also after an error; None
         leaves the outcome as it was, so no error is swallowed by accident. It may raise what a handler may. It runs
-        where the handler runs, within its timeout.
+        where the handler runs, within its timeout; not for stored arguments that do not fit, which no handler sees.
         """
 
         def add(function: F) -> F:

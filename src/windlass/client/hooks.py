@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import msgspec
@@ -66,5 +67,10 @@ def _takes(name: str, function: Callable[..., Any], may_take: tuple[str, ...]) -
 
 def place(function: Callable[..., Any]) -> str:
     """Where a function was written, for error messages."""
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    code = code_of(function)
+    return "built in" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def code_of(function: Callable[..., Any]) -> CodeType | None:
+    """The code of the function itself, whatever decorates it; functions written in C have none."""
+    return getattr(inspect.unwrap(function), "__code__", None)

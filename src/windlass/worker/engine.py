@@ -73,6 +73,8 @@ class Engine:
         )
         self._deadlines = Deadlines(self._slots)
         self._vouched: str | None = None
+        self._noting = False
+        self._parting: list[tuple[Work, Settlement]] = []
         self._last_words: set[asyncio.Task[None]] = set()
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
@@ -169,18 +171,26 @@ class Engine:
             settlement = decide(work.claimed, outcome, self._policy(work), self._random)
             settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         if work in self._notes.unsent:
-            last_words = asyncio.create_task(self._note_then_settle(work, settlement))
-            self._last_words.add(last_words)
-            last_words.add_done_callback(self._last_words.discard)
+            self._parting.append((work, settlement))
+            if not self._noting:
+                self._noting = True
+                last_words = asyncio.create_task(self._note_then_settle())
+                self._last_words.add(last_words)
+                last_words.add_done_callback(self._last_words.discard)
         else:
             self._settler.add(work, settlement)
 
-    async def _note_then_settle(self, work: Work, settlement: Settlement) -> None:
-        # Notes are fenced by the running attempt, so the last ones go first.
-        try:
-            await self._notes.send({work})
-        finally:
-            self._settler.add(work, settlement)
+    async def _note_then_settle(self) -> None:
+        """Notes are fenced by the running attempt, so the last ones go first; all that have gathered, together."""
+        while self._parting:
+            parting, self._parting = self._parting, []
+            try:
+                await self._notes.send({work for work, _ in parting})
+            finally:
+                for work, settlement in parting:
+                    self._settler.add(work, settlement)
+        # Here, and not when the task is seen to be done: one that ends in between must find somebody.
+        self._noting = False
 
     def _flowing(self) -> bool:
         """Whether another claim is near: jobs come faster than one by one."""

@@ -6,7 +6,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 from windlass.client.app import App
-from windlass.client.hooks import Hook
+from windlass.client.hooks import Hook, code_of
 from windlass.core.events import Emit, HookFailed
 from windlass.errors import ConfigError
 
@@ -58,12 +58,15 @@ class Lifespan:
         if hook.is_async:
             await hook(*given)
         else:
-            await asyncio.get_running_loop().run_in_executor(self._thread, hook, *given)
+            result = await asyncio.get_running_loop().run_in_executor(self._thread, hook, *given)
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError("a plain function returned a coroutine, which nobody awaits: make it an `async def`")
 
 
 def _trouble(hook: Hook, error: BaseException) -> str:
     """The traceback from the hook on: the frames before it are ours."""
-    frames, code = error.__traceback__, inspect.unwrap(hook.function).__code__
+    frames, code = error.__traceback__, code_of(hook.function)
     while frames is not None and frames.tb_frame.f_code is not code:
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames, limit=-10))
