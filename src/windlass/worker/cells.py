@@ -169,8 +169,11 @@ class Cell:
     async def end(self, seconds: float = 0) -> None:
         """Let it stop by itself if it has time, kill it, and wait until it is gone."""
         if seconds and self._loaded and self.alive:
+            self._output.expect(secrets.token_hex(8))
             self._say(_encode(Close()))
             await asyncio.wait([self._ended], timeout=seconds)
+            # It has no job any more: what it says now, such as that a hook failed, is for the worker's own output.
+            sys.stderr.writelines(f"{line}\n" for line in self._output.take())
         self.kill()
         await asyncio.shield(self._ended)
 

@@ -70,9 +70,6 @@ async def serve(config: RunnerConfig) -> None:
     except WindlassError as error:
         link.say(Problem(str(error)))
         return
-    except BaseException as error:
-        link.say(Problem(import_trouble(config.worker.app, error)))
-        return
     # The app or its hooks may have set up logging anew.
     stamp_records()
     keep_lines(app.keep_logs)
