@@ -2,7 +2,8 @@
 
 Every verb is atomic, takes n and gives n, and is safe to repeat after a lost reply: jobs have ids made by the
 producer, claims have numbers made by the runner, settlements are fenced by (job, attempt). Stores apply facts;
-what the facts are is decided in core. All times are the store's own clock.
+what the facts are is decided in core. All times are the store's own clock. Only statistics are less than that: a
+repeated `record` counts twice.
 
 Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call may have taken effect.
 """
