@@ -80,11 +80,6 @@ def test_a_rate_counts_the_slot_that_is_not_over_as_long_as_it_is() -> None:
     assert recent.rate(10 * SECOND) == 2.0, "28 in the 14 seconds of two slots"
 
 
-def test_a_rate_may_be_of_one_ending() -> None:
-    assert Recent(NOW, (meter(1, 14),)).rate(10 * SECOND, lambda each: each.failed) == 0
-    assert Recent(NOW, (meter(1, 14),)).rate(10 * SECOND, lambda each: each.completed) == 1
-
-
 def test_the_course_has_a_number_for_every_slot_that_is_over() -> None:
     recent = Recent(NOW, (meter(0, 99), meter(1, 5), meter(3, 2), meter(3, 1, "other"), meter(5, 7)))
     assert recent.course(4) == [0, 3, 0, 5]

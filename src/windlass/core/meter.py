@@ -131,10 +131,10 @@ class Recent(msgspec.Struct, frozen=True):
         first = slot_of(self.now - length)
         return Recent(self.now, tuple(each for each in self.meters if each.slot >= first))
 
-    def rate(self, length: Micros, of: Callable[[Meter], int] = lambda meter: meter.ended) -> float:
-        """How many per second, over the slots that reach into so much of the past."""
+    def rate(self, length: Micros) -> float:
+        """Completed attempts per second, over the slots that reach into so much of the past."""
         spanned = self.now - slot_of(self.now - length)
-        return sum(of(each) for each in self.since(length).meters) * SECOND / spanned if spanned > 0 else 0.0
+        return sum(each.completed for each in self.since(length).meters) * SECOND / spanned
 
     def by(self, key: Callable[[Meter], K]) -> "dict[K, Recent]":
         """Parted by a key, such as the queue."""
@@ -156,13 +156,13 @@ class Recent(msgspec.Struct, frozen=True):
         return Meter(queue="", type="", wait=Histogram(waits), run=Histogram(runs), **counted)
 
     def course(self, slots: int) -> list[int]:
-        """How many ended in each of the last slots that are over, oldest first."""
+        """How many were completed in each of the last slots that are over, oldest first."""
         current = slot_of(self.now)
-        ended = dict.fromkeys((current - SLOT * back for back in range(slots, 0, -1)), 0)
+        done = dict.fromkeys((current - SLOT * back for back in range(slots, 0, -1)), 0)
         for each in self.meters:
-            if each.slot in ended:
-                ended[each.slot] += each.ended
-        return list(ended.values())
+            if each.slot in done:
+                done[each.slot] += each.completed
+        return list(done.values())
 
 
 def slot_of(moment: Micros) -> Micros:
