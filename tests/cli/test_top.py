@@ -108,7 +108,7 @@ def test_a_wide_terminal_shows_every_figure() -> None:
     ]
     cells = lines[heading + 1].split()
     assert cells[:-1] == [*("default", "7", "0", "0", "0", "0", "12.5", "1.0ms", "200ms", "40ms", "5.0s", "61s")]
-    assert cells[-1].endswith("▁▂▃▃▄▅▆▆▇█")
+    assert cells[-1].endswith("▂▃▃▄▅▆▆▇█")
     assert "mail.welcome    12.5         3     200ms     40ms     5.0s      66s" in "\n".join(lines)
     assert "box     4711  3 of 10         750     4s ago  default" in "\n".join(lines)
 
@@ -174,8 +174,9 @@ def test_a_moment_ago_is_now() -> None:
 
 
 def test_a_spark_shows_a_single_job_beside_many_and_none_as_none() -> None:
-    assert spark([0, 1, 1000, 500], 4) == "▁▂█▅"
-    assert spark([1000, 0, 0], 2) == "▁▁", "measured by what is shown"
+    assert spark([1, 0, 1000, 500], 4) == "▂▁█▅"
+    assert spark([1000, 1, 2], 2) == "▅█", "measured by what is shown"
+    assert spark([0, 0, 3, 0], 4) == "  █▁", "and blank before the first"
     assert spark([], 5) == spark([1], 0) == ""
 
 

@@ -45,19 +45,18 @@ def ago(seconds: float | None) -> str:
 
 
 def spark(course: Sequence[int], width: int) -> str:
-    """A course as a row of bars, the newest last.
+    """A course as a row of bars, the newest last; what was before the first is blank.
 
     The lowest bar is for none: one job in a slot shows beside a thousand in another.
     """
-    shown = list(course[-width:]) if width > 0 else []
+    shown = course[-width:] if width > 0 else []
     most = max(shown, default=0)
-    return "".join(_bar(each, most) for each in shown)
+    bars = "".join(_bar(each, most) for each in shown)
+    return bars.lstrip(_BARS[0]).rjust(len(bars))
 
 
 def _bar(count: int, most: int) -> str:
-    if not count:
-        return _BARS[0]
-    return _BARS[max(1, round(count / most * (len(_BARS) - 1)))]
+    return _BARS[max(1, round(count / most * (len(_BARS) - 1)))] if count else _BARS[0]
 
 
 def _scaled(number: float) -> str:

@@ -53,7 +53,7 @@ def head(snapshot: Snapshot, width: int) -> Group:
     count = len(snapshot.workers)
     crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
-    bars = spark(snapshot.course, width - len(pace) - len(crew) - 4)
+    bars = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
     return Group(
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
         _totals(snapshot.totals),
