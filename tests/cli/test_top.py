@@ -1,5 +1,6 @@
 """windlass top: a snapshot becomes a frame that fits, whatever there is to show and however small the terminal is."""
 
+import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,10 +14,12 @@ from tests.cli.test_terminal_safety import EVIL, OBEYED, poison
 from tests.support.seed import worker_info
 from windlass.cli.figures import ago, amount, rate, span, spark
 from windlass.cli.top.frame import frame
+from windlass.cli.top.live import watch
 from windlass.cli.top.section import shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
 from windlass.core.rates import Quantiles, Rates
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ID = "0198c000-0000-7000-8000-000000000000"
@@ -195,6 +198,22 @@ def test_a_frame_prints_nothing_that_a_terminal_obeys(terminal: Terminal) -> Non
         assert OBEYED & set(out) == set()
     failures = terminal.ok("top", "--json").json["failures"]
     assert [each["error"] for each in failures] == [" ".join(f"shop.{EVIL}: {EVIL}".split())]
+
+
+def test_a_store_that_goes_away_is_waited_for_and_said_to_be_away() -> None:
+    later = snapshot(store="sqlite:///it-is-back.db")
+    looks = iter([snapshot(), StoreUnavailable("jobs.db is busy"), later, KeyboardInterrupt()])
+
+    def look() -> Snapshot:
+        found = next(looks)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    drawn_on = io.StringIO()
+    watch(look, Console(file=drawn_on, width=100, height=30, force_terminal=True), 0.001)
+    away, back = (drawn_on.getvalue().find(words) for words in ("jobs.db is busy; shown is 03:04:05", "it-is-back"))
+    assert 0 < away < back
 
 
 @pytest.mark.parametrize("interval", ["0s", "99ms", "soon"])
