@@ -202,7 +202,8 @@ def test_a_frame_prints_nothing_that_a_terminal_obeys(terminal: Terminal) -> Non
 
 def test_a_store_that_goes_away_is_waited_for_and_said_to_be_away() -> None:
     later = snapshot(store="sqlite:///it-is-back.db")
-    looks = iter([snapshot(), StoreUnavailable("jobs.db is busy"), later, KeyboardInterrupt()])
+    found_then: list[Snapshot | BaseException] = [snapshot(), StoreUnavailable("jobs.db is busy"), later]
+    looks = iter([*found_then, KeyboardInterrupt()])
 
     def look() -> Snapshot:
         found = next(looks)

@@ -118,7 +118,9 @@ async def test_a_store_that_is_away_costs_statistics_and_nothing_else(rig: Rig) 
 async def test_the_settler_has_what_it_wrote_measured(rig: Rig) -> None:
     await open_lease(rig.store)
     await rig.store.jobs.enqueue([new_job() for _ in range(3)])
-    settler = Settler(rig.store.jobs, rig.listener, lambda work: None, verbose=False, measure=rig.meters.measure)
+    settler = Settler(
+        rig.store.jobs, rig.listener, lambda work: None, lambda: False, verbose=False, measure=rig.meters.measure
+    )
     for job in await rig.store.jobs.claim(request()):
         work = one_work(rig.app, job)
         work.started_on = work.ended_on = work.claimed_on

@@ -5,7 +5,9 @@ import os
 import select
 import signal
 import sys
+import termios
 import time
+import tty
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
@@ -73,9 +75,6 @@ def _keys() -> Iterator[Wait]:
     if not sys.stdin.isatty():
         yield _only_time
         return
-    import termios
-    import tty
-
     keyboard = sys.stdin.fileno()
     before = termios.tcgetattr(keyboard)
     tty.setcbreak(keyboard)
