@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed check format docs mutants torture clean
+.PHONY: help demo test test-failed check format docs pictures mutants torture clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,9 @@ format: $(READY)  ## Rewrite the code in the house format
 
 docs: $(READY)  ## Rewrite docs/reference from the code
 	$(BIN)/python tools/reference.py
+
+pictures: $(READY)  ## Take the pictures of the README again: two minutes of real work
+	$(BIN)/python tools/pictures.py
 
 clean:  ## Remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,14 +2,23 @@
 
 import asyncio
 
+import pytest
+
 from tests.cli.terminal import Terminal
 from tests.support.seed import worker_info
 from windlass import App, Status
+from windlass.core.meter import Meter, histogram
+from windlass.core.moments import SECOND
 
 
 def test_stats_are_by_queue_and_in_all(terminal: Terminal) -> None:
     assert terminal.ok("stats").out == "No jobs yet in sqlite:///windlass.db.\n"
-    assert terminal.ok("stats", "--json").json == {"queues": {}, "totals": dict.fromkeys(Status, 0)}
+    nothing = {"seconds": 300, "queues": {}, "types": {}}
+    assert terminal.ok("stats", "--json").json == {
+        "queues": {},
+        "totals": dict.fromkeys(Status, 0),
+        "recent": nothing,
+    }
     terminal.enqueue()
     terminal.enqueue("t", "{}", "--queue", "mail", "--delay", "1h")
     stats = terminal.ok("stats", "--json").json
@@ -18,6 +27,29 @@ def test_stats_are_by_queue_and_in_all(terminal: Terminal) -> None:
     assert stats["totals"] == dict.fromkeys(Status, 0) | {"pending": 1, "scheduled": 1}
     names = [line.split()[0] for line in terminal.ok("stats").out.splitlines()]
     assert names == ["queue", "default", "mail", "all"]
+
+
+def test_stats_tell_how_fast_jobs_ran_and_how_long_they_took(terminal: Terminal) -> None:
+    terminal.enqueue()
+    assert terminal.ok("stats").out.splitlines()[0].split() == ["queue", "pending", "running", "completed", "dead"]
+
+    async def measure(app: App) -> None:
+        store = await app._ready()
+        times = histogram([SECOND] * 9 + [100 * SECOND])
+        await store.stats.record([Meter(queue="default", type="t", completed=9, dead=1, wait=times, run=times)])
+        await app.aclose()
+
+    asyncio.run(measure(App("sqlite:///windlass.db")))
+    recent = terminal.ok("stats", "--json").json["recent"]
+    assert recent["queues"]["default"] == recent["types"]["t"]
+    found = recent["types"]["t"]
+    assert (found["completed"], found["failures"]) == (9, 1)
+    assert found["run"]["p50"] == pytest.approx(1, rel=1 / 16)
+    assert found["wait"]["p95"] == pytest.approx(100, rel=1 / 16)
+    assert found["per_second"] == pytest.approx(9 / 25, rel=0.3), "nine in the last 20 to 30 seconds"
+    heading, row = terminal.ok("stats").out.splitlines()
+    assert heading.split("  ")[-1] == "run p95"
+    assert row.split()[-2:] == ["1.0s", "96s"], "to a sixteenth"
 
 
 def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:

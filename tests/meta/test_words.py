@@ -38,7 +38,7 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 
 
 def test_the_commands_are_these() -> None:
-    alone = ["demo", "worker", "dev", "coordinator", "enqueue", "stats", "migrate", "doctor"]
+    alone = ["demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "workers"]
     grouped = {
         "jobs": ["list", "show", "cancel", "retry", "delete"],
@@ -46,7 +46,7 @@ def test_the_commands_are_these() -> None:
         "queues": ["list", "set", "pause", "resume"],
         "workers": ["list"],
     }
-    words = [*alone, *(f"{group} {verb}" for group, verbs in grouped.items() for verb in verbs)]
+    words = [*alone, *grouped, *(f"{group} {verb}" for group, verbs in grouped.items() for verb in verbs)]
     assert set(COMMANDS) == {"windlass", *(f"windlass {word}" for word in words)}
 
 

@@ -1,5 +1,6 @@
 """Plans: the statements on the hot path walk their index and sort nothing, however many jobs there are."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,13 @@ from windlass.store.sqlite.query import sql
 from windlass.store.sqlite.store import SqliteStore
 
 SORT = "USE TEMP B-TREE FOR ORDER BY"
-TABLES = ("SCAN windlass_jobs", "SCAN windlass_history", "SCAN windlass_tombstones", "SCAN job")
+TABLES = (
+    "SCAN windlass_jobs",
+    "SCAN windlass_history",
+    "SCAN windlass_tombstones",
+    "SCAN job",
+    "SCAN windlass_meters",
+)
 """The tables that grow with the jobs; queues, leases and workers are few."""
 VALUES: dict[str, Any] = {
     "queue": "q",
@@ -32,6 +39,10 @@ VALUES: dict[str, Any] = {
     "after": "",
     "id": "i",
     "attempt": 1,
+    "slot": 1,
+    "type": "t",
+    "since": 1,
+    "before": 1,
 }
 
 WALKS = {
@@ -43,6 +54,7 @@ WALKS = {
     "next_parked": "windlass_jobs_parked",
     "count_parked": "windlass_jobs_parked",
     "next_queue": "windlass_jobs_pending",
+    "next_head": "windlass_jobs_pending",
     "work": "windlass_jobs_pending",
     "admit": "windlass_jobs_due",
     "next_due": "windlass_jobs_due",
@@ -65,6 +77,9 @@ LOOKUPS = [
     "recorded",
     "lease",
     "key_holder",
+    "meter",
+    "meters",
+    "prune_meters",
 ]
 """Statements that go by primary key alone."""
 
@@ -106,7 +121,9 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
     assert not [step for step in steps if step.startswith(TABLES) and "INDEX" not in step], steps
 
 
-@pytest.mark.parametrize("name", ["claim", "admit", "next_due", "next_queue", "prunable", "prune_tombstones"])
+@pytest.mark.parametrize(
+    "name", ["claim", "admit", "next_due", "next_queue", "next_head", "prunable", "prune_tombstones", "meters"]
+)
 async def test_a_walk_along_the_index_sorts_nothing(opens: Open, name: str) -> None:
     store = opens()
     await fill(store)
@@ -122,8 +139,8 @@ async def test_a_lookup_goes_by_key(opens: Open, name: str) -> None:
     assert not [step for step in steps if step.startswith(TABLES)], steps
 
 
-async def listing(store: SqliteStore, wanted: JobFilter) -> list[str]:
-    """The plan of what `list` asks, caught on its way."""
+async def looking(store: SqliteStore, look_up: Callable[[Db], Any]) -> list[str]:
+    """The plan of what a look asks, caught on its way."""
     caught: list[list[str]] = []
 
     def work(db: Db) -> None:
@@ -132,10 +149,23 @@ async def listing(store: SqliteStore, wanted: JobFilter) -> list[str]:
                 caught.append([row[3] for row in db.select("EXPLAIN QUERY PLAN " + text, values)])
                 return []
 
-        look.list_jobs(Spy(db._connection, db.clock, db.vouchers), wanted, 50, None)
+        look_up(Spy(db._connection, db.clock, db.vouchers))
 
     await store._lanes.write(work, None)
     return caught[0]
+
+
+async def listing(store: SqliteStore, wanted: JobFilter) -> list[str]:
+    return await looking(store, lambda db: look.list_jobs(db, wanted, 50, None))
+
+
+async def test_the_newest_failures_are_the_ends_of_two_indexes(opens: Open) -> None:
+    store = opens()
+    await fill(store)
+    steps = await looking(store, lambda db: look.failures(db, 10))
+    walked = [step for step in steps if step.startswith("S") and "windlass" in step]
+    assert ["windlass_jobs_failed" in walked[0], "windlass_history_dead" in walked[1]] == [True, True], steps
+    assert not [step for step in steps if SORT in step], steps
 
 
 async def test_dead_jobs_are_listed_by_their_own_index_among_millions_of_completed_ones(opens: Open) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
 from windlass.core.job import JobError, Progress
+from windlass.core.meter import Meter, histogram
 from windlass.core.moments import DAY, SECOND
 from windlass.core.outcome import Settlement
 from windlass.core.queue import settings
@@ -38,6 +39,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     before: Callable[[Store], Awaitable[Any]] | None = None
     later: Callable[[ManualClock], None] = _now
     again: Callable[[Any, Any], bool] = lambda first, second: True
+    adds_up: bool = False
+    """Whether a repeat counts again: only statistics may do that."""
 
     def opened(self, path: Path) -> Store:
         """The store at the time of the call."""
@@ -145,6 +148,7 @@ _OUTCOMES = [
     ),
 ]
 _END = RunnerEnd(runner="r1", started=frozenset({(JOBS[0], 1)}), crashed=True)
+_METER = Meter(queue="default", type="t", completed=1, wait=histogram([1]), run=histogram([2]))
 
 _ALL = [
     Scene(verb="migrate", act=lambda store: store.migrate()),
@@ -210,6 +214,7 @@ _ALL = [
         act=lambda store: store.leader.campaign(Campaign("w1", 10 * SECOND)),
         again=lambda first, second: bool(first == second == 1),
     ),
+    Scene(verb="record", act=lambda store: store.stats.record([_METER, _METER]), adds_up=True),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
 ]
 SCENES = {scene.verb: scene for scene in _ALL}

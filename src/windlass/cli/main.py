@@ -12,6 +12,7 @@ from windlass.cli.doctor import doctor
 from windlass.cli.jobs import dead, enqueue, jobs
 from windlass.cli.queues import queues, stats, workers
 from windlass.cli.reach import worker_settings
+from windlass.cli.top.command import top
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError
 from windlass.version import __version__
@@ -35,6 +36,7 @@ cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")
 cli.add_typer(workers, name="workers")
 cli.command()(stats)
+cli.command()(top)
 cli.command()(run.migrate)
 cli.command()(doctor)
 

@@ -28,7 +28,8 @@ STYLES = {
 }
 
 
-NUMBERS = frozenset({"attempt", "priority", "slots", "running", "per minute", "jobs", *STYLES})
+TIMES = frozenset({"done/s", "wait p50", "wait p95", "run p50", "run p95"})
+NUMBERS = frozenset({"attempt", "priority", "slots", "running", "per minute", "jobs", *TIMES, *STYLES})
 
 
 def console() -> Console:

@@ -9,7 +9,8 @@ import msgspec
 from windlass.client.blocking import Portal, blocking
 from windlass.core.ids import check_id
 from windlass.core.job import Job
-from windlass.core.moments import duration
+from windlass.core.meter import KEPT, Recent
+from windlass.core.moments import SECOND, duration
 from windlass.core.names import check_name
 from windlass.core.queue import Queue, settings
 from windlass.core.retry import StoredPolicy
@@ -61,11 +62,16 @@ class Jobs(_Verbs):
         cursor: str | None = None,
     ) -> Page[Job]:
         """Jobs, newest first; `next_cursor` continues the list."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_PAGE:
-            raise InvalidOption("limit", f"must be a whole number from 1 to {LARGEST_PAGE}, not {limit!r}")
+        _check_limit(limit)
         wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag)
         store = await self._home._ready()
         return await store.operator.list(wanted, limit, cursor)
+
+    async def afailures(self, limit: int = 10) -> Sequence[Job]:
+        """Failed and dead jobs, the one that failed last first."""
+        _check_limit(limit)
+        store = await self._home._ready()
+        return await store.operator.failures(limit)
 
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
@@ -114,6 +120,7 @@ class Jobs(_Verbs):
         return done
 
     get = blocking(aget)
+    failures = blocking(afailures)
     cancel = blocking(acancel)
     retry = blocking(aretry)
     delete = blocking(adelete)
@@ -188,7 +195,25 @@ class Stats(_Verbs):
         store = await self._home._ready()
         return await store.operator.counts()
 
+    async def arecent(self, length: float | timedelta = 300) -> Recent:
+        """What ended in the last seconds, at most an hour: by slots of time, queue and type.
+
+        Statistics, not a ledger: runners hand them in every two seconds, and one that dies takes the last ones along.
+        """
+        micros = duration(length, "length")
+        if not 0 < micros <= KEPT:
+            raise InvalidOption("length", f"must be up to {KEPT // SECOND} seconds, and more than none")
+        store = await self._home._ready()
+        return await store.stats.recent(micros)
+
+    async def aoldest(self) -> dict[str, float]:
+        """How many seconds the pending job that waits longest has waited, for each queue that has any."""
+        store = await self._home._ready()
+        return {queue: micros / SECOND for queue, micros in (await store.stats.oldest()).items()}
+
     counts = blocking(acounts)
+    recent = blocking(arecent)
+    oldest = blocking(aoldest)
 
 
 def job_filter(
@@ -211,6 +236,11 @@ def job_filter(
         tenant=None if tenant is None else check_name(tenant, "tenant"),
         tag=None if tag is None else check_name(tag, "tag"),
     )
+
+
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidOption("limit", f"must be a whole number from 1 to {LARGEST_PAGE}, not {limit!r}")
 
 
 def _done(verb: str, id: str, moved: Moved | None) -> None:

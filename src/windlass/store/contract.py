@@ -2,7 +2,8 @@
 
 Every verb is atomic, takes n and gives n, and is safe to repeat after a lost reply: jobs have ids made by the
 producer, claims have numbers made by the runner, settlements are fenced by (job, attempt). Stores apply facts;
-what the facts are is decided in core. All times are the store's own clock.
+what the facts are is decided in core. All times are the store's own clock. Only statistics are less than that: a
+repeated `record` counts twice.
 
 Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call may have taken effect.
 """
@@ -12,6 +13,7 @@ from typing import Protocol
 
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.meter import Meter, Recent
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
@@ -79,10 +81,13 @@ class OperatorStore(Protocol):
         """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
 
     async def prune(self, limit: int) -> int:
-        """Drop up to `limit` finished jobs whose retention is over, and old tombstones."""
+        """Drop up to `limit` finished jobs whose retention is over, and old tombstones and meters."""
 
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""
+
+    async def failures(self, limit: int) -> list[Job]:
+        """Failed and dead jobs, the one that failed last first; cheap however many jobs there are."""
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """Jobs, newest first."""
@@ -175,6 +180,23 @@ class SignalStore(Protocol):
         """
 
 
+class StatsStore(Protocol):
+    """How it goes: meters, added up as runners hand them in. Cheap to read at any number of jobs.
+
+    Statistics are not guarantees. A runner that dies takes the last seconds of its own along; one that repeats a
+    call after a lost reply counts twice.
+    """
+
+    async def record(self, meters: Sequence[Meter]) -> None:
+        """Add these to the slot of this moment."""
+
+    async def recent(self, length: Micros) -> Recent:
+        """The meters of the slots that reach into so much of the past: one for each slot, queue and type."""
+
+    async def oldest(self) -> dict[str, Micros]:
+        """How long the pending job that waits longest has waited, for each queue that has any."""
+
+
 class Store(Protocol):
     """A place where jobs are kept."""
 
@@ -200,6 +222,8 @@ class Store(Protocol):
     def leader(self) -> LeaderStore: ...
     @property
     def signals(self) -> SignalStore: ...
+    @property
+    def stats(self) -> StatsStore: ...
 
     def bounded(self, seconds: float) -> "Store":
         """The same store, with every call giving up after so many seconds."""

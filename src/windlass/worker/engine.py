@@ -24,6 +24,7 @@ from windlass.worker.deadlines import Deadlines
 from windlass.worker.holdings import Holdings
 from windlass.worker.lifespan import STOP_SECONDS, Lifespan
 from windlass.worker.link import Cancel, Go, Lapsed, Link, Overdue, Stop
+from windlass.worker.meter import Meters
 from windlass.worker.notes import Notes
 from windlass.worker.run import halted
 from windlass.worker.settle import Settler
@@ -59,7 +60,15 @@ class Engine:
         self._notes = Notes(store.jobs, emit)
         self._holdings = Holdings(app.registry, table, self._notes.unsent)
         heard = self._dead.listening(emit)
-        self._settler = Settler(store.jobs, heard, self._holdings.remove, self._flowing, verbose=config.verbose)
+        self._meters = Meters(store.stats, emit)
+        self._settler = Settler(
+            store.jobs,
+            heard,
+            self._holdings.remove,
+            self._flowing,
+            verbose=config.verbose,
+            measure=self._meters.measure,
+        )
         self._cells = Cells(config, stop_seconds=STOP_SECONDS if app.hooks.stop else 0)
         self._slots = Slots(config.concurrency, table, self._cells, retry=self._queue_retry, ended=self._ended)
         self._loop = ClaimLoop(
@@ -95,6 +104,7 @@ class Engine:
             asyncio.create_task(self._settler.run()),
             asyncio.create_task(self._notes.run()),
             asyncio.create_task(self._dead.run()),
+            asyncio.create_task(self._meters.run()),
             asyncio.create_task(self._tick()),
             asyncio.create_task(self._report_lapse()),
             asyncio.create_task(self._listen()),
@@ -165,6 +175,7 @@ class Engine:
         if isinstance(outcome, HandedBack):
             return
         self._table.completed += 1
+        work.ended_on = since_boot()
         if isinstance(outcome, Done):
             settlement = completed(work.claimed, outcome.result, work.started_after)
         else:
@@ -267,6 +278,7 @@ class Engine:
             async with asyncio.timeout(FLUSH_SECONDS):
                 await asyncio.gather(*self._last_words, return_exceptions=True)
                 await self._settler.quiet.wait()
+                await self._meters.flush()
 
     async def _close(self) -> None:
         """The stop hooks, of the cells and our own, once the `on_dead` hooks have had their say."""

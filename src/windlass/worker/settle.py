@@ -11,6 +11,7 @@ from windlass.core.status import Status
 from windlass.store.clock import since_boot
 from windlass.store.contract import JobStore
 from windlass.store.records import Settled
+from windlass.worker.meter import Measure, unmeasured
 from windlass.worker.patience import persist
 from windlass.worker.work import Work
 
@@ -36,12 +37,14 @@ class Settler:
         flowing: Callable[[], bool],
         *,
         verbose: bool,
+        measure: Measure = unmeasured,
     ) -> None:
         self._store = store
         self._flowing = flowing
         self._emit = emit
         self._done = done
         self._verbose = verbose
+        self._measure = measure
         self.runner = ""
         self._waiting: list[tuple[Work, Settlement]] = []
         self._added = asyncio.Event()
@@ -92,6 +95,7 @@ class Settler:
         settlements = [settlement for _, settlement in batch]
         # A write whose reply was lost is repeated too: its settlements then answer `already`.
         answers = await persist("settling", lambda: self._store.settle(settlements), self._emit)
+        self._measure(batch, answers)
         for (work, settlement), answer in zip(batch, answers, strict=True):
             self._done(work)
             self._tell(work, settlement, answer)

@@ -37,6 +37,7 @@ class Work:
         "claimed",
         "claimed_on",
         "definition",
+        "ended_on",
         "halted",
         "halted_on",
         "index",
@@ -55,6 +56,7 @@ class Work:
         """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
         self.claimed_on = now
         self.started_on: Micros | None = None
+        self.ended_on: Micros | None = None
         self.task: asyncio.Task[Any] | None = None
         self.cancelled_on: Micros | None = None
         self.halted: Halt | None = None

@@ -1,4 +1,4 @@
-"""get, list, select, counts: reading jobs wherever they are in their lives."""
+"""get, list, select, counts, failures: reading jobs wherever they are in their lives."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -48,6 +48,25 @@ def list_jobs(db: Db, wanted: JobFilter, limit: int, cursor: str | None) -> JobP
         return Page((), None)
     rows = db.select(" UNION ALL ".join(parts) + " ORDER BY id DESC LIMIT :limit", values)
     return Page(tuple(to_job(row) for row in rows), rows[-1][0] if rows and len(rows) == limit else None)
+
+
+_FAILURES = f"""
+SELECT * FROM (
+    SELECT {LIVE_COLUMNS} FROM windlass_jobs INDEXED BY windlass_jobs_failed
+    WHERE status = 'failed' ORDER BY updated_at DESC LIMIT :limit
+)
+UNION ALL
+SELECT * FROM (
+    SELECT {FINISHED_COLUMNS} FROM windlass_history INDEXED BY windlass_history_dead
+    WHERE status = 'dead' ORDER BY finished_at DESC LIMIT :limit
+)
+"""
+
+
+def failures(db: Db, limit: int) -> list[Job]:
+    """The newest of each kind by an index of its own, and the newest of both."""
+    jobs = [to_job(row) for row in db.select(_FAILURES, {"limit": limit})]
+    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]
 
 
 def select_ids(db: Db, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
+from windlass.core.meter import KEPT, slot_of
 from windlass.core.queue import TOMBSTONE
 from windlass.store.sqlite.db import Db, array
 
 
 def prune(db: Db, limit: int) -> int:
-    """Drop what may be dropped, oldest first; old tombstones go too."""
+    """Drop what may be dropped, oldest first; old tombstones and meters go too."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
     db.run("prune_tombstones", {"now": now, "limit": limit})
+    db.run("prune_meters", {"before": slot_of(now - KEPT)})
     return len(ids)
 
 

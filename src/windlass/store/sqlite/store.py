@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.meter import Meter, Recent
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
@@ -26,7 +27,7 @@ from windlass.store.records import (
     Settled,
     WorkerInfo,
 )
-from windlass.store.sqlite import leader, leases, look, operate, queues, workers
+from windlass.store.sqlite import leader, leases, look, meters, operate, queues, workers
 from windlass.store.sqlite.access import Access, Lanes
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.claim import claim
@@ -102,6 +103,9 @@ class SqliteOperator:
 
     async def counts(self) -> Counts:
         return await self._access.read(look.counts)
+
+    async def failures(self, limit: int) -> list[Job]:
+        return await self._access.read(lambda db: look.failures(db, limit))
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
@@ -217,6 +221,22 @@ class SqliteSignals:
         return await self._access.read(lambda db: has_work(db, names, types))
 
 
+class SqliteStats:
+    """Meters, added up."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def record(self, measured: Sequence[Meter]) -> None:
+        await self._access.write(lambda db: meters.record(db, measured))
+
+    async def recent(self, length: Micros) -> Recent:
+        return await self._access.read(lambda db: meters.recent(db, length))
+
+    async def oldest(self) -> dict[str, Micros]:
+        return await self._access.read(meters.oldest)
+
+
 class SqliteStore:
     """One database: a file that several processes share, durable on power loss, or the memory of one process."""
 
@@ -237,6 +257,7 @@ class SqliteStore:
         self.workers = SqliteWorkers(access)
         self.leader = SqliteLeader(access)
         self.signals = SqliteSignals(access)
+        self.stats = SqliteStats(access)
 
     def bounded(self, seconds: float) -> "SqliteStore":
         """Another view of the same file and the same lanes."""

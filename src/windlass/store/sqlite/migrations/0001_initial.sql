@@ -57,6 +57,8 @@ CREATE INDEX windlass_jobs_blocked ON windlass_jobs (queue) WHERE status = 'bloc
 CREATE INDEX windlass_jobs_parked ON windlass_jobs (type, id) WHERE status = 'blocked' AND reason = 'no worker for type';
 -- Running jobs that were asked to stop.
 CREATE INDEX windlass_jobs_cancelling ON windlass_jobs (worker) WHERE cancel_requested = 1;
+-- The newest failures; only jobs that fail pay for it.
+CREATE INDEX windlass_jobs_failed ON windlass_jobs (updated_at) WHERE status = 'failed';
 -- At most one holder per slot of a key, whatever the admitters do.
 CREATE UNIQUE INDEX windlass_jobs_slot ON windlass_jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 
@@ -104,6 +106,8 @@ CREATE TABLE windlass_history (
 CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
 -- Dead letters and cancelled jobs are looked for among millions of completed ones.
 CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE status <> 'completed';
+-- The newest dead letters.
+CREATE INDEX windlass_history_dead ON windlass_history (finished_at) WHERE status = 'dead';
 
 -- Ids of jobs that were dropped early, so that handing them in again does not run them again.
 CREATE TABLE windlass_tombstones (
@@ -137,6 +141,23 @@ CREATE TABLE windlass_tallies (
     status TEXT NOT NULL,
     jobs   INTEGER NOT NULL,
     PRIMARY KEY (queue, status)
+) WITHOUT ROWID;
+
+-- How many attempts of a type ended in a slot of time, and how, and how long they waited and ran: histograms as
+-- JSON, bucket to count. Added to every few seconds by each runner, dropped after an hour.
+CREATE TABLE windlass_meters (
+    slot      INTEGER NOT NULL,
+    queue     TEXT NOT NULL,
+    type      TEXT NOT NULL,
+    completed INTEGER NOT NULL,
+    failed    INTEGER NOT NULL,
+    dead      INTEGER NOT NULL,
+    cancelled INTEGER NOT NULL,
+    snoozed   INTEGER NOT NULL,
+    crashed   INTEGER NOT NULL,
+    wait      TEXT NOT NULL,
+    run       TEXT NOT NULL,
+    PRIMARY KEY (slot, queue, type)
 ) WITHOUT ROWID;
 
 CREATE TABLE windlass_queues (

@@ -1,0 +1,66 @@
+"""Numbers, times and courses in a few characters each."""
+
+from collections.abc import Sequence
+
+_BARS = "▁▂▃▄▅▆▇█"
+_NONE = "-"
+
+
+def amount(number: int) -> str:
+    """1234, 56.7k, 8.9M: at most five characters."""
+    return str(number) if number < 10_000 else _scaled(number)
+
+
+def rate(per_second: float) -> str:
+    """0.02, 4.2, 420, 12.3k."""
+    if per_second >= 10_000:
+        return _scaled(per_second)
+    if per_second >= 99.95:
+        return f"{per_second:.0f}"
+    if per_second >= 0.95:
+        return f"{per_second:.1f}"
+    return f"{per_second:.2f}" if per_second else "0"
+
+
+def span(seconds: float | None) -> str:
+    """0.4ms, 42ms, 4.2s, 12m, 3h: at most five characters."""
+    if seconds is None:
+        return _NONE
+    if seconds < 0.9995:
+        millis = seconds * 1000
+        return f"{millis:.1f}ms" if 0 < millis < 9.95 else f"{millis:.0f}ms"
+    if seconds < 99.5:
+        return f"{seconds:.1f}s" if seconds < 9.95 else f"{seconds:.0f}s"
+    for unit, size, most in (("m", 60, 99.5), ("h", 3600, 47.5)):
+        if seconds / size < most:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds / 86_400:.0f}d"
+
+
+def ago(seconds: float | None) -> str:
+    """now, 4s ago, 12m ago."""
+    if seconds is None:
+        return _NONE
+    return f"{span(int(seconds)).replace('.0s', 's')} ago" if seconds >= 1 else "now"
+
+
+def spark(course: Sequence[int], width: int) -> str:
+    """A course as a row of bars, the newest last; what was before the first is blank.
+
+    The lowest bar is for none: one job in a slot shows beside a thousand in another.
+    """
+    shown = course[-width:] if width > 0 else []
+    most = max(shown, default=0)
+    bars = "".join(_bar(each, most) for each in shown)
+    return bars.lstrip(_BARS[0]).rjust(len(bars))
+
+
+def _bar(count: int, most: int) -> str:
+    return _BARS[max(1, round(count / most * (len(_BARS) - 1)))] if count else _BARS[0]
+
+
+def _scaled(number: float) -> str:
+    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        if number < 999.5 * size:
+            return f"{number / size:.1f}{unit}" if number < 99.95 * size else f"{number / size:.0f}{unit}"
+    return f"{number:.0e}"

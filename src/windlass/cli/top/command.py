@@ -1,0 +1,39 @@
+"""windlass top."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from windlass.cli.output import console, print_json
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.top.frame import frame
+from windlass.cli.top.live import watch
+from windlass.cli.top.snapshot import gather
+from windlass.core.moments import SECOND, parse_duration
+from windlass.errors import InvalidTime
+
+SHORTEST = SECOND // 10
+PLAIN_WIDTH = 120
+"""Of a frame that goes into a file or a pipe."""
+
+
+def top(
+    interval: Annotated[str, typer.Option(help="Look again so often, such as 1s or 500ms.")] = "1s",
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and end, as without a terminal.")] = False,
+    store: StoreOption = None,
+    app: AppOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Watch queues, types, workers and failures, live. q quits."""
+    every = parse_duration(interval, "--interval")
+    if every < SHORTEST:
+        raise InvalidTime("--interval", f"must be at least 100ms, not {interval}")
+    home, out = reach(store, app), console()
+    if as_json:
+        print_json(gather(home))
+    elif once or not sys.stdout.isatty() or out.is_dumb_terminal:
+        width = out.width if sys.stdout.isatty() else PLAIN_WIDTH
+        out.print(frame(gather(home), width, None), width=width)
+    else:
+        watch(lambda: gather(home), out, every / SECOND)

@@ -1,0 +1,120 @@
+"""What `top` shows, at one moment, as records; `--json` prints just these."""
+
+from datetime import datetime
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.job import Job
+from windlass.core.meter import SLOT, Recent
+from windlass.core.moments import SECOND, to_datetime
+from windlass.core.rates import RATE_OVER, Rates, rates
+from windlass.core.status import Status
+from windlass.store.open import redact
+from windlass.store.records import WorkerInfo
+
+COURSE_SLOTS = 60
+MOST_FAILURES = 20
+
+
+class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One queue."""
+
+    queue: str
+    paused: bool
+    jobs: dict[str, int]
+    """By status."""
+    oldest: float | None
+    """Seconds that the pending job which waits longest has waited."""
+    rates: Rates
+    course: list[int]
+    """Completed in each slot of the last minutes, oldest first."""
+
+
+class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One type, over all queues."""
+
+    type: str
+    rates: Rates
+    course: list[int]
+
+
+class FailureLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that failed or died lately."""
+
+    id: str
+    type: str
+    queue: str
+    status: Status
+    attempt: int
+    at: datetime
+    error: str
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it."""
+
+    store: str
+    at: datetime
+    """By the store's clock."""
+    totals: dict[str, int]
+    per_second: float
+    """Completed, over all queues."""
+    course: list[int]
+    course_seconds: float
+    """How long each slot of a course is."""
+    queues: list[QueueLine]
+    types: list[TypeLine]
+    workers: list[WorkerInfo]
+    failures: list[FailureLine]
+
+
+def gather(app: App) -> Snapshot:
+    """Ask the store. No question walks the finished jobs."""
+    recent = app.stats.recent(COURSE_SLOTS * SLOT / SECOND)
+    counts = app.stats.counts()
+    return Snapshot(
+        store=redact(app.store),
+        at=to_datetime(recent.now),
+        totals=counts.totals,
+        per_second=recent.rate(RATE_OVER),
+        course=recent.course(COURSE_SLOTS),
+        course_seconds=SLOT / SECOND,
+        queues=_queues(app, recent, counts.queues),
+        types=[
+            TypeLine(type=name, rates=rates(part), course=part.course(COURSE_SLOTS))
+            for name, part in sorted(recent.by(lambda meter: meter.type).items())
+        ],
+        workers=app.workers.list(),
+        failures=[_failure(job) for job in app.jobs.failures(MOST_FAILURES)],
+    )
+
+
+def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]]) -> list[QueueLine]:
+    parts, oldest = recent.by(lambda meter: meter.queue), app.stats.oldest()
+    nothing = Recent(recent.now, ())
+    none: dict[str, int] = dict.fromkeys(map(str, Status), 0)
+    return [
+        QueueLine(
+            queue=queue.name,
+            paused=queue.paused,
+            jobs=jobs.get(queue.name, none),
+            oldest=oldest.get(queue.name),
+            rates=rates(parts.get(queue.name, nothing)),
+            course=parts.get(queue.name, nothing).course(COURSE_SLOTS),
+        )
+        for queue in app.queues.list()
+    ]
+
+
+def _failure(job: Job) -> FailureLine:
+    said = f"{job.error.type}: {job.error.message}" if job.error else job.reason or ""
+    return FailureLine(
+        id=job.id,
+        type=job.type,
+        queue=job.queue,
+        status=job.status,
+        attempt=job.attempt,
+        at=job.finished_at or job.updated_at,
+        error=" ".join(said.split()),
+    )
