@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from windlass.cli import run
+from windlass.cli.bench import bench
 from windlass.cli.jobs import dead, enqueue, jobs
 from windlass.cli.queues import queues, stats, workers
 from windlass.cli.reach import worker_settings
@@ -33,6 +34,7 @@ cli.add_typer(queues, name="queues")
 cli.add_typer(workers, name="workers")
 cli.command()(stats)
 cli.command()(run.migrate)
+cli.command()(bench)
 
 
 def _version(wanted: bool) -> None:
