@@ -30,6 +30,17 @@ def test_a_peer_that_cannot_be_imported_is_not_run(tmp_path: Path) -> None:
     assert find_peers(broken).huey.why_not == "not run: not installed"
 
 
+def test_a_python_of_an_environment_is_found_from_any_folder_and_stays_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").write_text("#!/bin/sh\necho 3.1\n")
+    (tmp_path / "real").chmod(0o755)
+    (tmp_path / "python").symlink_to("real")
+    monkeypatch.chdir(tmp_path)
+    huey = find_peers(Path("python")).huey
+    assert (huey.python, huey.title) == (tmp_path / "python", "Huey 3.1")
+
+
 def test_a_peer_that_fails_is_an_error_that_says_what_it_said(tmp_path: Path) -> None:
     script = tmp_path / "peer.py"
     script.write_text("raise SystemExit('no queue today')")

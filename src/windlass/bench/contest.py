@@ -75,6 +75,8 @@ class Peers(msgspec.Struct, frozen=True):
 
 def find_peers(python: Path | None) -> Peers:
     """Look whether the given Python has them."""
+    # In full, since peers run in folders of their own; not resolved, since a link is what makes an environment.
+    python = python and python.absolute()
     return Peers(
         _find("Huey", "huey", SCRIPTS / "huey_peer.py", python),
         _find("DBOS", "dbos", SCRIPTS / "dbos_peer.py", python),
