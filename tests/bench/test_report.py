@@ -17,7 +17,7 @@ def _taken(name: str, value: float) -> Taken:
         name=name,
         title=f"What {name} takes",
         rows=rows,
-        charts=[Bars("Rates", "jobs/s", [("ours", value)])],
+        charts=[Bars("Rates", "jobs/s", [("ours", value)], 1)],
         listings=[Listing("By function", "µs/job", [("run|async", 2.5)])],
         notes=["A note."],
     )

@@ -15,19 +15,20 @@ def _texts(drawn: str) -> list[str]:
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    drawn = draw(Bars("Rates", "jobs/s", [("ours", 50.0), ("bare", 100.0)]))
-    lengths = [float(each.attrib["width"]) for each in ElementTree.fromstring(drawn).iter(f"{SVG}rect")]
-    assert lengths[1] == 2 * lengths[0]
+    drawn = draw(Bars("Rates", "jobs/s", [("ours", 50.0), ("bare", 100.0)], 1))
+    ours, bare = ElementTree.fromstring(drawn).iter(f"{SVG}rect")
+    assert float(bare.attrib["width"]) == 2 * float(ours.attrib["width"])
+    assert ours.attrib["fill"] != bare.attrib["fill"]
     assert {"ours", "bare", "50.0", "100", "Rates (jobs/s)"} <= set(_texts(drawn))
 
 
 def test_what_is_written_in_a_chart_cannot_break_it() -> None:
-    assert '<a> & "b"' in _texts(draw(Bars("x", "y", [('<a> & "b"', 1.0)])))
+    assert '<a> & "b"' in _texts(draw(Bars("x", "y", [('<a> & "b"', 1.0)], 1)))
 
 
 def test_bars_of_nothing_can_be_drawn() -> None:
-    assert _texts(draw(Bars("Idle", "%", [("ours", 0.0)]))) == ["Idle (%)", "ours", "0.00"]
-    assert _texts(draw(Bars("None", "%", []))) == ["None (%)"]
+    assert _texts(draw(Bars("Idle", "%", [("ours", 0.0)], 1))) == ["Idle (%)", "ours", "0.00"]
+    assert _texts(draw(Bars("None", "%", [], 0))) == ["None (%)"]
 
 
 def test_lines_stay_inside_and_begin_at_zero() -> None:

@@ -1,5 +1,7 @@
 """Drain: how fast a worker completes no-op jobs, durably, with history."""
 
+import statistics
+
 from windlass.bench import labour
 from windlass.bench.contest import BenchFailed
 from windlass.bench.figures import Base, Row, Section, Target, bars
@@ -63,8 +65,7 @@ def _section(ground: Ground, rates: tuple[list[float], ...], walls: list[float])
         notes=[
             "`windlass worker --until-empty` with default settings, as a process of its own. The time runs from the "
             "first claim to the last completion, as the store recorded them.",
-            f"By the wall clock, with start-up and shut-down, one runner took {min(walls[::3]):.1f} to "
-            f"{max(walls[::3]):.1f} s.",
+            f"By the wall clock, with start-up and shut-down, one runner took {statistics.median(walls[::3]):.1f} s.",
             "The bare loop is the driver alone: batches of 100, completion of one batch and claim of the next in one "
             "flushed transaction, rows moved to history.",
             f"Huey drains {ground.scale.peer_drain:,} tasks with its consumer's defaults (one thread) and without "

@@ -69,6 +69,8 @@ class Bars(msgspec.Struct, frozen=True, tag=True):
     title: str
     unit: str
     bars: list[tuple[str, float]]
+    ours: int
+    """How many of them, from the first on, are ours; the others are what they are compared with."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -112,10 +114,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 def bars(title: str, rows: Sequence[Row]) -> Bars:
     """The rows and their denominators as a chart, each thing once."""
     seen = {row.name: row.value for row in rows}
+    ours = len(seen)
     for row in rows:
         if row.base is not None and row.base_value is not None:
             seen.setdefault(row.base.name, row.base_value)
-    return Bars(title, rows[0].unit, list(seen.items()))
+    return Bars(title, rows[0].unit, list(seen.items()), ours)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

@@ -106,7 +106,7 @@ def _section(ground: Ground, times: dict[str, list[float]]) -> Section:
     rows = [Row(name=first, unit="ms", rounds=times.pop(first))]
     for name, rounds in times.items():
         rows.append(Row(name=name, unit="ms", rounds=rounds, base=Base(first, rows[0].rounds), target=STEADY))
-    chart = Bars(f"A claim of {BATCH} jobs", "ms", [(row.name, row.value) for row in rows])
+    chart = Bars(f"A claim of {BATCH} jobs", "ms", [(row.name, row.value) for row in rows], len(rows))
     return Section(
         name="growth",
         title=f"Growth: a claim of {BATCH} jobs",

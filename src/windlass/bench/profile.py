@@ -5,7 +5,7 @@ from pathlib import Path
 
 from windlass.bench import labour, probe
 from windlass.bench.contest import BenchFailed
-from windlass.bench.figures import Bars, Base, Listing, Row, Section
+from windlass.bench.figures import Base, Listing, Row, Section, bars
 from windlass.bench.ground import Ground
 from windlass.bench.labour import Labour
 from windlass.bench.process import Usage
@@ -35,7 +35,7 @@ def measure(ground: Ground) -> Section:
         name="profile",
         title=f"Profile: {jobs:,} no-op async jobs, one runner",
         rows=rows,
-        charts=[Bars("Processor time per job", UNIT, [(row.name, row.value) for row in rows[:4]])],
+        charts=[bars("Processor time per job", rows[:4])],
         listings=_functions(ground, jobs),
         notes=[
             "Processor time of the runner's process and its threads, as the kernel counts it in hundredths of "

@@ -104,9 +104,9 @@ def _where(taken: Taken) -> str:
     machine = taken.machine
     store = ", ".join(value if name == "store" else f"{name} {value}" for name, value in machine.store.items())
     load = " ".join(f"{each:.2f}" for each in machine.load)
-    busy = " (others were at work: read the figures as a lower bound)" if machine.busy else ""
+    busy = " (others were at work: do not rely on these figures)" if machine.busy else ""
     return (
-        f"Taken {machine.when} with Windlass {taken.version}, {taken.rounds} rounds, on {machine.cpu}, "
+        f"Taken {machine.when} with Windlass {taken.version}, {taken.rounds} round(s), on {machine.cpu}, "
         f"{machine.cores} cores, {machine.system}, {machine.python}; {store}. Load before the start: {load}{busy}."
     )
 

@@ -61,8 +61,9 @@ def run(plan: Plan, say: Say) -> Iterator[Taken]:
     if not Path("/proc/self/stat").exists():
         raise ConfigError("windlass bench reads /proc, which only Linux has")
     with _ground(plan, say) as ground:
+        # Once, before anything runs: later the load would be our own.
+        machine = look(ground.yardstick.facts())
         for wanted in plan.wanted:
-            machine = look(ground.yardstick.facts())
             section = MEASURE[wanted](ground)
             yield Taken(section, machine, __version__, ground.scale.rounds, plan.quick)
 

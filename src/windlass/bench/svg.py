@@ -11,6 +11,7 @@ WIDTH = 720
 BAR, GAP, TOP = 22, 10, 46
 LABELS, VALUES = 250, 90
 LEFT, RIGHT, BOTTOM, HEIGHT = 70, 20, 70, 340
+OTHERS = "#8c959f"
 COLOURS = ("#2f6fde", "#d9822b", "#3a9d5d", "#8e59c9")
 STYLE = """<style>
 text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-weight: 600; font-size: 15px }
@@ -27,12 +28,13 @@ def draw(chart: Chart) -> str:
 def _bars(chart: Bars) -> str:
     most = max((value for _, value in chart.bars), default=0) or 1
     room = WIDTH - LABELS - VALUES
-    parts = [_text(0, 20, f"{chart.title} ({chart.unit})", "title")]
+    parts = [_text(4, 20, f"{chart.title} ({chart.unit})", "title")]
     for place, (name, value) in enumerate(chart.bars):
         y = TOP + place * (BAR + GAP)
+        colour = COLOURS[0] if place < chart.ours else OTHERS
         length = max(1.0, room * max(0.0, value) / most)
         parts.append(_text(LABELS - 10, y + 16, name, anchor="end"))
-        parts.append(f'<rect x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2" fill="{COLOURS[0]}"/>')
+        parts.append(f'<rect x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2" fill="{colour}"/>')
         parts.append(_text(LABELS + length + 8, y + 16, number(value)))
     return _document(chart.title, TOP + len(chart.bars) * (BAR + GAP) + 4, parts)
 
@@ -40,7 +42,7 @@ def _bars(chart: Bars) -> str:
 def _lines(chart: Lines) -> str:
     points = [point for line in chart.lines for point in line.points]
     across, up = ticks(max((x for x, _ in points), default=1)), ticks(max((y for _, y in points), default=1))
-    parts = [_text(0, 20, f"{chart.title} ({chart.y})", "title")]
+    parts = [_text(4, 20, f"{chart.title} ({chart.y})", "title")]
     for value in up:
         y = _y(value, up[-1])
         parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
