@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -64,25 +64,36 @@ def bench(
 def _measure(plan: Plan, *, quiet: bool) -> list[Taken]:
     """Run it; each section is shown as soon as it is complete."""
     done = []
-    with _progress(len(plan.wanted)) as (say, advance):
+    with _progress(len(plan.wanted)) as (say, complete):
         for taken in run(plan, say):
             done.append(taken)
-            advance()
-            if not quiet:
-                _show(taken)
+            with complete():
+                if not quiet:
+                    _show(taken)
     return done
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """What is going on, on standard error, so that standard output stays what was asked for."""
+def _progress(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[], AbstractContextManager[None]]]]:
+    """What is going on, on standard error, so that standard output stays what was asked for.
+
+    Two calls: to say what is done now, and to complete one part, with the line out of the way of what is shown.
+    """
     if not sys.stderr.isatty():
-        yield lambda text: typer.echo(f"… {text}", err=True), lambda: None
+        yield lambda text: typer.echo(f"… {text}", err=True), nullcontext
         return
     columns = (SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=total)
-        yield lambda text: bar.update(task, description=text), lambda: bar.advance(task)
+
+        @contextmanager
+        def complete() -> Iterator[None]:
+            bar.advance(task)
+            bar.stop()
+            yield
+            bar.start()
+
+        yield lambda text: bar.update(task, description=text), complete
 
 
 def _show(taken: Taken) -> None:
