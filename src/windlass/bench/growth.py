@@ -61,7 +61,7 @@ class Claims:
 
 
 def measure(ground: Ground) -> Section:
-    """All sizes side by side, each in a store of its own; then claims on one after the other, round by round."""
+    """All sizes side by side, each in a store of its own; then claims on them in turn, round by round."""
     return asyncio.run(_measure(ground))
 
 
@@ -72,9 +72,10 @@ async def _measure(ground: Ground) -> Section:
     async with AsyncExitStack() as stack:
         ready = [(size, await _prepare(ground, size, stack)) for size in sizes]
         for _ in ground.rounds("growth"):
-            for size, claims in ready:
-                taken = [await claims.once() for _ in range(ground.scale.claims)]
-                times[size.name].append(statistics.median(taken))
+            # Claim by claim in turn: what slows the machine down for a second slows all sizes.
+            taken = [[await claims.once() for _, claims in ready] for _ in range(ground.scale.claims)]
+            for (size, _), column in zip(ready, zip(*taken, strict=True), strict=True):
+                times[size.name].append(statistics.median(column))
     return _section(ground, times)
 
 
