@@ -51,7 +51,6 @@ def bench(
         peers_python=peers_python,
     )
     made = Report(_measure(plan, quiet=as_json))
-    report.write(made, out)
     if publish:
         report.write(report.read(PUBLISHED).merged(made), PUBLISHED)
     if as_json:
@@ -62,11 +61,12 @@ def bench(
 
 
 def _measure(plan: Plan, *, quiet: bool) -> list[Taken]:
-    """Run it; each section is shown as soon as it is complete."""
+    """Run it; each section is shown and written as soon as it is complete, so that Ctrl-C loses only the last."""
     done = []
     with _progress(len(plan.wanted)) as (say, complete):
         for taken in run(plan, say):
             done.append(taken)
+            report.write(Report(done), plan.out)
             with complete():
                 if not quiet:
                     _show(taken)
