@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support.processes import alive, until
+from windlass.bench.process import runners, tree
 from windlass.bench.report import read
 
 
@@ -48,6 +51,18 @@ def test_the_other_measurements_run_too_and_a_program_gets_json_alone(tmp_path: 
     commits = next(row for row in taken[2]["section"]["rows"] if row["name"] == "commits")
     assert 0 < commits["rounds"][0] < 1000, "a batch shares a commit"
     assert read(tmp_path / "here").taken[0].machine.cores > 0
+
+
+def test_whoever_ends_it_early_leaves_no_worker_and_no_store_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windlass", "bench", "--quick", "memory", "--rounds", "50"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as bench:
+        assert bench.stderr is not None
+        until(lambda: runners(bench.pid), "a worker is being measured")
+        members = tree(bench.pid)
+        bench.send_signal(signal.SIGTERM)
+        assert bench.wait(60) == 128 + signal.SIGTERM
+    until(lambda: not any(map(alive, members)), "all of them are gone")
+    assert list((tmp_path / "bench" / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize(

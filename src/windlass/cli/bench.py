@@ -1,5 +1,6 @@
 """windlass bench: measure, show, write down."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -50,6 +51,8 @@ def bench(
         out=out,
         peers_python=peers_python,
     )
+    # As Ctrl-C does it: the workers that are being measured end with us.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     made = Report(_measure(plan, quiet=as_json))
     if publish:
         report.write(report.read(PUBLISHED).merged(made), PUBLISHED)
