@@ -3,6 +3,8 @@
 from collections import defaultdict
 from pathlib import Path
 
+import msgspec
+
 from windlass.bench import labour, probe
 from windlass.bench.contest import BenchFailed
 from windlass.bench.figures import Base, Listing, Row, Section, bars
@@ -14,6 +16,14 @@ MOST_FUNCTIONS = 15
 MOST_THREADS = 2
 UNIT = "µs/job"
 PROBED = "windlass.bench.probed:app"
+
+
+class Thread(msgspec.Struct, frozen=True):
+    """What was seen of one thread: calls in all, and seconds in each function itself."""
+
+    name: str
+    calls: int
+    seconds: dict[str, float]
 
 
 def measure(ground: Ground) -> Section:
@@ -91,19 +101,23 @@ def _functions(ground: Ground, jobs: int) -> list[Listing]:
     with ground.store() as address:
         labour.fill(address, jobs)
         Labour(address, ground.folder, {probe.PROFILES: str(folder)}, PROBED).drain()
-    threads = [(path.stem, _read(path)) for path in folder.glob("*.profile")]
-    busiest = sorted(threads, key=lambda thread: -len(thread[1]))[:MOST_THREADS]
-    return [_listing(name, found[:MOST_FUNCTIONS], jobs) for name, found in busiest]
+    threads = [_read(path) for path in folder.glob("*.profile")]
+    # By calls, since waiting counts as time.
+    busiest = sorted(threads, key=lambda thread: thread.calls, reverse=True)[:MOST_THREADS]
+    return [_listing(thread, jobs) for thread in busiest]
 
 
-def _listing(thread: str, found: list[tuple[float, str]], jobs: int) -> Listing:
-    return Listing(f"By function, thread `{thread}`", UNIT, [(place, 1e6 * taken / jobs) for taken, place in found])
+def _listing(thread: Thread, jobs: int) -> Listing:
+    found = sorted(thread.seconds.items(), key=lambda each: each[1], reverse=True)[:MOST_FUNCTIONS]
+    lines = [(place, 1e6 * taken / jobs) for place, taken in found]
+    return Listing(f"By function, thread `{thread.name}`", UNIT, lines)
 
 
-def _read(path: Path) -> list[tuple[float, str]]:
-    """(seconds in the function itself, its place), most first."""
-    sums: dict[str, float] = defaultdict(float)
+def _read(path: Path) -> Thread:
+    seconds: dict[str, float] = defaultdict(float)
+    calls = 0
     for line in path.read_text().splitlines():
-        taken, _, place = line.split("\t", 2)
-        sums[place] += float(taken)
-    return sorted(((taken, place) for place, taken in sums.items()), reverse=True)
+        taken, called, place = line.split("\t", 2)
+        seconds[place] += float(taken)
+        calls += int(called)
+    return Thread(path.stem, calls, seconds)
