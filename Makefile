@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Peers have an environment of their own: what they depend on must not change what we are measured with.
+PEERS_VENV := .venv-peers
+PEERS_BIN  := $(PEERS_VENV)/bin
+PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed check format docs pictures mutants torture clean
+.PHONY: help demo test test-failed check format docs pictures bench mutants torture clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +36,9 @@ torture: $(READY)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for o
 mutants: $(READY)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
 	$(BIN)/python tools/mutants.py
 
+bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: WHAT="drain latency", PUBLISH=1 into docs/benchmarks
+	$(BIN)/windlass bench $(WHAT) --peers-python $(PEERS_BIN)/python $(if $(PUBLISH),--publish)
+
 format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,7 +50,7 @@ pictures: $(READY)  ## Take the pictures of the README again: two minutes of rea
 	$(BIN)/python tools/pictures.py
 
 clean:  ## Remove the environment and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The environment is made anew when the project file changes.
 $(READY): pyproject.toml
@@ -52,4 +59,13 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+# A peer that cannot be installed is no reason to stop: the bench says that it was not run.
+$(PEERS): $(wildcard bench/peers/*.txt)
+	@echo "Setting up $(PEERS_VENV) …"
+	@$(PYTHON) -m venv $(PEERS_VENV)
+	@for peer in bench/peers/*.txt; do \
+		$(PEERS_BIN)/python -m pip install --quiet --disable-pip-version-check -r $$peer || echo "$$peer: not installed"; \
+	done
 	@touch $@

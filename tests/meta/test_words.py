@@ -38,7 +38,7 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 
 
 def test_the_commands_are_these() -> None:
-    alone = ["demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
+    alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "workers"]
     grouped = {
         "jobs": ["list", "show", "cancel", "retry", "delete"],

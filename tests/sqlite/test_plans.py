@@ -40,7 +40,6 @@ VALUES: dict[str, Any] = {
     "id": "i",
     "attempt": 1,
     "slot": 1,
-    "type": "t",
     "since": 1,
     "before": 1,
 }

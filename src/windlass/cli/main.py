@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from windlass.cli import run
+from windlass.cli.bench import bench
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.jobs import dead, enqueue, jobs
@@ -39,6 +40,7 @@ cli.command()(stats)
 cli.command()(top)
 cli.command()(run.migrate)
 cli.command()(doctor)
+cli.command()(bench)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,123 @@
+"""Profile: where the time goes. Processor time per job by thread, commits per job, and the functions that take it."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+
+from windlass.bench import labour, probe
+from windlass.bench.contest import BenchFailed
+from windlass.bench.figures import Base, Listing, Row, Section, bars
+from windlass.bench.ground import Ground
+from windlass.bench.labour import Labour
+from windlass.bench.process import Usage
+
+MOST_FUNCTIONS = 15
+MOST_THREADS = 2
+UNIT = "µs/job"
+PROBED = "windlass.bench.probed:app"
+
+
+class Thread(msgspec.Struct, frozen=True):
+    """What was seen of one thread: calls in all, and seconds in each function itself."""
+
+    name: str
+    calls: int
+    seconds: dict[str, float]
+
+
+def measure(ground: Ground) -> Section:
+    """Drains without probes for the processor time, less that of an empty one; then one with each probe."""
+    jobs, spent, bare = ground.scale.drain, list[Usage](), list[float]()
+    for _ in ground.rounds("profile"):
+        bare.append(ground.yardstick.bare_drain(jobs).cpu * 1e6)
+        spent.append(_spent(ground, jobs))
+    ground.say("profile: counting commits")
+    commits = _commits(ground, jobs)
+    rows = [
+        _row("runner, in all", [each.cpu for each in spent], jobs, bare),
+        _row("of it: event loop's thread", [each.loop for each in spent], jobs),
+        _row("of it: other threads (the store's)", [each.threads for each in spent], jobs),
+        _row("of it: in the kernel", [each.system for each in spent], jobs),
+        Row(name="commits", unit="per 1,000 jobs", rounds=[1000 * commits / jobs]),
+    ]
+    return Section(
+        name="profile",
+        title=f"Profile: {jobs:,} no-op async jobs, one runner",
+        rows=rows,
+        charts=[bars("Processor time per job", rows[:4])],
+        listings=_functions(ground, jobs),
+        notes=[
+            "Processor time of the runner's process and its threads, as the kernel counts it in hundredths of "
+            "a second, less that of a runner that starts, finds nothing and ends.",
+            "Commits are counted by a hook of the driver in a run of its own: those of the runner that write.",
+            "By function: cProfile in a run of its own, which makes every call dearer and counts waiting as time; "
+            "read the order, not the sums. Not run from Python 3.12 on, where it cannot tell threads apart.",
+        ],
+    )
+
+
+def _row(name: str, seconds: list[float], jobs: int, bare: list[float] | None = None) -> Row:
+    base = Base("bare loop", bare) if bare else None
+    return Row(name=name, unit=UNIT, rounds=[each / jobs * 1e6 for each in seconds], base=base)
+
+
+def _spent(ground: Ground, jobs: int) -> Usage:
+    """What a runner used for the jobs alone."""
+    empty, full = _last_usage(ground, 0), _last_usage(ground, jobs)
+    return Usage(
+        loop=full.loop - empty.loop,
+        threads=full.threads - empty.threads,
+        user=full.user - empty.user,
+        system=full.system - empty.system,
+        resident=full.resident,
+    )
+
+
+def _last_usage(ground: Ground, jobs: int) -> Usage:
+    """What the kernel last said of a runner before it ended."""
+    with ground.store() as address:
+        labour.fill(address, jobs)
+        drained = Labour(address, ground.folder).drain(every=0.02)
+    if len(drained.samples) != 1:
+        raise BenchFailed("the runner was not seen, or there was more than one")
+    return next(iter(drained.samples.values()))[-1].usage
+
+
+def _commits(ground: Ground, jobs: int) -> int:
+    path = ground.scratch() / "commits"
+    with ground.store() as address:
+        labour.fill(address, jobs)
+        Labour(address, ground.folder, {probe.COMMITS: str(path)}, PROBED).drain()
+    return probe.read_commits(path)
+
+
+def _functions(ground: Ground, jobs: int) -> list[Listing]:
+    """The functions that took most of the time, of the two threads that do the most."""
+    if not probe.can_profile():
+        return []
+    ground.say("profile: by function")
+    folder = ground.scratch()
+    with ground.store() as address:
+        labour.fill(address, jobs)
+        Labour(address, ground.folder, {probe.PROFILES: str(folder)}, PROBED).drain()
+    threads = [_read(path) for path in folder.glob("*.profile")]
+    # By calls, since waiting counts as time.
+    busiest = sorted(threads, key=lambda thread: thread.calls, reverse=True)[:MOST_THREADS]
+    return [_listing(thread, jobs) for thread in busiest]
+
+
+def _listing(thread: Thread, jobs: int) -> Listing:
+    found = sorted(thread.seconds.items(), key=lambda each: each[1], reverse=True)[:MOST_FUNCTIONS]
+    lines = [(place, 1e6 * taken / jobs) for place, taken in found]
+    return Listing(f"By function, thread `{thread.name}`", UNIT, lines)
+
+
+def _read(path: Path) -> Thread:
+    seconds: dict[str, float] = defaultdict(float)
+    calls = 0
+    for line in path.read_text().splitlines():
+        taken, called, place = line.split("\t", 2)
+        seconds[place] += float(taken)
+        calls += int(called)
+    return Thread(path.stem, calls, seconds)

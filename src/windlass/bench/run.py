@@ -1,0 +1,87 @@
+"""One run of the bench: which measurements, on which store, told to whom."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from windlass.bench import drain, enqueue, growth, latency, memory, profile
+from windlass.bench.contest import find_peers
+from windlass.bench.figures import Section
+from windlass.bench.ground import FULL, QUICK, Ground
+from windlass.bench.machine import look
+from windlass.bench.report import Taken
+from windlass.bench.sqlite import SqliteYardstick
+from windlass.bench.yardstick import Yardstick
+from windlass.errors import ConfigError
+from windlass.store.open import redact
+from windlass.version import __version__
+
+Say = Callable[[str], None]
+
+
+class Measurement(StrEnum):
+    """What can be measured."""
+
+    DRAIN = "drain"
+    ENQUEUE = "enqueue"
+    LATENCY = "latency"
+    GROWTH = "growth"
+    MEMORY = "memory"
+    PROFILE = "profile"
+
+
+MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
+    Measurement.DRAIN: drain.measure,
+    Measurement.ENQUEUE: enqueue.measure,
+    Measurement.LATENCY: latency.measure,
+    Measurement.GROWTH: growth.measure,
+    Measurement.MEMORY: memory.measure,
+    Measurement.PROFILE: profile.measure,
+}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run."""
+
+    wanted: Sequence[Measurement]
+    store: str | None = None
+    """A template of addresses with {run} in it; None: SQLite files in a folder that is removed afterwards."""
+    quick: bool = False
+    rounds: int | None = None
+    out: Path = Path("bench/out")
+    peers_python: Path | None = None
+
+
+def run(plan: Plan, say: Say) -> Iterator[Taken]:
+    """The sections, each as soon as it is complete."""
+    if not Path("/proc/self/stat").exists():
+        raise ConfigError("windlass bench reads /proc, which only Linux has")
+    with _ground(plan, say) as ground:
+        # Once, before anything runs: later the load would be our own.
+        machine = look(ground.yardstick.facts())
+        for wanted in plan.wanted:
+            section = MEASURE[wanted](ground)
+            yield Taken(section, machine, __version__, ground.scale.rounds, plan.quick)
+
+
+@contextmanager
+def _ground(plan: Plan, say: Say) -> Iterator[Ground]:
+    scale = QUICK if plan.quick else FULL
+    if plan.rounds is not None:
+        scale = msgspec.structs.replace(scale, rounds=plan.rounds)
+    plan.out.mkdir(parents=True, exist_ok=True)
+    # Where the results go, since that is a disk like the one a user has; /tmp may be memory.
+    with tempfile.TemporaryDirectory(prefix="run-", dir=plan.out.resolve(), ignore_cleanup_errors=True) as folder:
+        yardstick = find_yardstick(plan.store or f"sqlite:///{folder}/{{run}}.db")
+        yield Ground(yardstick, scale, find_peers(plan.peers_python), Path(folder), say)
+
+
+def find_yardstick(template: str) -> Yardstick:
+    """From an address to a yardstick: the only place that knows which there are."""
+    if template.startswith("sqlite:"):
+        return SqliteYardstick(template)
+    raise ConfigError(f"--store {redact(template)}: the bench has a yardstick for sqlite: only")

@@ -1,0 +1,1 @@
+"""The bench measures and writes; how fast anything is, is no matter for tests."""
