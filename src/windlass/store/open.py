@@ -63,7 +63,10 @@ def exists(url: str) -> bool:
         return True
     from windlass.store.sqlite.address import parse_address
 
-    return parse_address(url).path.exists()
+    try:
+        return parse_address(url).path.exists()
+    except PermissionError:
+        return True  # a folder that we may not enter: whoever opens the store says so
 
 
 def redact(url: str) -> str:
