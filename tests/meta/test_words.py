@@ -41,7 +41,7 @@ def test_the_commands_are_these() -> None:
     alone = ["demo", "worker", "dev", "coordinator", "enqueue", "stats", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "workers"]
     grouped = {
-        "jobs": ["list", "show", "cancel", "retry", "delete"],
+        "jobs": ["list", "show", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
         "queues": ["list", "set", "pause", "resume"],
         "workers": ["list"],

@@ -13,12 +13,21 @@ from windlass.store.sqlite.query import sql
 from windlass.store.sqlite.store import SqliteStore
 
 SORT = "USE TEMP B-TREE FOR ORDER BY"
-TABLES = ("SCAN windlass_jobs", "SCAN windlass_history", "SCAN windlass_tombstones", "SCAN job")
+TABLES = (
+    "SCAN windlass_jobs",
+    "SCAN windlass_history",
+    "SCAN windlass_tombstones",
+    "SCAN job",
+    "SCAN windlass_keys",
+    "SCAN held",
+)
 """The tables that grow with the jobs; queues, leases and workers are few."""
 VALUES: dict[str, Any] = {
     "queue": "q",
     "queues": '["q"]',
-    "hash": b"h",
+    "hash": "h",
+    "keys": "[]",
+    "job": "j",
     "keep": 1,
     "types": '["t"]',
     "type": "t",
@@ -52,6 +61,9 @@ WALKS = {
     "orphans": "windlass_jobs_held",
     "cancels": "windlass_jobs_cancelling",
     "unpark": "windlass_jobs_parked",
+    "expired": "windlass_jobs_expiring",
+    "expired_heads": "windlass_jobs_pending",
+    "prune_keys": "windlass_keys_until",
     "prunable": "windlass_history_drop",
     "prune_tombstones": "windlass_tombstones_until",
 }
@@ -64,7 +76,11 @@ LOOKUPS = [
     "find",
     "recorded",
     "lease",
-    "key_holder",
+    "key_holders",
+    "take_key",
+    "changeable",
+    "cancel",
+    "cancellable",
 ]
 """Statements that go by primary key alone."""
 
@@ -106,7 +122,9 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
     assert not [step for step in steps if step.startswith(TABLES) and "INDEX" not in step], steps
 
 
-@pytest.mark.parametrize("name", ["claim", "admit", "next_due", "next_queue", "prunable", "prune_tombstones"])
+@pytest.mark.parametrize(
+    "name", ["claim", "admit", "next_due", "next_queue", "prunable", "prune_tombstones", "expired"]
+)
 async def test_a_walk_along_the_index_sorts_nothing(opens: Open, name: str) -> None:
     store = opens()
     await fill(store)

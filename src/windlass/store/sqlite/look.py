@@ -14,6 +14,8 @@ from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, t
 _LATEST = "g"
 """Sorts after every id: ids are hexadecimal."""
 
+_COLUMNS = ("type", "queue", "tenant", "parent")
+
 _GET = f"""
 SELECT {LIVE_COLUMNS} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 UNION ALL
@@ -83,7 +85,7 @@ def _tables(wanted: JobFilter) -> list[tuple[str, str, bool]]:
 
 def _where(wanted: JobFilter, finished: bool) -> str:
     """The one dynamic WHERE, put together from constants; every value is bound."""
-    terms = [f" AND {column} = :{column}" for column in ("type", "queue", "tenant") if getattr(wanted, column)]
+    terms = [f" AND {column} = :{column}" for column in _COLUMNS if getattr(wanted, column)]
     if wanted.status:
         terms.append(" AND status IN (SELECT value FROM json_each(:status))")
         if finished and Status.COMPLETED not in wanted.status:
@@ -101,4 +103,5 @@ def _values(wanted: JobFilter) -> dict[str, Any]:
         "queue": wanted.queue,
         "tenant": wanted.tenant,
         "tag": wanted.tag,
+        "parent": wanted.parent,
     }

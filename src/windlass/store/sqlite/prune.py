@@ -7,12 +7,18 @@ from windlass.store.sqlite.db import Db, array
 
 
 def prune(db: Db, limit: int) -> int:
-    """Drop what may be dropped, oldest first; old tombstones go too."""
+    """Drop what may be dropped, oldest first; old tombstones and keys whose window is over go too."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
     db.run("prune_tombstones", {"now": now, "limit": limit})
+    db.run("prune_keys", {"now": now, "limit": limit})
     return len(ids)
+
+
+def drop_unkept(db: Db, ids: Sequence[str]) -> None:
+    """Of jobs that have just ended, drop those that their queues do not keep: all but the tombstone."""
+    drop(db, [row[0] for row in db.rows("droppable", {"ids": array(ids), "now": db.now})])
 
 
 def drop(db: Db, ids: Sequence[str]) -> None:

@@ -41,7 +41,9 @@ CREATE TABLE windlass_jobs (
     error            TEXT,
     attempts         TEXT,
     tags             TEXT,
-    meta             TEXT
+    meta             TEXT,
+    -- How long the key stays taken after the job ended; NULL: not at all.
+    idempotency_window INTEGER
 ) WITHOUT ROWID;
 
 -- The claim: only what may run now, in the order in which it runs; `type` so that the walk past jobs that
@@ -57,6 +59,10 @@ CREATE INDEX windlass_jobs_blocked ON windlass_jobs (queue) WHERE status = 'bloc
 CREATE INDEX windlass_jobs_parked ON windlass_jobs (type, id) WHERE status = 'blocked' AND reason = 'no worker for type';
 -- Running jobs that were asked to stop.
 CREATE INDEX windlass_jobs_cancelling ON windlass_jobs (worker) WHERE cancel_requested = 1;
+-- Waiting jobs that expire: empty, and nobody's cost, unless there are some.
+CREATE INDEX windlass_jobs_expiring ON windlass_jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
+-- The children of a job.
+CREATE INDEX windlass_jobs_parent ON windlass_jobs (parent, id) WHERE parent IS NOT NULL;
 -- At most one holder per slot of a key, whatever the admitters do.
 CREATE UNIQUE INDEX windlass_jobs_slot ON windlass_jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 
@@ -98,12 +104,16 @@ CREATE TABLE windlass_history (
     error            TEXT,
     attempts         TEXT,
     tags             TEXT,
-    meta             TEXT
+    meta             TEXT,
+    -- How long the key stays taken after the job ended; NULL: not at all.
+    idempotency_window INTEGER
 ) WITHOUT ROWID;
 
 CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
 -- Dead letters and cancelled jobs are looked for among millions of completed ones.
 CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE status <> 'completed';
+
+CREATE INDEX windlass_history_parent ON windlass_history (parent, id) WHERE parent IS NOT NULL;
 
 -- Ids of jobs that were dropped early, so that handing them in again does not run them again.
 CREATE TABLE windlass_tombstones (
@@ -118,11 +128,13 @@ CREATE INDEX windlass_tombstones_until ON windlass_tombstones (until);
 -- Idempotency keys: one row per key that is held, touched only by jobs that have one.
 CREATE TABLE windlass_keys (
     queue TEXT NOT NULL,
-    hash  BLOB NOT NULL,
+    hash  TEXT NOT NULL,
     job   TEXT NOT NULL,
+    -- NULL while its job lives; then the end of the window in which the key stays taken.
     until INTEGER,
     PRIMARY KEY (queue, hash)
 ) WITHOUT ROWID;
+CREATE INDEX windlass_keys_until ON windlass_keys (until) WHERE until IS NOT NULL;
 
 -- Progress and log lines, only for jobs that have any.
 CREATE TABLE windlass_notes (
