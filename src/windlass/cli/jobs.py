@@ -9,10 +9,11 @@ from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
 from windlass.client.app import App
+from windlass.client.handle import Handle
 from windlass.client.options import check_options, check_together
 from windlass.core.codec import DEEPEST
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
+from windlass.core.job import Job, NewJob
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
 from windlass.errors import InvalidPayload
@@ -76,6 +77,10 @@ def enqueue(
     handle = home.enqueue_many([job])[0]
     if app is None:
         typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
+    _tell(handle, as_json)
+
+
+def _tell(handle: Handle[Any], as_json: bool) -> None:
     if as_json:
         print_json({"id": handle.id, "existing": handle.existing})
     else:
@@ -138,20 +143,33 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first."""
     home = reach(store, app)
-    page = home.jobs.list(
-        status=status or (), type=type_, queue=queue, tag=tag, parent=parent, limit=limit, cursor=cursor
-    )
+    found: list[Job] = []
+    while True:
+        page = home.jobs.list(
+            status=status or (),
+            type=type_,
+            queue=queue,
+            tag=tag,
+            parent=parent,
+            limit=limit - len(found),
+            cursor=cursor,
+        )
+        found += page.items
+        cursor = page.next_cursor
+        # Where matches are rare a page may be short, or even empty.
+        if cursor is None or len(found) >= limit:
+            break
     if as_json:
-        print_json(page.items)
+        print_json(found)
         return
     print_table(
         ["id", "status", "type", "queue", "attempt", "created", "what"],
-        [row_of(job) for job in page.items],
+        [row_of(job) for job in found],
         empty=f"No jobs match in {redact(home.store)}.",
         spare=("queue", "attempt"),
     )
-    if page.next_cursor:
-        typer.echo(f"\nMore: --cursor {page.next_cursor}")
+    if cursor:
+        typer.echo(f"\nMore: --cursor {cursor}")
 
 
 @jobs.command()
