@@ -27,7 +27,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         budgets[name] = (DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT)
     now = db.now
     last = {place: _last_rank(db, *place) for place in {(job.queue, job.priority) for job in jobs}}
-    contest = Contest(holders(db, jobs))
+    contest = Contest(db, jobs)
     answers: list[Enqueued] = []
     fresh: list[tuple[Any, ...]] = []
     for job in jobs:
@@ -51,15 +51,20 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
 class Contest:
     """The keys of one hand-in: its jobs meet who has them, and each other, in their order."""
 
-    def __init__(self, held: dict[Place, Holder]) -> None:
-        self._held = held
+    def __init__(self, db: Db, jobs: Sequence[NewJob]) -> None:
+        self._places = {
+            (job.queue, job.idempotency_key): place_of(job.queue, job.idempotency_key)
+            for job in jobs
+            if job.idempotency_key is not None
+        }
+        self._held: dict[Place, Holder] = holders(db, self._places.values())
         self.taken: dict[Place, JobId] = {}
         self.replaced: dict[JobId, str] = {}
 
     def enter(self, job: NewJob, status: Status) -> JobId | None:
         """None: the job has its key, and stands. Else the id of the one that stands instead of it."""
         assert job.idempotency_key is not None
-        place = place_of(job.queue, job.idempotency_key)
+        place = self._places[job.queue, job.idempotency_key]
         holder = self._held.get(place)
         if holder is not None:
             # Its own window, after its id was forgotten: still the same job.

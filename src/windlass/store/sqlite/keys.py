@@ -1,12 +1,11 @@
 """Idempotency keys: who has which. One row per key, whatever became of the others that had it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from hashlib import sha256
 
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.sqlite.db import Db, array
@@ -36,9 +35,8 @@ def place_of(queue: str, key: str) -> Place:
     return queue, sha256(key.encode()).hexdigest()
 
 
-def holders(db: Db, jobs: Sequence[NewJob]) -> dict[Place, Holder]:
-    """Who has the keys that these jobs want: one look for all of them, and none if they want none."""
-    wanted = {place_of(job.queue, job.idempotency_key) for job in jobs if job.idempotency_key is not None}
+def holders(db: Db, wanted: Collection[Place]) -> dict[Place, Holder]:
+    """Who has these keys: one look for all of them, and none if there are none."""
     if not wanted:
         return {}
     rows = db.rows("key_holders", {"keys": array(wanted), "now": db.now})
