@@ -175,8 +175,77 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "meta that is not a mapping": ({"meta": [1]}, InvalidOption, "^meta: must be a mapping, not list"),
     "meta that is not JSON": ({"meta": {"a": {1}}}, InvalidPayload, r"^meta\.a: set is not JSON"),
     "meta over the limit": ({"meta": {"a": "x" * 70_000}}, PayloadTooLarge, "^meta: .* the limit is 65,536"),
+    "a window that is negative": (
+        {"idempotency_key": "k", "idempotency_window": -1},
+        InvalidTime,
+        "^idempotency_window: must be from 0 to 100 years",
+    ),
+    "a window that is text": (
+        {"idempotency_key": "k", "idempotency_window": "1h"},
+        InvalidTime,
+        "^idempotency_window: must be seconds or a timedelta, not str",
+    ),
+    "a window that is None": (
+        {"idempotency_key": "k", "idempotency_window": None},
+        InvalidTime,
+        "^idempotency_window: must be seconds or a timedelta, not NoneType",
+    ),
+    "a window without a key": (
+        {"idempotency_window": 5},
+        InvalidOption,
+        "^idempotency_window: says nothing without an idempotency_key",
+    ),
+    "on_conflict without a key": (
+        {"on_conflict": "raise"},
+        InvalidOption,
+        "^on_conflict: says nothing without an idempotency_key",
+    ),
+    "on_conflict of another kind": (
+        {"idempotency_key": "k", "on_conflict": "ignore"},
+        InvalidOption,
+        "^on_conflict: 'ignore' is not one of existing, replace, raise",
+    ),
+    "on_conflict in capitals": (
+        {"idempotency_key": "k", "on_conflict": "RAISE"},
+        InvalidOption,
+        "^on_conflict: 'RAISE' is not one of existing",
+    ),
+    "on_conflict that is a list": (
+        {"idempotency_key": "k", "on_conflict": ["raise"]},
+        InvalidOption,
+        "^on_conflict: .* is not one of existing",
+    ),
+    "on_conflict of 1 MB": (
+        {"idempotency_key": "k", "on_conflict": "x" * 2**20},
+        InvalidOption,
+        "^on_conflict: .* is not one of existing",
+    ),
+    "expires at once": ({"expires": 0}, InvalidOption, "^expires: must be more than 0 seconds"),
+    "expires in the past": ({"expires": -1}, InvalidTime, "^expires: must be from 0 to 100 years"),
+    "expires NaN": ({"expires": float("nan")}, InvalidTime, "^expires: must be finite, not nan"),
+    "expires as text": ({"expires": "60"}, InvalidTime, "^expires: must be seconds or a timedelta, not str"),
+    "expires at a naive moment": ({"expires": datetime(2026, 1, 1)}, InvalidTime, "^expires: has no time zone"),
+    "expires in the year 9999": (
+        {"expires": NOW.replace(year=9999)},
+        InvalidTime,
+        "^expires: .* is outside",
+    ),
+    "expires before it is due": (
+        {"expires": 60, "delay": 60},
+        InvalidOption,
+        "^expires: is not after the time at which the job is due",
+    ),
+    "expires before its moment": (
+        {"expires": NOW, "run_at": NOW + timedelta(hours=1)},
+        InvalidOption,
+        "^expires: is not after the time at which the job is due",
+    ),
     "delay and run_at": ({"delay": 1, "run_at": NOW}, InvalidOption, "^delay: cannot be given together with run_at"),
-    "an unknown option": ({"priorty": 1}, InvalidOption, "^priorty: is not an option; there are delay, id, "),
+    "an unknown option": (
+        {"priorty": 1},
+        InvalidOption,
+        "^priorty: is not an option; there are delay, expires",
+    ),
 }
 
 
@@ -186,6 +255,19 @@ WORDS: dict[str, tuple[list[str], str]] = {
     "45 1e300": (["--delay", "9" * 300], "--delay: must be from 0 to 100 years"),
     "45 10^400": (["--delay", "9" * 400], "--delay: must be finite"),
     "45 true": (["--delay", "true"], "--delay: 'true' is not a duration"),
+    "window": (["--key", "k", "--window", "soon"], "--window: 'soon' is not a duration such as 500ms, 30s"),
+    "window without a key": (["--window", "1h"], "idempotency_window: says nothing without an idempotency_key"),
+    "on_conflict": (
+        ["--key", "k", "--on-conflict", "ignore"],
+        "on_conflict: 'ignore' is not one of existing, replace, raise",
+    ),
+    "expires": (["--expires", "never"], "--expires: 'never' is not a duration"),
+    "expires at once": (["--expires", "0"], "expires: must be more than 0 seconds"),
+    "expires before it is due": (["--expires", "5", "--delay", "5"], "expires: is not after the time"),
+    "meta that is not JSON": (["--meta", "{"], "--meta: is not JSON"),
+    "meta that is no object": (["--meta", "[]"], "--meta: must be a JSON object, not list"),
+    "a tag twice": (["--tag", "a", "--tag", "a"], "tags: has an entry twice"),
+    "parent": (["--parent", "42"], "parent: '42' is not a UUID"),
     "46 priority 32768": (
         ["--priority", "32768"],
         "priority: must be a whole number from -32768 to 32767, not 32768",
@@ -203,15 +285,33 @@ WORDS: dict[str, tuple[list[str], str]] = {
 }
 """Those of OPTIONS that a command line can say: its words, and what it answers."""
 
+CHANGES: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
+    "nothing": ({}, InvalidOption, "^change: nothing to change; there are priority, run_at, delay, payload, queue"),
+    "priority 32768": ({"priority": 32768}, InvalidOption, "^priority: .* from -32768 to 32767, not 32768"),
+    "priority true": ({"priority": True}, InvalidOption, "^priority: "),
+    "naive run_at": ({"run_at": datetime(2026, 1, 1)}, InvalidTime, "^run_at: has no time zone"),
+    "run_at as text": ({"run_at": "tomorrow"}, InvalidTime, "^run_at: must be a datetime, not str"),
+    "delay NaN": ({"delay": float("nan")}, InvalidTime, "^delay: must be finite"),
+    "delay and run_at": ({"delay": 1, "run_at": NOW}, InvalidOption, "^delay: cannot be given together with run_at"),
+    "queue with a space": ({"queue": "a b"}, InvalidName, "^queue: "),
+    "empty queue": ({"queue": ""}, InvalidName, "^queue: "),
+    "payload that is a list": ({"payload": [1]}, InvalidPayload, "^payload: must be a JSON object of arguments"),
+    "payload of the wrong type": ({"payload": {"number": "1"}}, InvalidPayload, "^number: expected int, got str"),
+    "payload with an unknown argument": ({"payload": {"nmuber": 1}}, InvalidPayload, "^nmuber: is not an argument"),
+    "payload with NaN": ({"payload": {"thing": float("nan")}}, InvalidPayload, "^thing: nan is not JSON"),
+    "payload over the limit": ({"payload": {"thing": "x" * 70_000}}, PayloadTooLarge, "^payload: .* limit is 65,536"),
+}
+"""Wrong changes of a waiting job."""
+
 TEXTS: dict[str, tuple[str, str]] = {
     "8 duplicate keys": ('{"thing": 1, "thing": 2}', "payload: has a key twice"),
     "8 duplicate keys, deep": ('{"thing": {"a": [{"b": 1, "b": 1}]}}', "payload: has a key twice"),
     "10 depth 100,000": ('{"thing": ' + "[" * 100_000, "payload: is nested deeper than 64 levels"),
-    "18 null": ("null", "payload: must be a JSON object of arguments, not NoneType"),
+    "18 null": ("null", "payload: must be a JSON object, not NoneType"),
     "19 a byte order mark": ('\ufeff{"thing": 1}', "payload: is not JSON"),
     "19 bytes that are no UTF-8": ('{"thing": "\udcff"}', "thing: contains a lone surrogate"),
     "64 trailing data": ('{"thing": 1} {}', "payload: is not JSON: Extra data"),
-    "64 not an object": ("[1]", "payload: must be a JSON object of arguments, not list"),
+    "64 not an object": ("[1]", "payload: must be a JSON object, not list"),
     "64 nothing": ("", "payload: is not JSON"),
     "64 Python, not JSON": ("{'thing': None}", "payload: is not JSON"),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.abuse_input.rows import BAD_NAMES, OPTIONS, PAYLOADS, Reading
+from tests.abuse_input.rows import BAD_NAMES, CHANGES, OPTIONS, PAYLOADS, Reading
 from tests.client.labour import total
 from windlass import App, InvalidInput, InvalidName, InvalidOption, InvalidPayload, PayloadTooLarge, Task
 
@@ -88,6 +88,19 @@ def test_a_bad_option_is_refused(task: Task[..., Any, Any], row: str) -> None:
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize("row", CHANGES)
+def test_a_bad_change_is_refused_and_changes_nothing(app: App, task: Task[..., Any, Any], row: str) -> None:
+    change, error, problem = CHANGES[row]
+    id_ = task.using(delay=60).enqueue(thing=1).id
+    before = app.jobs.get(id_)
+    with pytest.raises(error, match=problem) as caught:
+        app.jobs.change(id_, **change)
+    assert len(str(caught.value)) < 500
+    assert app.jobs.get(id_) == before
+    app.jobs.cancel(id_)
+    app.jobs.delete(id_)
+
+
 @pytest.mark.parametrize("call", [lambda task: task, lambda task: None, lambda task: {"type": "t"}])
 def test_one_wrong_entry_of_a_batch_is_named_and_nothing_of_it_is_stored(
     app: App, task: Task[..., Any, Any], call: Callable[[Any], Any]
@@ -98,7 +111,7 @@ def test_one_wrong_entry_of_a_batch_is_named_and_nothing_of_it_is_stored(
         app.enqueue_many(batch)
 
 
-@pytest.mark.parametrize("verb", ["get", "cancel", "retry", "delete"])
+@pytest.mark.parametrize("verb", ["get", "cancel", "retry", "delete", "run_now", "find"])
 @pytest.mark.parametrize("id_", ["42", "../", "0" * 2**20, ""])
 def test_a_verb_refuses_an_id_that_is_none(app: App, task: Task[..., Any, Any], verb: str, id_: str) -> None:
     with pytest.raises(InvalidName, match=r"^id: "):
@@ -114,6 +127,7 @@ def test_a_verb_refuses_an_id_that_is_none(app: App, task: Task[..., Any, Any], 
         ({"queue": "a b"}, "queue"),
         ({"tag": "'"}, "tag"),
         ({"tenant": ""}, "tenant"),
+        ({"parent": "42"}, "parent"),
         ({"limit": 0}, "limit"),
         ({"limit": 1001}, "limit"),
         ({"limit": True}, "limit"),

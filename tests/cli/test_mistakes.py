@@ -18,7 +18,7 @@ WRONG_CALLS: dict[str, tuple[list[str], str]] = {
     "no such option": (["stats", "--jsno"], "No such option: --jsno"),
     "missing argument": (["jobs", "show"], "Missing argument"),
     "not JSON": (["enqueue", "t", "{user_id: 42}"], "error: payload: is not JSON"),
-    "not an object": (["enqueue", "t", "[1]"], "error: payload: must be a JSON object of arguments, not list"),
+    "not an object": (["enqueue", "t", "[1]"], "error: payload: must be a JSON object, not list"),
     "a key twice": (["enqueue", "t", '{"a": 1, "a": 2}'], "error: payload: has a key twice"),
     "NaN": (["enqueue", "t", '{"a": NaN}'], "error: payload.a: nan is not JSON"),
     "1e999": (["enqueue", "t", '{"a": 1e999}'], "error: payload.a: inf is not JSON"),

@@ -75,6 +75,17 @@ async def test_every_field_given_must_match(store: Store, status: Status) -> Non
     assert await listed(store, tag="nobody's") == []
 
 
+@pytest.mark.parametrize("status", [Status.PENDING, Status.COMPLETED, Status.DEAD])
+async def test_the_children_of_a_job(store: Store, status: Status) -> None:
+    parent, other = await enqueue(store, 2)
+    children = [await put(store, each, parent=parent) for each in (Status.PENDING, status)]
+    await put(store, status, parent=other)
+    assert await listed(store, parent=parent) == children[::-1]
+    assert await listed(store, parent=parent, status=(status,), limit=1) == [
+        id_ for id_ in children[::-1] if id_ == children[1] or status is Status.PENDING
+    ]
+
+
 async def test_a_forged_cursor_is_refused(store: Store) -> None:
     with pytest.raises(InvalidName):
         await store.operator.list(JobFilter(), 10, "' OR 1=1 --")

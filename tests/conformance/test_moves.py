@@ -6,12 +6,17 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import ENDINGS, claim_ids, let_lapse, look, new_job, open_lease, put, worker_info
+from windlass.core.change import JobChange
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Job
 from windlass.core.moments import DAY
-from windlass.core.status import Status, may_move
+from windlass.core.status import WAITING, Status, may_move
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
+
+LIFE = 100 * DAY
+"""After which the jobs here expire."""
 
 Verb = Callable[[Store, ManualClock, Job], Awaitable[object]]
 
@@ -24,6 +29,23 @@ async def admit(store: Store, clock: ManualClock, job: Job) -> None:
 async def claim(store: Store, clock: ManualClock, job: Job) -> None:
     await open_lease(store, "claimer")
     await claim_ids(store, "claimer", types=(job.type,))
+
+
+async def expire(store: Store, clock: ManualClock, job: Job) -> None:
+    clock.advance(LIFE)
+    await store.jobs.expire(10)
+
+
+async def put_off(store: Store, clock: ManualClock, job: Job) -> None:
+    await store.operator.change([job.id], JobChange(delay=DAY))
+
+
+async def bring_forward(store: Store, clock: ManualClock, job: Job) -> None:
+    await store.operator.change([job.id], JobChange(run_at=clock.wall()))
+
+
+async def replace(store: Store, clock: ManualClock, job: Job) -> None:
+    await store.jobs.enqueue([new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE)])
 
 
 async def park(store: Store, clock: ManualClock, job: Job) -> None:
@@ -64,6 +86,14 @@ VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {
     # verb: what it does to a job in which status; in every other status it must change nothing
     "enqueue again": (lambda s, c, j: s.jobs.enqueue([new_job(id=j.id)]), {}),
     "admit": (admit, {Status.SCHEDULED: Status.PENDING, Status.FAILED: Status.PENDING}),
+    "expire": (expire, dict.fromkeys(WAITING, Status.CANCELLED)),
+    "replace": (replace, dict.fromkeys(WAITING, Status.CANCELLED)),
+    "change, put off": (put_off, {Status.PENDING: Status.SCHEDULED, Status.BLOCKED: Status.SCHEDULED}),
+    "change, bring forward": (bring_forward, dict.fromkeys((Status.SCHEDULED, Status.FAILED), Status.PENDING)),
+    "run now": (
+        lambda s, c, j: s.operator.run_now([j.id]),
+        dict.fromkeys((Status.SCHEDULED, Status.FAILED), Status.PENDING),
+    ),
     "claim": (claim, {Status.PENDING: Status.RUNNING}),
     "park": (park, {Status.PENDING: Status.BLOCKED}),
     "unpark": (unpark, {Status.BLOCKED: Status.PENDING}),
@@ -78,7 +108,7 @@ VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {
     "end, not started": (crash(started=False), {Status.RUNNING: Status.PENDING}),
     "cancel": (
         lambda s, c, j: s.operator.cancel([j.id], ""),
-        dict.fromkeys((Status.SCHEDULED, Status.BLOCKED, Status.PENDING, Status.FAILED), Status.CANCELLED),
+        dict.fromkeys(WAITING, Status.CANCELLED),
     ),
     "retry": (
         lambda s, c, j: s.operator.retry([j.id]),
@@ -97,7 +127,7 @@ async def test_a_verb_moves_a_job_as_the_table_allows_or_not_at_all(
     store: Store, clock: ManualClock, verb: str, status: Status
 ) -> None:
     do, moves = VERBS[verb]
-    id_: JobId = await put(store, status, max_attempts=3)
+    id_: JobId = await put(store, status, max_attempts=3, idempotency_key="k", expires=LIFE)
     await do(store, clock, await look(store, id_))
     if (verb, status) in GONE:
         assert await store.operator.get([id_]) == [None]

@@ -1,15 +1,18 @@
 """A job queue in plain Python, slow and obvious: what every store must agree with."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from windlass.core.admission import birth
+from windlass.core.change import JobChange
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.moments import Micros
 from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
 from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
-from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status, may_move
+from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status, may_move
 from windlass.store.records import ClaimRequest, Settled
 
 
@@ -26,6 +29,8 @@ class Job:
     run_at: Micros
     max_attempts: int
     status: Status
+    window: Micros
+    expires_at: Micros | None
     attempt: int = 0
     failures: int = 0
     crashes: int = 0
@@ -35,6 +40,10 @@ class Job:
     finished_at: Micros = 0
     ended: dict[int, str] = field(default_factory=dict)
     """attempt → how it ended"""
+
+    def expired(self, now: Micros) -> bool:
+        """Whether it should have started by now."""
+        return self.expires_at is not None and self.expires_at <= now
 
     def move(self, status: Status) -> None:
         """Change status, by the table."""
@@ -50,19 +59,38 @@ class Reference:
         self.graves: dict[JobId, tuple[Micros, int, str]] = {}
         self.paused: set[str] = set()
         self.progress: dict[JobId, float] = {}
+        self.windows: dict[tuple[str, str | None], tuple[JobId, Micros]] = {}
+        """(queue, key) → who ended, and until when its key stays taken"""
 
-    def holder(self, queue: str, key: str | None) -> JobId | None:
-        """The live job under a key."""
+    def holder(self, queue: str, key: str | None, now: Micros) -> JobId | None:
+        """The live job under a key, or the one that ended within its window."""
         alive = (job for job in self.jobs.values() if job.status in LIVE and job.queue == queue)
-        return next((job.id for job in alive if key is not None and job.key == key), None)
+        live = next((job.id for job in alive if key is not None and job.key == key), None)
+        ended, until = self.windows.get((queue, key), (None, now))
+        return live or (ended if until > now else None)
 
-    def enqueue(self, new: NewJob, now: Micros) -> tuple[JobId, bool]:
-        """The job that stands, and whether it stood before."""
+    def enqueue(self, batch: list[NewJob], now: Micros) -> list[tuple[JobId, bool]] | None:
+        """The jobs that stand, and whether they stood before; None: refused, all of them."""
+        kept, windows = deepcopy(self.jobs), dict(self.windows)
+        answers = [self._enqueue(job, now) for job in batch]
+        if None in answers:
+            self.jobs, self.windows = kept, windows
+            return None
+        return [answer for answer in answers if answer is not None]
+
+    def _enqueue(self, new: NewJob, now: Micros) -> tuple[JobId, bool] | None:
         if new.id in self.jobs or new.id in self.graves:
             return new.id, True
-        if (holder := self.holder(new.queue, new.idempotency_key)) is not None:
-            return holder, True
-        born, budget = birth(new, now), new.max_attempts or 3
+        holder = self.holder(new.queue, new.idempotency_key, now)
+        if holder is not None:
+            standing = self.jobs.get(holder)
+            if new.on_conflict is OnConflict.RAISE and holder != new.id:
+                return None
+            if new.on_conflict is not OnConflict.REPLACE or standing is None or standing.status not in WAITING:
+                return holder, True
+            self._rest(standing, Status.CANCELLED, now)
+        born = birth(new, now)
+        self.windows.pop((new.queue, new.idempotency_key), None)
         self.jobs[new.id] = Job(
             new.id,
             new.queue,
@@ -71,10 +99,19 @@ class Reference:
             new.idempotency_key,
             born.rank,
             born.run_at,
-            budget,
+            new.max_attempts or 3,
             born.status,
+            new.idempotency_window or 0,
+            None if new.expires is None else now + new.expires,
         )
         return new.id, False
+
+    def expire(self, now: Micros) -> int:
+        """Whatever waits and should have started by now."""
+        over = [job for job in self.jobs.values() if job.status in WAITING and job.expired(now)]
+        for job in over:
+            self._rest(job, Status.CANCELLED, now)
+        return len(over)
 
     def admit(self, limit: int, now: Micros) -> int:
         """Due jobs, earliest first."""
@@ -123,7 +160,7 @@ class Reference:
         return Settled.ALREADY if known or buried else Settled.STALE
 
     def _end(self, job: Job, status: Status, outcome: str, delay: Micros, now: Micros) -> None:
-        if job.cancel_requested and status not in FINISHED:
+        if status not in FINISHED and (job.cancel_requested or job.expired(now)):
             status = Status.CANCELLED
         job.ended[job.attempt] = outcome
         job.runner = job.claim = None
@@ -133,8 +170,11 @@ class Reference:
 
     def _rest(self, job: Job, status: Status, now: Micros) -> None:
         job.move(status)
-        if status in FINISHED:
-            job.finished_at = now
+        if status not in FINISHED:
+            return
+        job.finished_at = now
+        if job.key is not None and job.window:
+            self.windows[job.queue, job.key] = (job.id, now + job.window)
 
     def lose(self, runner: str, now: Micros) -> set[JobId]:
         """A runner fell silent."""
@@ -176,11 +216,44 @@ class Reference:
         """A new life with the old attempts."""
         if (job := self.jobs.get(id_)) is None:
             return None
-        if job.status not in RETRYABLE or self.holder(job.queue, job.key) not in (None, id_):
+        if job.status not in RETRYABLE or self.holder(job.queue, job.key, now) not in (None, id_):
             return job.status, False
         job.move(Status.PENDING)
-        self.jobs[id_] = replace(job, failures=0, crashes=0, run_at=now, rank=now, cancel_requested=False)
+        self.windows.pop((job.queue, job.key), None)
+        self.jobs[id_] = replace(
+            job, failures=0, crashes=0, run_at=now, rank=now, cancel_requested=False, expires_at=None
+        )
         return Status.PENDING, True
+
+    def run_now(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
+        """What waits for its time only."""
+        if (job := self.jobs.get(id_)) is None:
+            return None
+        if job.status in (Status.SCHEDULED, Status.FAILED):
+            job.move(Status.PENDING)
+            job.run_at = job.rank = now
+        return job.status, job.status is Status.PENDING
+
+    def change(self, id_: JobId, wanted: JobChange, now: Micros) -> tuple[Status, bool] | None:
+        """What waits, wholly or not at all."""
+        if (job := self.jobs.get(id_)) is None:
+            return None
+        queue = wanted.queue or job.queue
+        if job.status not in WAITING or self.holder(queue, job.key, now) not in (None, id_):
+            return job.status, False
+        if wanted.delay is not None:
+            job.run_at = now + wanted.delay
+            if job.status in (Status.SCHEDULED, Status.FAILED):
+                job.rank = job.run_at
+            if job.status is Status.PENDING and wanted.delay:
+                job.rank = job.run_at
+                job.move(Status.SCHEDULED)
+            elif not wanted.delay:
+                job.move(Status.PENDING)
+        self.windows.pop((queue, job.key), None)
+        job.queue = queue
+        job.priority = job.priority if wanted.priority is None else wanted.priority
+        return job.status, True
 
     def delete(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
         """Finished jobs only."""

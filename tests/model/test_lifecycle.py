@@ -23,12 +23,14 @@ from tests.model.reference import Leases, Reference
 from tests.support.clock import ManualClock
 from tests.support.seed import ENDINGS, LEASE, new_job, request
 from tests.support.stores import STORES
+from windlass.core.change import JobChange
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Progress
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.outcome import Settlement
 from windlass.core.status import LIVE, Status, may_move
-from windlass.errors import LeaseLost
+from windlass.errors import KeyConflict, LeaseLost
 from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, RunnerEnd
 
 T = TypeVar("T")
@@ -43,8 +45,26 @@ fields: dict[str, st.SearchStrategy[Any]] = {
     "priority": st.integers(-1, 1),
     "delay": st.sampled_from([0, 0, 0, SECOND, 100 * SECOND]),
     "idempotency_key": st.sampled_from([None, None, "k", "l"]),
+    "idempotency_window": st.sampled_from([None, None, 10 * SECOND, 9 * DAY]),
+    "on_conflict": st.sampled_from(list(OnConflict)),
+    "expires": st.sampled_from([None, None, None, SECOND, 100 * SECOND]),
     "max_attempts": st.sampled_from([None, 1, 2]),
 }
+first_fields = {
+    "priority": st.integers(-1, 1),
+    "idempotency_key": st.sampled_from(["k", "l", None]),
+    "idempotency_window": st.sampled_from([10 * SECOND, 9 * DAY, None]),
+    "expires": st.sampled_from([100 * SECOND, SECOND, None]),
+}
+changes = st.fixed_dictionaries(
+    {},
+    optional={
+        "priority": st.integers(-1, 1),
+        "delay": st.sampled_from([0, SECOND, 100 * SECOND]),
+        "queue": queues,
+    },
+)
+waits = st.sampled_from([0, 0, SECOND, 12 * SECOND])
 picks = st.one_of(st.integers(0, 3), st.integers(0, 99))
 """Which of the things at hand: taken modulo their number, the newest first."""
 
@@ -81,12 +101,10 @@ class Lifecycle(RuleBasedStateMachine):
 
     # Handing in and working
 
-    @initialize(
-        jobs=st.lists(st.tuples(st.integers(-1, 1), st.sampled_from([None, "k", "l"])), min_size=6, max_size=6)
-    )
-    def begin(self, jobs: list[tuple[int, str | None]]) -> None:
-        for n, (priority, key) in enumerate(jobs):
-            self.enqueue([{"id": IDS[n], "queue": "ab"[n % 2], "priority": priority, "idempotency_key": key}])
+    @initialize(jobs=st.lists(st.fixed_dictionaries(first_fields), min_size=6, max_size=6))
+    def begin(self, jobs: list[dict[str, Any]]) -> None:
+        for n, fields in enumerate(jobs):
+            self.enqueue([{"id": IDS[n], "queue": "ab"[n % 2], **fields}])
             self.clock.advance(1)
         self.open_runner()
         self.open_runner()
@@ -94,15 +112,34 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(batch=st.lists(st.fixed_dictionaries(fields), min_size=1, max_size=4))
     def enqueue(self, batch: list[dict[str, Any]]) -> None:
         jobs = [new_job(**each) for each in batch]
+        expected = self.model.enqueue(jobs, self.now)
+        if expected is None:
+            with pytest.raises(KeyConflict):
+                self.run(self.store.jobs.enqueue(jobs))
+            return
         answers = [(each.id, each.existing) for each in self.run(self.store.jobs.enqueue(jobs))]
-        assert answers == [self.model.enqueue(job, self.now) for job in jobs]
-        for id_, existing in answers:
-            if not existing:
-                self.seen.pop(id_, None)
+        assert answers == expected
+        # Seen as they were born: one may have been replaced since by another of its own batch.
+        self.seen |= {id_: (Status.PENDING, 0) for id_, existing in answers if not existing}
+
+    @rule(pick=picks, option=st.sampled_from(list(OnConflict)), wait=waits, window=st.sampled_from([0, 10 * SECOND]))
+    def meet(self, pick: int, option: OnConflict, wait: Micros, window: Micros) -> None:
+        """A newcomer under the key of a job that is or was there: most walks would have no conflicts without it."""
+        keyed = [job for job in self.model.jobs.values() if job.key]
+        unused = [id_ for id_ in IDS if id_ not in self.model.jobs and id_ not in self.model.graves]
+        self.clock.advance(wait)
+        if keyed and unused:
+            met = keyed[-1 - pick % len(keyed)]
+            fields = {"queue": met.queue, "idempotency_key": met.key, "idempotency_window": window}
+            self.enqueue([{"id": unused[0], "on_conflict": option, **fields}])
 
     @rule(limit=st.integers(1, 5))
     def admit(self, limit: int) -> None:
         assert self.run(self.store.jobs.admit(limit)).jobs == self.model.admit(limit, self.now)
+
+    @rule()
+    def expire(self) -> None:
+        assert self.run(self.store.jobs.expire(100)) == self.model.expire(self.now)
 
     @rule(pick=picks, limit=st.integers(1, 5), most=st.integers(1, 4), order=orders, again=st.booleans())
     def claim(self, pick: int, limit: int, most: int, order: list[str], again: bool) -> None:
@@ -116,16 +153,21 @@ class Lifecycle(RuleBasedStateMachine):
             self.open_runner()  # so that the walk goes on
             return
         jobs = self.run(self.store.jobs.claim(asked))
+        # A claim hands out nothing that has expired; how much of it goes away meanwhile is the store's affair.
+        self.run(self.store.jobs.expire(100))
+        self.model.expire(self.now)
         assert [(job.id, job.attempt) for job in jobs] == self.model.claim(asked)
         self.claimed += jobs
 
-    @rule(pick=picks, outcomes=st.lists(st.sampled_from(sorted(ENDINGS)), min_size=1, max_size=4))
-    def work(self, pick: int, outcomes: list[str]) -> None:
+    @rule(pick=picks, wait=waits, outcomes=st.lists(st.sampled_from(sorted(ENDINGS)), min_size=1, max_size=4))
+    def work(self, pick: int, wait: Micros, outcomes: list[str]) -> None:
         """What a runner does all day, in one step: most walks would be idle without it."""
+        self.clock.advance(wait)
         before = len(self.claimed)
         self.claim(pick, len(outcomes), 4, ["a", "b"], again=False)
         self.attempts_never_fall_and_moves_are_legal()
         fresh = self.claimed[before:]
+        self.clock.advance(wait)
         self._settle([ENDINGS[outcome](job) for job, outcome in zip(fresh, outcomes, strict=False)])
 
     @precondition(lambda self: self.claimed)
@@ -157,15 +199,23 @@ class Lifecycle(RuleBasedStateMachine):
 
     # What people do
 
-    @rule(id_=ids, verb=st.sampled_from(["cancel", "retry", "retry", "delete"]))
+    @rule(id_=ids, verb=st.sampled_from(["cancel", "retry", "retry", "delete", "run now"]))
     def operate(self, id_: JobId, verb: str) -> None:
         operator = self.store.operator
         if verb == "cancel":
             self._moved(self.run(operator.cancel([id_], "enough")), self.model.cancel(id_, self.now))
         elif verb == "retry":
             self._moved(self.run(operator.retry([id_])), self.model.retry(id_, self.now))
+        elif verb == "run now":
+            self._moved(self.run(operator.run_now([id_])), self.model.run_now(id_, self.now))
         else:
             self._moved(self.run(operator.delete([id_])), self.model.delete(id_, self.now))
+
+    @rule(id_=ids, change=changes)
+    def change(self, id_: JobId, change: dict[str, Any]) -> None:
+        wanted = JobChange(**change)
+        answers = self.run(self.store.operator.change([id_], wanted))
+        self._moved(answers, self.model.change(id_, wanted, self.now))
 
     def _moved(self, answers: list[Moved | None], expected: tuple[Status, bool] | None) -> None:
         assert [each and (each.status, each.done) for each in answers] == [expected]
@@ -260,6 +310,7 @@ class Lifecycle(RuleBasedStateMachine):
             job = self.model.jobs[found.id]
             assert (found.status, found.attempt) == (job.status, job.attempt)
             assert (found.failures, found.crashes) == (job.failures, job.crashes)
+            assert (found.queue, found.priority) == (job.queue, job.priority)
             assert found.cancel_requested == job.cancel_requested
             assert job.runner is None or found.worker == job.runner
             ended = {each.attempt: each.outcome for each in found.attempts if each.outcome != "running"}
@@ -290,6 +341,6 @@ class Lifecycle(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", sorted(STORES))
 def test_the_store_and_the_reference_never_disagree(kind: str) -> None:
-    bounds = settings(max_examples=60, stateful_step_count=50)
+    bounds = settings(max_examples=80, stateful_step_count=50)
 
     run_state_machine_as_test(type("OnThisStore", (Lifecycle,), {"kind": kind}), settings=bounds)

@@ -20,7 +20,7 @@ from tests.support.seed import (
 )
 from windlass import SchemaMismatch, Status
 from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS, Coordinator
-from windlass.coordinator.duties import MOST_ADMITTED, admit, prune
+from windlass.coordinator.duties import MOST_ADMITTED, MOST_EXPIRED, admit, expire, prune
 from windlass.core.moments import SECOND
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.store.contract import Store
@@ -50,6 +50,23 @@ async def test_only_the_holder_does_the_duties(store: Store, clock: ManualClock)
     assert await status_of(store, id_) is Status.SCHEDULED
     await first.step(10)
     assert await status_of(store, id_) is Status.PENDING
+
+
+async def test_the_holder_cancels_what_has_expired_and_tells_of_it(store: Store, clock: ManualClock) -> None:
+    holder, heard = candidate(store, "a")
+    ids = [await enqueue_one(store, delay=delay, expires=2 * SECOND) for delay in (0, SECOND, 60 * SECOND)]
+    await holder.step(0)
+    clock.advance(2 * SECOND)
+    await holder.step(10)
+    assert [await status_of(store, id_) for id_ in ids] == [Status.CANCELLED] * 3
+    assert heard.names == ["TermStarted", "JobsExpired"]
+
+
+async def test_expiry_goes_on_at_once_while_there_is_more(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, MOST_EXPIRED + 1, expires=1)
+    clock.advance(1)
+    assert [await expire(store, Listener()) for _ in range(2)] == [0.0, 0.5]
+    assert (await store.operator.counts()).totals["cancelled"] == MOST_EXPIRED + 1
 
 
 async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None:

@@ -20,12 +20,16 @@ TABLES = (
     "SCAN windlass_tombstones",
     "SCAN job",
     "SCAN windlass_meters",
+    "SCAN windlass_keys",
+    "SCAN held",
 )
 """The tables that grow with the jobs; queues, leases and workers are few."""
 VALUES: dict[str, Any] = {
     "queue": "q",
     "queues": '["q"]',
-    "hash": b"h",
+    "hash": "h",
+    "keys": "[]",
+    "job": "j",
     "keep": 1,
     "types": '["t"]',
     "type": "t",
@@ -63,6 +67,9 @@ WALKS = {
     "orphans": "windlass_jobs_held",
     "cancels": "windlass_jobs_cancelling",
     "unpark": "windlass_jobs_parked",
+    "expired": "windlass_jobs_expiring",
+    "expired_heads": "windlass_jobs_pending",
+    "prune_keys": "windlass_keys_until",
     "prunable": "windlass_history_drop",
     "prune_tombstones": "windlass_tombstones_until",
 }
@@ -75,10 +82,14 @@ LOOKUPS = [
     "find",
     "recorded",
     "lease",
-    "key_holder",
     "meter",
     "meters",
     "prune_meters",
+    "key_holders",
+    "take_key",
+    "changeable",
+    "cancel",
+    "cancellable",
 ]
 """Statements that go by primary key alone."""
 
@@ -121,7 +132,8 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
 
 
 @pytest.mark.parametrize(
-    "name", ["claim", "admit", "next_due", "next_queue", "next_head", "prunable", "prune_tombstones", "meters"]
+    "name",
+    ["claim", "admit", "next_due", "next_queue", "next_head", "prunable", "prune_tombstones", "meters", "expired"],
 )
 async def test_a_walk_along_the_index_sorts_nothing(opens: Open, name: str) -> None:
     store = opens()

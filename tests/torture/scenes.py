@@ -13,6 +13,8 @@ import msgspec
 
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
+from windlass.core.change import JobChange
+from windlass.core.idempotency import OnConflict
 from windlass.core.job import JobError, Progress
 from windlass.core.meter import Meter, histogram
 from windlass.core.moments import DAY, SECOND
@@ -35,6 +37,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """A verb, what it needs, and the call; `again` compares a repeat's answer with the one that was lost."""
 
     verb: str
+    name: str = ""
+    """Where a verb has several scenes."""
     act: Callable[[Store], Awaitable[Any]]
     before: Callable[[Store], Awaitable[Any]] | None = None
     later: Callable[[ManualClock], None] = _now
@@ -65,9 +69,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
             await store.close()
 
 
-def play_alone(verb: str, path: str) -> None:
+def play_alone(name: str, path: str) -> None:
     """The call in a process of its own, which a failpoint may end."""
-    asyncio.run(SCENES[verb].play(Path(path)))
+    asyncio.run(SCENES[name].play(Path(path)))
 
 
 def rows(path: Path) -> dict[str, list[Any]]:
@@ -91,7 +95,8 @@ async def _waiting(store: Store) -> None:
 
 
 async def _delayed(store: Store) -> None:
-    await store.jobs.enqueue([new_job(id=JOBS[0], delay=SECOND)])
+    job = new_job(id=JOBS[0], delay=SECOND, expires=DAY, idempotency_key="one", idempotency_window=DAY)
+    await store.jobs.enqueue([job])
 
 
 async def _running(store: Store) -> None:
@@ -134,6 +139,7 @@ async def _paused(store: Store) -> None:
 # The calls.
 
 _NEW = [new_job(id=JOBS[0], idempotency_key="one"), new_job(id=JOBS[1], delay=DAY)]
+_REPLACING = [new_job(id=JOBS[1], idempotency_key="one", on_conflict=OnConflict.REPLACE)]
 _OUTCOMES = [
     Settlement(id=JOBS[0], queue="default", attempt=1, status=Status.COMPLETED, outcome="completed", result="1"),
     Settlement(
@@ -189,7 +195,36 @@ _ALL = [
         act=lambda store: store.operator.prune(10),
     ),
     Scene(verb="declare", act=lambda store: store.queues.declare({"mail": settings(max_attempts=7)})),
-    Scene(verb="change", act=lambda store: store.queues.change("mail", settings(max_attempts=8))),
+    Scene(
+        verb="change",
+        name="change of a queue",
+        act=lambda store: store.queues.change("mail", settings(max_attempts=8)),
+    ),
+    Scene(
+        verb="change",
+        before=_delayed,
+        act=lambda store: store.operator.change(JOBS[:1], JobChange(queue="mail", delay=DAY, payload="[]")),
+        again=lambda first, second: bool(first == second),
+    ),
+    Scene(
+        verb="run_now",
+        before=_delayed,
+        act=lambda store: store.operator.run_now(JOBS[:1]),
+        again=lambda first, second: bool(first == second),
+    ),
+    Scene(
+        verb="expire",
+        before=_delayed,
+        later=lambda clock: clock.advance(DAY),
+        act=lambda store: store.jobs.expire(10),
+    ),
+    Scene(
+        verb="enqueue",
+        name="enqueue, replacing",
+        before=_delayed,
+        act=lambda store: store.jobs.enqueue(_REPLACING),
+        again=lambda first, second: [(each.id, each.existing) for each in second] == [(JOBS[1], True)],
+    ),
     Scene(verb="pause", before=_waiting, act=lambda store: store.queues.pause("default", DAY)),
     Scene(verb="resume", before=_paused, act=lambda store: store.queues.resume("default")),
     Scene(verb="open", act=lambda store: store.leases.open(LeaseRequest(runner="r1", worker="w1", length=LEASE))),
@@ -217,4 +252,4 @@ _ALL = [
     Scene(verb="record", act=lambda store: store.stats.record([_METER, _METER]), adds_up=True),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
 ]
-SCENES = {scene.verb: scene for scene in _ALL}
+SCENES = {scene.name or scene.verb: scene for scene in _ALL}

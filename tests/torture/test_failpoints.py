@@ -26,7 +26,7 @@ class Twin:
     """A scene played without a fault: the rows before and after, and the answer."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
-        self.scene = scene
+        self.scene, self.name = scene, scene.name or scene.verb
         self._start, self._clean = folder / "start.db", folder / "clean.db"
 
     async def play(self) -> "Twin":
@@ -65,7 +65,7 @@ async def test_a_process_killed_before_or_after_a_commit_has_done_nothing_or_all
 ) -> None:
     for side in ("before_commit", "after_commit"):
         path = twin.stage(tmp_path / f"{side}.db")
-        process = _processes.Process(target=_die, args=(f"{twin.scene.verb}.{side}=kill", twin.scene.verb, str(path)))
+        process = _processes.Process(target=_die, args=(f"{twin.scene.verb}.{side}=kill", twin.name, str(path)))
         process.start()
         process.join(30)
         assert process.exitcode == -signal.SIGKILL
@@ -127,7 +127,7 @@ def test_every_verb_that_writes_has_a_scene() -> None:
     text = inspect.getsource(sqlite_store)
     bodies = re.split(r"\n    async def ", text)[1:]
     writing = {body.split("(")[0] for body in bodies if ".write(" in body}
-    assert writing == SCENES.keys()
+    assert writing == {scene.verb for scene in SCENES.values()}
 
 
 def test_a_misspelt_failpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from windlass.store.sqlite.failpoints import SIDES
 AT_ONCE = 3
 MOST_STARTS = 6
 FATAL = ("enqueue", "claim", "settle", "note", "admit", "open", "renew", "end", "beat", "campaign")
-VERBS = sorted(SCENES.keys() - {"migrate"})
+VERBS = sorted({scene.verb for scene in SCENES.values()} - {"migrate"})
 KILLS = [f"{verb}.{side}=kill" for verb, side in product(FATAL, SIDES)]
 # A rescue needs something to rescue, so a supervisor dies first.
 KILLS += [f"renew.after_commit=kill,rescue.{side}=kill" for side in SIDES]

@@ -9,10 +9,11 @@ from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
 from windlass.client.app import App
-from windlass.client.options import check_options
-from windlass.core.codec import DEEPEST, check_json, check_size, encode
+from windlass.client.handle import Handle
+from windlass.client.options import check_options, check_together
+from windlass.core.codec import DEEPEST
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
+from windlass.core.job import Job, NewJob
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
 from windlass.errors import InvalidPayload
@@ -21,7 +22,7 @@ from windlass.store.open import redact
 jobs = typer.Typer(help="Look at jobs and act on them.", no_args_is_help=True)
 dead = typer.Typer(help="Dead letters: jobs that gave up.", no_args_is_help=True)
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or its beginning.")]
 QueueOption = Annotated[str | None, typer.Option("--queue", help="Only this queue.")]
 TypeOption = Annotated[str | None, typer.Option("--type", help="Only this type.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
@@ -36,8 +37,23 @@ def enqueue(
     queue: Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")] = None,
     priority: Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")] = None,
     delay: Annotated[str | None, typer.Option(help="Wait so long, such as 60s or 5m.")] = None,
-    idempotency_key: Annotated[str | None, typer.Option(help="One live job per queue and key.")] = None,
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue."),
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option("--window", help="The key stays taken for so long after the job ended, such as 1h.")
+    ] = None,
+    on_conflict: Annotated[
+        str | None, typer.Option(help="If a job stands under the key: existing (default), replace or raise.")
+    ] = None,
     max_attempts: Annotated[int | None, typer.Option(help="Give up after so many failures.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="Cancel it if it has not started within this time, such as 10m.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")] = None,
+    meta: Annotated[str | None, typer.Option(help="Kept with the job and shown: a JSON object.")] = None,
+    parent: Annotated[str | None, typer.Option(help="The id of the job that this one comes from.")] = None,
     store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
@@ -46,15 +62,25 @@ def enqueue(
     options: dict[str, Any] = {
         "queue": queue,
         "priority": priority,
-        "delay": None if delay is None else parse_duration(delay, "--delay") / SECOND,
+        "delay": seconds(delay, "--delay"),
         "idempotency_key": idempotency_key,
+        "idempotency_window": seconds(window, "--window"),
+        "on_conflict": on_conflict,
         "max_attempts": max_attempts,
+        "expires": seconds(expires, "--expires"),
+        "tags": tag or None,
+        "meta": None if meta is None else parse_object(meta, "--meta"),
+        "parent": parent,
     }
     home = reach(store, app, make=True)
     job = make_job(home, type_, payload, {name: value for name, value in options.items() if value is not None})
     handle = home.enqueue_many([job])[0]
     if app is None:
         typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
+    _tell(handle, as_json)
+
+
+def _tell(handle: Handle[Any], as_json: bool) -> None:
     if as_json:
         print_json({"id": handle.id, "existing": handle.existing})
     else:
@@ -63,7 +89,7 @@ def enqueue(
 
 def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
     """A job from text; with an app at hand its arguments are checked against the task's."""
-    arguments = parse_payload(payload)
+    arguments = parse_object(payload, "payload")
     check_name(type_, "type")
     fields = check_options(options)
     if len(home.registry.types):
@@ -71,20 +97,23 @@ def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> Ne
         # An alias is for what is stored already.
         type_ = definition.type
         fields = {**definition.defaults, **fields}
-        text = definition.signature.check(arguments)
-    else:
-        check_json(arguments, "payload")
-        text = check_size(encode(arguments, "payload"), "payload")
+    check_together(fields)
+    text = home.registry.check(type_, arguments)
     return NewJob(id=new_id(), type=type_, payload=text, **fields)
 
 
-def parse_payload(text: str) -> dict[str, Any]:
+def seconds(text: str | None, option: str) -> float | None:
+    """A duration as the client takes it."""
+    return None if text is None else parse_duration(text, option) / SECOND
+
+
+def parse_object(text: str, field: str) -> dict[str, Any]:
     """A JSON object, strictly: no NaN, no key twice."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise InvalidPayload("payload", "has a key twice")
+            raise InvalidPayload(field, "has a key twice")
         return found
 
     def whole(digits: str) -> int:
@@ -94,11 +123,11 @@ def parse_payload(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=unique, parse_int=whole)
     except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {DEEPEST} levels") from None
+        raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
-        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(value).__name__}")
+        raise InvalidPayload(field, f"must be a JSON object, not {type(value).__name__}")
     return value
 
 
@@ -108,6 +137,7 @@ def list_jobs(
     type_: TypeOption = None,
     queue: QueueOption = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
+    parent: Annotated[str | None, typer.Option(help="Only the children of this job.")] = None,
     limit: LimitOption = 50,
     cursor: Annotated[str | None, typer.Option(help="Go on after this id.")] = None,
     store: StoreOption = None,
@@ -116,24 +146,40 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first."""
     home = reach(store, app)
-    page = home.jobs.list(status=status or (), type=type_, queue=queue, tag=tag, limit=limit, cursor=cursor)
+    found: list[Job] = []
+    while True:
+        page = home.jobs.list(
+            status=status or (),
+            type=type_,
+            queue=queue,
+            tag=tag,
+            parent=parent,
+            limit=limit - len(found),
+            cursor=cursor,
+        )
+        found += page.items
+        cursor = page.next_cursor
+        # Where matches are rare a page may be short, or even empty.
+        if cursor is None or len(found) >= limit:
+            break
     if as_json:
-        print_json(page.items)
+        print_json(found)
         return
     print_table(
         ["id", "status", "type", "queue", "attempt", "created", "what"],
-        [row_of(job) for job in page.items],
+        [row_of(job) for job in found],
         empty=f"No jobs match in {redact(home.store)}.",
         spare=("queue", "attempt"),
     )
-    if page.next_cursor:
-        typer.echo(f"\nMore: --cursor {page.next_cursor}")
+    if cursor:
+        typer.echo(f"\nMore: --cursor {cursor}")
 
 
 @jobs.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show all that is known of a job."""
-    job = reach(store, app).jobs.get(id_)
+    home = reach(store, app)
+    job = home.jobs.get(home.jobs.find(id_))
     if as_json:
         print_json(job)
     else:
@@ -148,22 +194,26 @@ def cancel(
     app: AppOption = None,
 ) -> None:
     """Call off a waiting job, or ask a running one to stop."""
-    job = reach(store, app).jobs.cancel(id_, reason)
+    home = reach(store, app)
+    job = home.jobs.cancel(home.jobs.find(id_), reason)
     typer.echo(f"{job.id} was asked to stop" if job.cancel_requested else f"{job.id} is {job.status}")
 
 
 @jobs.command()
 def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""
-    job = reach(store, app).jobs.retry(id_)
+    home = reach(store, app)
+    job = home.jobs.retry(home.jobs.find(id_))
     typer.echo(f"{job.id} is {job.status}; the next attempt is number {job.attempt + 1}")
 
 
 @jobs.command()
 def delete(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Drop a finished job."""
-    reach(store, app).jobs.delete(id_)
-    typer.echo(f"{id_} is deleted")
+    home = reach(store, app)
+    found = home.jobs.find(id_)
+    home.jobs.delete(found)
+    typer.echo(f"{found} is deleted")
 
 
 @dead.command("list")

@@ -8,6 +8,7 @@ import typer
 
 from windlass.cli import run
 from windlass.cli.bench import bench
+from windlass.cli.change import change, run_now
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.jobs import dead, enqueue, jobs
@@ -32,6 +33,8 @@ cli.command()(run.worker)
 cli.command()(dev)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
+jobs.command("run")(run_now)
+jobs.command("change")(change)
 cli.add_typer(jobs, name="jobs")
 cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")

@@ -50,8 +50,12 @@ def describe(job: Job) -> None:
         "finished": clock(job.finished_at) if job.finished_at else None,
         "worker": job.worker,
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,
-        "key": job.idempotency_key,
+        "expires": clock(job.expires_at) if job.expires_at else None,
+        "key": _key(job),
+        "tenant": job.tenant,
+        "parent": job.parent,
         "tags": ", ".join(job.tags) or None,
+        "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,
         "asked to stop": "yes" if job.cancel_requested and not job.finished else None,
     }
@@ -66,6 +70,12 @@ def describe(job: Job) -> None:
         out.print("\n[bold]Log[/]")
         for line in job.logs:
             out.print(Text.assemble((f"  {clock(line.at)} #{line.attempt} ", "dim"), plain(line.text)))
+
+
+def _key(job: Job) -> str | None:
+    if job.idempotency_key is None or job.idempotency_window is None:
+        return job.idempotency_key
+    return f"{job.idempotency_key} (taken for {show_duration(round(job.idempotency_window * SECOND))} after its end)"
 
 
 def _counters(job: Job) -> str:

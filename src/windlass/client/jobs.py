@@ -1,13 +1,16 @@
 """app.jobs, app.queues, app.workers, app.stats: the verbs of people and programs, each also with an `a`."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
 
 from windlass.client.blocking import Portal, blocking
-from windlass.core.ids import check_id
+from windlass.client.options import check_options
+from windlass.client.registry import Registry
+from windlass.core.change import JobChange
+from windlass.core.ids import LENGTH, check_beginning, check_id, lowest
 from windlass.core.job import Job
 from windlass.core.meter import KEPT, Recent
 from windlass.core.moments import SECOND, duration
@@ -15,7 +18,7 @@ from windlass.core.names import check_name
 from windlass.core.queue import Queue, settings
 from windlass.core.retry import StoredPolicy
 from windlass.core.status import Status
-from windlass.errors import InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
+from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import Counts, JobFilter, Moved, Page, WorkerInfo
 
@@ -25,6 +28,8 @@ _BATCH = 500
 
 class Home(Protocol):
     """What the verbs need of their app."""
+
+    registry: Registry
 
     async def _ready(self) -> Store: ...
 
@@ -58,12 +63,13 @@ class Jobs(_Verbs):
         queue: str | None = None,
         tenant: str | None = None,
         tag: str | None = None,
+        parent: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Job]:
         """Jobs, newest first; `next_cursor` continues the list."""
         _check_limit(limit)
-        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag)
+        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
         store = await self._home._ready()
         return await store.operator.list(wanted, limit, cursor)
 
@@ -77,7 +83,7 @@ class Jobs(_Verbs):
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
         store = await self._home._ready()
         before = await self.aget(id)
-        _done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
+        await self._done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
         # A queue may keep nothing of cancelled jobs: then this is all that is left of it.
         after = (await store.operator.get([before.id]))[0]
         return after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
@@ -85,13 +91,59 @@ class Jobs(_Verbs):
     async def aretry(self, id: str) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""
         store = await self._home._ready()
-        _done("retry", id, (await store.operator.retry([check_id(id)]))[0])
+        moved = (await store.operator.retry([check_id(id)]))[0]
+        await self._done("retry", id, moved)
         return await self.aget(id)
+
+    async def arun_now(self, id: str) -> Job:
+        """Let a scheduled or failed job run now instead of at its time; its budget stays as it is."""
+        store = await self._home._ready()
+        moved = (await store.operator.run_now([check_id(id)]))[0]
+        await self._done("run", id, moved)
+        return await self.aget(id)
+
+    async def achange(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: float | timedelta | None = None,
+        payload: Mapping[str, Any] | None = None,
+        queue: str | None = None,
+    ) -> Job:
+        """Change a waiting job. A new payload is checked like a hand-in, if this app knows the task."""
+        given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
+        fields = check_options({name: value for name, value in given.items() if value is not None})
+        if payload is not None:
+            fields["payload"] = self._home.registry.check((await self.aget(id)).type, payload)
+        if not fields:
+            raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
+        store = await self._home._ready()
+        moved = (await store.operator.change([check_id(id)], JobChange(**fields)))[0]
+        await self._done("change", id, moved)
+        return await self.aget(id)
+
+    async def afind(self, beginning: str) -> str:
+        """The id that begins so, if exactly one does: at least four characters of it."""
+        if len(beginning) == LENGTH:
+            return check_id(beginning)
+        begins = check_beginning(beginning)
+        store = await self._home._ready()
+        # Ids are ordered as text: those that begin so are the next ones after the smallest that could.
+        after = await store.operator.select(JobFilter(), _BATCH, lowest(begins))
+        found = [each for each in after if each.startswith(begins)]
+        if not found:
+            raise JobNotFound(f"{begins}…")
+        if len(found) > 1:
+            many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
+            raise InvalidName("id", f"{many} jobs have an id that begins with {begins!r}; give more of it")
+        return found[0]
 
     async def adelete(self, id: str) -> None:
         """Drop a finished job and all that is kept of it."""
         store = await self._home._ready()
-        _done("delete", id, (await store.operator.delete([check_id(id)]))[0])
+        await self._done("delete", id, (await store.operator.delete([check_id(id)]))[0])
 
     async def aretry_all(self, /, **wanted: Any) -> int:
         """Retry every job that matches (the filters of `list`): how many."""
@@ -104,6 +156,14 @@ class Jobs(_Verbs):
     async def adelete_all(self, /, **wanted: Any) -> int:
         """Drop every finished job that matches (the filters of `list`): how many."""
         return await self._each(wanted, lambda operator, ids: operator.delete(ids))
+
+    async def _done(self, verb: str, id: str, moved: Moved | None) -> None:
+        if moved is None:
+            raise JobNotFound(id)
+        if moved.holder is not None:
+            raise KeyConflict((await self.aget(id)).idempotency_key or "", moved.holder)
+        if not moved.done:
+            raise NotAllowedNow(verb, id, moved.status)
 
     async def _each(
         self,
@@ -123,6 +183,9 @@ class Jobs(_Verbs):
     failures = blocking(afailures)
     cancel = blocking(acancel)
     retry = blocking(aretry)
+    run_now = blocking(arun_now)
+    change = blocking(achange)
+    find = blocking(afind)
     delete = blocking(adelete)
     retry_all = blocking(aretry_all)
     cancel_all = blocking(acancel_all)
@@ -223,6 +286,7 @@ def job_filter(
     queue: str | None = None,
     tenant: str | None = None,
     tag: str | None = None,
+    parent: str | None = None,
 ) -> JobFilter:
     """Which jobs, checked."""
     statuses = (status,) if isinstance(status, str) else tuple(status)
@@ -235,18 +299,10 @@ def job_filter(
         queue=None if queue is None else check_name(queue, "queue"),
         tenant=None if tenant is None else check_name(tenant, "tenant"),
         tag=None if tag is None else check_name(tag, "tag"),
+        parent=None if parent is None else check_id(parent, "parent"),
     )
 
 
 def _check_limit(limit: int) -> None:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LARGEST_PAGE:
         raise InvalidOption("limit", f"must be a whole number from 1 to {LARGEST_PAGE}, not {limit!r}")
-
-
-def _done(verb: str, id: str, moved: Moved | None) -> None:
-    if moved is None:
-        raise JobNotFound(id)
-    if moved.holder is not None:
-        raise KeyConflict(f"of {id}", moved.holder)
-    if not moved.done:
-        raise NotAllowedNow(verb, id, moved.status)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
 from windlass.core.codec import check_json, check_size, encode
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import check_id
 from windlass.core.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from windlass.core.moments import duration, to_micros
@@ -23,10 +24,13 @@ class JobOptions(TypedDict, total=False):
     delay: float | timedelta
     run_at: datetime
     idempotency_key: str
+    idempotency_window: float | timedelta
+    on_conflict: Literal["existing", "replace", "raise"]
     tenant: str
     parent: str
     max_attempts: int
     timeout: float | timedelta | None
+    expires: float | timedelta | datetime
     tags: Sequence[str]
     meta: Mapping[str, Any]
 
@@ -52,7 +56,21 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidOption(unknown[0], f"is not an option; there are {', '.join(sorted(_CHECKS))}")
     if "delay" in options and "run_at" in options:
         raise InvalidOption("delay", "cannot be given together with run_at")
-    return {name: _CHECKS[name](value) for name, value in options.items()}
+    fields = {name: _CHECKS[name](value) for name, value in options.items() if name != "expires"}
+    return {**fields, **_expires(options["expires"])} if "expires" in options else fields
+
+
+def check_together(fields: Mapping[str, Any]) -> None:
+    """What only all options of a job tell, wherever each was said."""
+    if fields.get("idempotency_key") is None:
+        for name in ("idempotency_window", "on_conflict"):
+            if name in fields:
+                raise InvalidOption(name, "says nothing without an idempotency_key")
+    due, over = fields.get("run_at"), fields.get("expires_at")
+    if due is None and over is None:
+        due, over = fields.get("delay", 0), fields.get("expires")
+    if due is not None and over is not None and due >= over:
+        raise InvalidOption("expires", "is not after the time at which the job is due: it could never start")
 
 
 def check_priority(value: object) -> int:
@@ -62,6 +80,22 @@ def check_priority(value: object) -> int:
             "priority", f"must be a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}, not {value!r}"
         )
     return value
+
+
+def _expires(value: Any) -> dict[str, Any]:
+    """From now on, or at a moment; both fields, so that the last word wins."""
+    if isinstance(value, datetime):
+        return {"expires": None, "expires_at": to_micros(value, "expires")}
+    micros = duration(value, "expires")
+    if micros == 0:
+        raise InvalidOption("expires", "must be more than 0 seconds")
+    return {"expires": micros, "expires_at": None}
+
+
+def _on_conflict(value: Any) -> OnConflict:
+    if value not in tuple(OnConflict):
+        raise InvalidOption("on_conflict", f"{value!r:.100} is not one of {', '.join(OnConflict)}")
+    return OnConflict(value)
 
 
 def _tags(value: Any) -> tuple[str, ...]:
@@ -89,10 +123,13 @@ _CHECKS: dict[str, Any] = {
     "delay": lambda value: duration(value, "delay"),
     "run_at": to_micros,
     "idempotency_key": lambda value: check_key(value, "idempotency_key"),
+    "idempotency_window": lambda value: duration(value, "idempotency_window"),
+    "on_conflict": _on_conflict,
     "tenant": lambda value: check_name(value, "tenant"),
     "parent": lambda value: check_id(value, "parent"),
     "max_attempts": check_attempts,
     "timeout": check_timeout,
+    "expires": _expires,
     "tags": _tags,
     "meta": _meta,
 }

@@ -11,10 +11,11 @@ from windlass.client.middleware import Middleware, fitting, wrap
 from windlass.client.options import TaskOptions, check_priority
 from windlass.client.signature import Signature
 from windlass.client.task import Definition
+from windlass.core.codec import check_json, check_size, encode
 from windlass.core.names import check_name, type_of
 from windlass.core.queue import check_attempts, check_timeout
 from windlass.core.retry import RetryPolicy
-from windlass.errors import ConfigError, InvalidOption, UnknownTask
+from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
 
@@ -64,6 +65,15 @@ class Registry:
             return self._definitions[type_]
         except KeyError:
             raise UnknownTask(type_, list(self._definitions)) from None
+
+    def check(self, type_: str, payload: Any) -> str:
+        """The text of a payload that came as JSON; checked against the task if it is known here."""
+        if type_ in self._definitions:
+            return self._definitions[type_].signature.check(payload)
+        if not isinstance(payload, Mapping):
+            raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
+        check_json(dict(payload), "payload")
+        return check_size(encode(dict(payload), "payload"), "payload")
 
     def __contains__(self, type_: str) -> bool:
         return type_ in self._definitions

@@ -9,7 +9,7 @@ from windlass.client.blocking import Portal, blocking
 from windlass.client.context import Home
 from windlass.client.handle import Handle
 from windlass.client.hooks import place
-from windlass.client.options import JobOptions, check_options
+from windlass.client.options import JobOptions, check_options, check_together
 from windlass.client.signature import Signature
 from windlass.core.ids import new_id
 from windlass.core.job import NewJob
@@ -101,6 +101,8 @@ class Task(Generic[P, R, T]):
         """A job, checked and complete, but not handed in."""
         definition = self._definition
         fields = {"id": new_id(), **definition.defaults, **self._options}
+        if self._options:
+            check_together(fields)
         return NewJob(type=definition.type, payload=definition.signature.encode(args, kwargs), **fields)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:

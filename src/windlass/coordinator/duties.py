@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from windlass.core.events import Emit, JobRescued, JobsParked, JobsPruned
+from windlass.core.events import Emit, JobRescued, JobsExpired, JobsParked, JobsPruned
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
 
 MOST_ADMITTED = 1000
+MOST_EXPIRED = 500
 MOST_RUNNERS = 100
 MOST_PRUNED = 1000
 
@@ -25,6 +26,7 @@ def duties(store: Store, emit: Emit) -> list[Duty]:
     """All of them."""
     return [
         Duty("admit", lambda: admit(store)),
+        Duty("expire", lambda: expire(store, emit)),
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
         Duty("prune", lambda: prune(store, emit)),
@@ -38,6 +40,14 @@ async def admit(store: Store) -> float:
         return 0.0
     due = admitted.next_due_in
     return 0.5 if due is None else min(0.5, due / SECOND)
+
+
+async def expire(store: Store, emit: Emit) -> float:
+    """Waiting jobs whose time is over are cancelled, a bounded number at a time."""
+    expired = await store.jobs.expire(MOST_EXPIRED)
+    if expired:
+        emit(JobsExpired(jobs=expired))
+    return 0.0 if expired == MOST_EXPIRED else 0.5
 
 
 async def rescue(store: Store, emit: Emit) -> float:

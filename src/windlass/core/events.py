@@ -168,6 +168,12 @@ class JobsParked(Event, frozen=True, kw_only=True):
     jobs: int
 
 
+class JobsExpired(Event, frozen=True, kw_only=True):
+    """Jobs that had not started by their `expires_at` were cancelled."""
+
+    jobs: int
+
+
 class JobsPruned(Event, frozen=True, kw_only=True):
     """Finished jobs whose retention time is over were dropped."""
 

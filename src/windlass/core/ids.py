@@ -11,6 +11,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 JobId = str
 
+LENGTH = 36
+SHORTEST_BEGINNING = 4
+_ZERO = "00000000-0000-0000-0000-000000000000"
+
 
 def new_id() -> JobId:
     """A fresh id; within one process each is larger than the one before."""
@@ -20,9 +24,24 @@ def new_id() -> JobId:
 def check_id(value: object, field: str = "id") -> JobId:
     """An id that a caller gave, in its one canonical spelling."""
     text = str(value).lower() if not isinstance(value, str) else value.lower()
-    if len(text) > 36 or not _UUID.fullmatch(text):
+    if len(text) > LENGTH or not _UUID.fullmatch(text):
         raise InvalidName(field, f"{text[:40]!r} is not a UUID")
     return text
+
+
+def check_beginning(value: str) -> str:
+    """The first characters of an id, as people copy them."""
+    text = value.lower()
+    if len(text) < SHORTEST_BEGINNING or len(text) > LENGTH or not _UUID.fullmatch(lowest(text)):
+        raise InvalidName(
+            "id", f"{text[:40]!r} is not a UUID, nor the first {SHORTEST_BEGINNING} characters or more of one"
+        )
+    return text
+
+
+def lowest(beginning: str) -> JobId:
+    """Sorts before every id that begins so."""
+    return beginning + _ZERO[len(beginning) :]
 
 
 def new_runner_id(random: Callable[[int], bytes]) -> str:

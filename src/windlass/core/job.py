@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.core.status import FINISHED, Status
@@ -35,6 +36,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int | None = None
     """None: what the queue says when the job arrives."""
     idempotency_key: str | None = None
+    idempotency_window: Micros | None = None
+    """How long the key stays taken after the job ended; None: not at all."""
+    on_conflict: OnConflict = OnConflict.EXISTING
     concurrency_key: str | None = None
     tenant: str | None = None
     parent: JobId | None = None
@@ -44,6 +48,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Micros | None = None
     """None: what the queue says when the job arrives; NO_TIMEOUT: any length."""
     expires: Micros | None = None
+    """Counted from the store's clock; `expires_at` wins if both are given."""
+    expires_at: Micros | None = None
     tags: tuple[str, ...] = ()
     meta: str | None = None
 
@@ -149,6 +155,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
     lease_expires_at: datetime | None = None
     idempotency_key: str | None = None
+    idempotency_window: float | None = None
     concurrency_key: str | None = None
     tenant: str | None = None
     parent: JobId | None = None

@@ -24,8 +24,9 @@ BORN = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING})
 """The statuses in which a job may be handed in."""
 
 MOVES: dict[Status, frozenset[Status]] = {
-    # admitted when due or free; cancelled by a person, a parent or its expiry
+    # admitted when due or free, or told to run now; cancelled by a person, a parent, its expiry or a replacement
     Status.SCHEDULED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
+    # freed; put off by a change of run_at
     Status.BLOCKED: frozenset({Status.PENDING, Status.SCHEDULED, Status.CANCELLED}),
     # claimed; parked when no live worker knows its type; put off by a change of run_at
     Status.PENDING: frozenset({Status.RUNNING, Status.BLOCKED, Status.SCHEDULED, Status.CANCELLED}),

@@ -21,6 +21,7 @@ from windlass.core.events import (
     HookFailed,
     JobOverdue,
     JobRescued,
+    JobsExpired,
     JobsParked,
     JobsPruned,
     LeaseExpired,
@@ -131,6 +132,8 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.DEBUG, f"worker {event.worker} is no longer the coordinator"
         case JobsParked():
             return logging.WARNING, (f"{event.jobs} jobs set aside: no live worker knows {', '.join(event.types)}")
+        case JobsExpired():
+            return logging.INFO, f"{event.jobs} jobs expired before they could start"
         case JobsPruned():
             return logging.INFO, f"{event.jobs} finished jobs dropped: their retention is over"
         case _:

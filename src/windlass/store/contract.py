@@ -11,6 +11,7 @@ Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call m
 from collections.abc import Sequence
 from typing import Protocol
 
+from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.meter import Meter, Recent
@@ -41,13 +42,23 @@ class JobStore(Protocol):
     """The walk of a job: enqueue, admit, claim, settle; and what workers say on the way."""
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        """Store all of them or none. A known id or a held idempotency key answers with the job that stands."""
+        """Store all of them or none. A known id answers with its job.
+
+        Where another job has the idempotency key, `core.idempotency.judge` says what happens. Jobs of one call
+        meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that.
+        """
 
     async def admit(self, limit: int) -> Admitted:
         """Make due jobs pending, earliest first, and give them their rank."""
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        """Hold pending jobs for a runner, best first. Raises LeaseLost if the runner has no lease."""
+        """Hold pending jobs for a runner, best first; never one that has expired.
+
+        Raises LeaseLost if the runner has no lease.
+        """
+
+    async def expire(self, limit: int) -> int:
+        """Cancel waiting jobs that have not started by their `expires_at`: how many."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         """Record how attempts ended. One that is no longer running changes nothing and answers so."""
@@ -74,14 +85,23 @@ class OperatorStore(Protocol):
     async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
         """Make finished or failed jobs pending with a fresh budget; the attempt number goes on."""
 
+    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        """Make scheduled and failed jobs pending; their budget stays as it is."""
+
+    async def change(self, ids: Sequence[JobId], change: JobChange) -> list[Moved | None]:
+        """Change waiting jobs, each wholly or not at all.
+
+        A job that would meet another one's idempotency key in its new queue stays as it is, and names the holder.
+        """
+
     async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        """Drop finished jobs; their ids are remembered for a day."""
+        """Drop finished jobs; their ids are remembered for a day, their keys until their windows are over."""
 
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
         """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
 
     async def prune(self, limit: int) -> int:
-        """Drop up to `limit` finished jobs whose retention is over, and old tombstones and meters."""
+        """Drop up to `limit` finished jobs whose retention is over; old tombstones, meters and windows of keys go too."""
 
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""

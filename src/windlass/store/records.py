@@ -123,6 +123,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
     tenant: str | None = None
     tag: str | None = None
+    parent: JobId | None = None
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -142,7 +143,7 @@ class Moved(msgspec.Struct, frozen=True):
     status: Status
     done: bool
     holder: JobId | None = None
-    """The job that holds the idempotency key, when a retry was refused for it."""
+    """The job that holds the idempotency key, when a retry or a change was refused for it."""
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):

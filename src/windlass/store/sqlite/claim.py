@@ -6,6 +6,7 @@ from windlass.core.job import Claimed
 from windlass.errors import LeaseLost
 from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.expire import SWEPT_BY_A_CLAIM, clear_heads, expire, is_any_due
 from windlass.store.sqlite.leases import holds_lease
 from windlass.store.sqlite.mend import NotText
 
@@ -28,6 +29,7 @@ def claim(db: Db, request: ClaimRequest) -> list[Claimed]:
 
 def _take(db: Db, request: ClaimRequest) -> int:
     now, types = db.now, array(request.types)
+    expiring = is_any_due(db) and expire(db, SWEPT_BY_A_CLAIM) == SWEPT_BY_A_CLAIM
     paused = {row[0] for row in db.rows("paused", {"now": now})}
     taken = 0
     for share in request.shares:
@@ -42,6 +44,8 @@ def _take(db: Db, request: ClaimRequest) -> int:
             "types": types,
             "limit": limit,
         }
+        if expiring and not clear_heads(db, values):
+            continue
         taken += db.run("claim", values)
     return taken
 

@@ -30,6 +30,9 @@ class Connection:
         try:
             self._apsw = self._open(path, flags)
             self._apsw.set_busy_timeout(BUSY_TIMEOUT_MS)
+            # Plans do not depend on bound values: else most statements would be prepared anew at each execution,
+            # which takes ten times as long as executing them. A claim: 80 µs without, 7 µs with it.
+            self._apsw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             if writes:
                 self._prepare(synchronous)
         except apsw.Error as error:

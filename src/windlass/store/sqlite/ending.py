@@ -5,13 +5,14 @@ from typing import Any
 import msgspec
 
 from windlass.core.codec import UNREADABLE
+from windlass.core.expiry import EXPIRED, spoils
 from windlass.core.job import JobError
 from windlass.core.moments import Micros
 from windlass.core.outcome import Fate, Settlement
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import FINISHED, Status
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.enqueue import hash_key
+from windlass.store.sqlite.keys import Keyed, release
 from windlass.store.sqlite.prune import drop
 
 MOST_ATTEMPTS_KEPT = 50
@@ -47,6 +48,8 @@ class Running(msgspec.Struct, frozen=True):
     reason: str | None
     idempotency_key: str | None
     attempts: str | None
+    idempotency_window: Micros | None
+    expires_at: Micros | None
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +106,8 @@ def end(db: Db, job: Running, ending: Ending) -> Status:
         # A retry that nobody wants any more is a cancellation too. Why: as the handler says it, else whoever asked.
         said = ending.reason if ending.status is Status.CANCELLED else None
         ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=said or job.reason)
+    elif spoils(ending.status, job.expires_at, db.now):
+        ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=EXPIRED)
     if ending.status in FINISHED:
         _finish(db, job, ending)
     else:
@@ -126,7 +131,7 @@ def _finish(db: Db, job: Running, ending: Ending) -> None:
     db.run("drop_live", values)
     db.tally(job.queue, ending.status, 1)
     if job.idempotency_key is not None:
-        db.run("free_key", {"queue": job.queue, "hash": hash_key(job.idempotency_key), "job": job.id})
+        release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window)])
     if values["keep"] == 0:
         drop(db, [job.id])
 

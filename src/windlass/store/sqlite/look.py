@@ -14,6 +14,11 @@ from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, t
 _LATEST = "g"
 """Sorts after every id: ids are hexadecimal."""
 
+MOST_WALKED = 10_000
+"""So many rows a page may look at to find matches: then it ends, short, and the next one goes on."""
+
+_COLUMNS = ("type", "queue", "tenant", "parent")
+
 _GET = f"""
 SELECT {LIVE_COLUMNS} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 UNION ALL
@@ -37,17 +42,38 @@ def _whole(db: Db, row: Any) -> Job:
 
 
 def list_jobs(db: Db, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-    """Newest first; the cursor is the last id of the page before."""
+    """Newest first; the cursor is the last id of the page before. Rare matches make short pages, not long walks."""
     before = check_id(cursor, "cursor") if cursor else _LATEST
-    values = {**_values(wanted), "before": before, "limit": limit}
+    floor = max((_floor(db, table, before) for table in _walked(wanted)), default="")
+    values = {**_values(wanted), "before": before, "floor": floor, "limit": limit}
     parts = [
-        f"SELECT {columns} FROM {table} WHERE id < :before{_where(wanted, finished)}"
+        f"SELECT {columns} FROM {table} WHERE id < :before AND id >= :floor{_where(wanted, finished)}"
         for table, columns, finished in _tables(wanted)
     ]
     if not parts:
         return Page((), None)
     rows = db.select(" UNION ALL ".join(parts) + " ORDER BY id DESC LIMIT :limit", values)
-    return Page(tuple(to_job(row) for row in rows), rows[-1][0] if rows and len(rows) == limit else None)
+    end = rows[-1][0] if rows and len(rows) == limit else floor or None
+    return Page(tuple(to_job(row) for row in rows), end)
+
+
+def _walked(wanted: JobFilter) -> list[str]:
+    """The tables in which matches are looked for row by row, because no index leads to them."""
+    if wanted.parent:
+        return []
+    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag))
+    return [
+        table
+        for table, _, finished in _tables(wanted)
+        if (rare and (not wanted.status or Status.COMPLETED in wanted.status) if finished else rare or wanted.status)
+    ]
+
+
+def _floor(db: Db, table: str, before: str) -> str:
+    """The id at which a page ends at the latest."""
+    text = f"SELECT id FROM {table} WHERE id < :before ORDER BY id DESC LIMIT 1 OFFSET :walk"
+    rows = db.select(text, {"before": before, "walk": MOST_WALKED})
+    return rows[0][0] if rows else ""
 
 
 _FAILURES = f"""
@@ -102,7 +128,7 @@ def _tables(wanted: JobFilter) -> list[tuple[str, str, bool]]:
 
 def _where(wanted: JobFilter, finished: bool) -> str:
     """The one dynamic WHERE, put together from constants; every value is bound."""
-    terms = [f" AND {column} = :{column}" for column in ("type", "queue", "tenant") if getattr(wanted, column)]
+    terms = [f" AND {column} = :{column}" for column in _COLUMNS if getattr(wanted, column)]
     if wanted.status:
         terms.append(" AND status IN (SELECT value FROM json_each(:status))")
         if finished and Status.COMPLETED not in wanted.status:
@@ -120,4 +146,5 @@ def _values(wanted: JobFilter) -> dict[str, Any]:
         "queue": wanted.queue,
         "tenant": wanted.tenant,
         "tag": wanted.tag,
+        "parent": wanted.parent,
     }

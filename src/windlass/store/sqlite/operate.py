@@ -6,9 +6,10 @@ from typing import Any
 from windlass.core.ids import JobId
 from windlass.core.status import RETRYABLE, Status
 from windlass.store.records import Moved
+from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.ending import add_attempt, retention
-from windlass.store.sqlite.enqueue import hash_key, take
+from windlass.store.sqlite.ending import add_attempt
+from windlass.store.sqlite.keys import take
 from windlass.store.sqlite.prune import drop
 from windlass.store.sqlite.rows import FINISHED_COLUMNS, last_attempt
 
@@ -27,15 +28,7 @@ def _cancel(db: Db, id_: JobId, reason: str) -> Moved | None:
     if job["status"] is Status.RUNNING:
         db.run("request_cancel", {"id": id_, "reason": reason, "now": db.now})
         return Moved(id_, Status.RUNNING, done=True)
-    keep = retention(db, job["queue"], Status.CANCELLED)
-    values = {"id": id_, "now": db.now, "reason": reason, "keep": keep}
-    db.run("cancel", values)
-    db.run("drop_live", {"id": id_})
-    db.tally(job["queue"], Status.CANCELLED, 1)
-    if job["key"] is not None:
-        db.run("free_key", {"queue": job["queue"], "hash": hash_key(job["key"]), "job": id_})
-    if keep == 0:
-        drop(db, [id_])
+    call_off(db, {id_: reason})
     return Moved(id_, Status.CANCELLED, done=True)
 
 

@@ -8,13 +8,19 @@ from windlass.store.sqlite.db import Db, array
 
 
 def prune(db: Db, limit: int) -> int:
-    """Drop what may be dropped, oldest first; old tombstones and meters go too."""
+    """Drop what may be dropped, oldest first; old tombstones, meters and keys whose window is over go too."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
     db.run("prune_tombstones", {"now": now, "limit": limit})
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
+    db.run("prune_keys", {"now": now, "limit": limit})
     return len(ids)
+
+
+def drop_unkept(db: Db, ids: Sequence[str]) -> None:
+    """Of jobs that have just ended, drop those that their queues do not keep: all but the tombstone."""
+    drop(db, [row[0] for row in db.rows("droppable", {"ids": array(ids), "now": db.now})])
 
 
 def drop(db: Db, ids: Sequence[str]) -> None:

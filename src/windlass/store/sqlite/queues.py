@@ -28,6 +28,12 @@ def make(db: Db, name: str) -> None:
     _write(db, Queue(name=name))
 
 
+def make_if_new(db: Db, name: str) -> None:
+    """A queue that may not have been used yet."""
+    if not _exists(db, name):
+        make(db, name)
+
+
 def change(db: Db, name: str, changed: QueueSettings) -> Queue:
     """Replace the operator's change."""
     return _write(db, msgspec.structs.replace(queue(db, name), changed=changed))

@@ -15,7 +15,7 @@ SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
     "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
     "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
-    "error, attempts"
+    "error, attempts, idempotency_window"
 )
 """The columns that live and finished jobs have in common."""
 
@@ -36,6 +36,8 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["status"] = Status(fields["status"])
     fields["cancel_requested"] = bool(fields["cancel_requested"])
     fields["timeout"] = fields["timeout"] / SECOND if fields["timeout"] else None
+    window = fields["idempotency_window"]
+    fields["idempotency_window"] = window / SECOND if window else None
     for name in _MOMENTS:
         fields[name] = _moment(fields[name])
     for name in ("payload", "meta", "result"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.meter import Meter, Recent
@@ -27,12 +28,13 @@ from windlass.store.records import (
     Settled,
     WorkerInfo,
 )
-from windlass.store.sqlite import leader, leases, look, meters, operate, queues, workers
+from windlass.store.sqlite import change, leader, leases, look, meters, operate, queues, workers
 from windlass.store.sqlite.access import Access, Lanes
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.claim import claim
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import enqueue
+from windlass.store.sqlite.expire import expire, is_any_due
 from windlass.store.sqlite.note import note
 from windlass.store.sqlite.park import needs_parking, park, unpark
 from windlass.store.sqlite.prune import prune
@@ -60,6 +62,11 @@ class SqliteJobs:
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         return await self._access.write(lambda db: claim(db, request))
+
+    async def expire(self, limit: int) -> int:
+        if not await self._access.read(is_any_due):
+            return 0
+        return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         return await self._access.write(lambda db: settle(db, settlements))
@@ -91,6 +98,12 @@ class SqliteOperator:
 
     async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
         return await self._access.write(lambda db: operate.retry(db, ids))
+
+    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        return await self._access.write(lambda db: change.run_now(db, ids))
+
+    async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
+        return await self._access.write(lambda db: change.change(db, ids, changed))
 
     async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
         return await self._access.write(lambda db: operate.delete(db, ids))

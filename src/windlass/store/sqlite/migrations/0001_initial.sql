@@ -41,7 +41,9 @@ CREATE TABLE windlass_jobs (
     error            TEXT,
     attempts         TEXT,
     tags             TEXT,
-    meta             TEXT
+    meta             TEXT,
+    -- How long the key stays taken after the job ended; NULL: not at all.
+    idempotency_window INTEGER
 ) WITHOUT ROWID;
 
 -- The claim: only what may run now, in the order in which it runs; `type` so that the walk past jobs that
@@ -59,6 +61,10 @@ CREATE INDEX windlass_jobs_parked ON windlass_jobs (type, id) WHERE status = 'bl
 CREATE INDEX windlass_jobs_cancelling ON windlass_jobs (worker) WHERE cancel_requested = 1;
 -- The newest failures; only jobs that fail pay for it.
 CREATE INDEX windlass_jobs_failed ON windlass_jobs (updated_at) WHERE status = 'failed';
+-- Waiting jobs that expire: empty, and nobody's cost, unless there are some.
+CREATE INDEX windlass_jobs_expiring ON windlass_jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
+-- The children of a job.
+CREATE INDEX windlass_jobs_parent ON windlass_jobs (parent, id) WHERE parent IS NOT NULL;
 -- At most one holder per slot of a key, whatever the admitters do.
 CREATE UNIQUE INDEX windlass_jobs_slot ON windlass_jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 
@@ -100,7 +106,9 @@ CREATE TABLE windlass_history (
     error            TEXT,
     attempts         TEXT,
     tags             TEXT,
-    meta             TEXT
+    meta             TEXT,
+    -- How long the key stays taken after the job ended; NULL: not at all.
+    idempotency_window INTEGER
 ) WITHOUT ROWID;
 
 CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
@@ -108,6 +116,8 @@ CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
 CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE status <> 'completed';
 -- The newest dead letters.
 CREATE INDEX windlass_history_dead ON windlass_history (finished_at) WHERE status = 'dead';
+
+CREATE INDEX windlass_history_parent ON windlass_history (parent, id) WHERE parent IS NOT NULL;
 
 -- Ids of jobs that were dropped early, so that handing them in again does not run them again.
 CREATE TABLE windlass_tombstones (
@@ -122,11 +132,13 @@ CREATE INDEX windlass_tombstones_until ON windlass_tombstones (until);
 -- Idempotency keys: one row per key that is held, touched only by jobs that have one.
 CREATE TABLE windlass_keys (
     queue TEXT NOT NULL,
-    hash  BLOB NOT NULL,
+    hash  TEXT NOT NULL,
     job   TEXT NOT NULL,
+    -- NULL while its job lives; then the end of the window in which the key stays taken.
     until INTEGER,
     PRIMARY KEY (queue, hash)
 ) WITHOUT ROWID;
+CREATE INDEX windlass_keys_until ON windlass_keys (until) WHERE until IS NOT NULL;
 
 -- Progress and log lines, only for jobs that have any.
 CREATE TABLE windlass_notes (

@@ -5,5 +5,5 @@ SELECT id, queue, type, payload, :status, :reason, urgency, run_at, attempt, max
     hand_backs + :hand_backs, snoozes + :snoozes,
     created_at, :now, claimed_at, :started_at, :now, :now + :keep, worker, idempotency_key, concurrency_key, tenant,
     parent, flow, parents, timeout, expires_at, cancel_requested, :result,
-    CASE WHEN :status <> 'completed' THEN coalesce(:error, error) END, :attempts, tags, meta
+    CASE WHEN :status <> 'completed' THEN coalesce(:error, error) END, :attempts, tags, meta, idempotency_window
 FROM windlass_jobs WHERE id = :id

@@ -1,10 +1,10 @@
--- A finished job goes back among the living, with a fresh budget; its attempts are not forgotten.
+-- A finished job goes back among the living, with a fresh budget and no expiry; its attempts are not forgotten.
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, urgency, rank, run_at, attempt, max_attempts, rescues, suspicions, hand_backs, snoozes,
     created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
-    attempts, tags, meta
+    attempts, tags, meta, idempotency_window
 )
 SELECT id, queue, type, payload, 'pending', urgency, :now, :now, attempt, max_attempts, rescues, suspicions, hand_backs, snoozes,
     created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error, :attempts,
-    tags, meta
+    tags, meta, idempotency_window
 FROM windlass_history WHERE id = :id

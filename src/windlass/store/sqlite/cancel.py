@@ -1,0 +1,28 @@
+"""How waiting jobs end without a run: called off by a person, replaced by a newcomer, or expired."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from windlass.core.ids import JobId
+from windlass.core.queue import DEFAULT_RETENTION
+from windlass.core.status import Status
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.keys import Keyed, release
+from windlass.store.sqlite.prune import drop_unkept
+
+
+def call_off(db: Db, reasons: Mapping[JobId, str]) -> None:
+    """Move waiting jobs into history, each with its reason; their keys are released.
+
+    The caller has seen, in this transaction, that they wait.
+    """
+    if not reasons:
+        return
+    values = {"batch": array(reasons.items()), "now": db.now, "keep": DEFAULT_RETENTION[Status.CANCELLED]}
+    jobs = [Keyed(*row) for row in db.rows("cancellable", values)]
+    db.run("cancel", values)
+    db.run("drop_called_off", values)
+    for queue, count in Counter(job.queue for job in jobs).items():
+        db.tally(queue, Status.CANCELLED, count)
+    release(db, jobs)
+    drop_unkept(db, [job.id for job in jobs])

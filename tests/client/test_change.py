@@ -1,0 +1,129 @@
+"""app.jobs.change, run_now and find."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.client.labour import Labour
+from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
+
+LATER = datetime.now(UTC) + timedelta(days=1)
+
+
+@pytest.fixture
+def task(app: App) -> Task[[int], None, None]:
+    """A task to hand in."""
+
+    @app.task(type="t")
+    def task(number: int) -> None: ...
+
+    return task
+
+
+def test_a_waiting_job_is_changed_and_shown(app: App, task: Task[[int], None, None]) -> None:
+    id_ = task.enqueue(1).id
+    job = app.jobs.change(id_, priority=7, run_at=LATER, payload={"number": 2}, queue="mail")
+    assert (job.id, job.priority, job.run_at, job.payload, job.queue) == (id_, 7, LATER, {"number": 2}, "mail")
+    assert job.status is Status.SCHEDULED
+    assert job == app.jobs.get(id_)
+
+
+async def test_the_async_forms_do_the_same(app: App, task: Task[[int], None, None]) -> None:
+    id_ = (await task.using(delay=3600).aenqueue(1)).id
+    assert (await app.jobs.achange(id_, delay=timedelta(days=1))).status is Status.SCHEDULED
+    assert (await app.jobs.arun_now(id_)).status is Status.PENDING
+    assert await app.jobs.afind(id_[:20]) == id_
+
+
+def test_the_payload_of_a_type_that_this_app_does_not_know_is_any_json_object(
+    app: App, path: Any, task: Task[[int], None, None]
+) -> None:
+    id_ = task.enqueue(1).id
+    stranger = App(f"sqlite:///{path}")
+    try:
+        assert stranger.jobs.change(id_, payload={"anything": [1]}).payload == {"anything": [1]}
+    finally:
+        stranger.close()
+
+
+@pytest.mark.parametrize("verb", ["change", "run_now"])
+def test_a_finished_job_is_refused_by_its_status(
+    app: App, task: Task[[int], None, None], labour: Labour, verb: str
+) -> None:
+    id_ = task.enqueue(1).id
+    labour.complete()
+    options = {"priority": 1} if verb == "change" else {}
+    with pytest.raises(NotAllowedNow, match=f"cannot {verb.split('_')[0]} job {id_}: it is completed"):
+        getattr(app.jobs, verb)(id_, **options)
+
+
+@pytest.mark.parametrize("options", [{"priority": 1}, {"payload": {"number": 1}}], ids=str)
+def test_a_job_that_is_not_there_is_said(app: App, options: dict[str, Any]) -> None:
+    id_ = str(uuid4())
+    with pytest.raises(JobNotFound, match=f"no job {id_}"):
+        app.jobs.change(id_, **options)
+
+
+def test_a_job_does_not_go_where_its_key_is_held(app: App, task: Task[[int], None, None]) -> None:
+    here = task.using(idempotency_key="k").enqueue(1)
+    there = task.using(idempotency_key="k", queue="mail").enqueue(1)
+    with pytest.raises(KeyConflict, match=f"^idempotency key 'k' is held by job {there.id}$"):
+        app.jobs.change(here.id, queue="mail")
+
+
+def test_a_scheduled_job_runs_now(app: App, task: Task[[int], None, None], labour: Labour) -> None:
+    id_ = task.using(run_at=LATER).enqueue(1).id
+    job = app.jobs.run_now(id_)
+    assert job.status is Status.PENDING
+    assert job.run_at < LATER
+    labour.complete()
+    assert app.jobs.get(id_).status is Status.COMPLETED
+
+
+def test_children_are_found_by_their_parent(app: App, task: Task[[int], None, None], labour: Labour) -> None:
+    parent = task.enqueue(0)
+    labour.complete()
+    children = [task.using(parent=parent.id).enqueue(n).id for n in (1, 2)]
+    labour.complete()
+    task.using(parent=str(uuid4())).enqueue(3)
+    assert [job.id for job in app.jobs.list(parent=parent.id).items] == children[::-1]
+    assert {job.status for job in app.jobs.list(parent=parent.id).items} == {Status.PENDING, Status.COMPLETED}
+
+
+IDS = [
+    "01990000-0000-7000-8000-000000000001",
+    "01990000-0000-7000-8000-0000000000ff",
+    "01991111-0000-7000-8000-0000000000aa",
+]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "index"), [("01991", 2), ("01991111-0", 2), (IDS[0][:-1], 0), (IDS[1], 1), (IDS[1].upper(), 1)]
+)
+def test_an_id_is_found_by_its_beginning(app: App, task: Task[[int], None, None], beginning: str, index: int) -> None:
+    for id_ in IDS:
+        task.using(id=id_).enqueue(1)
+    assert app.jobs.find(beginning) == IDS[index]
+
+
+def test_a_beginning_that_is_not_enough_says_how_many_there_are(app: App, task: Task[[int], None, None]) -> None:
+    for id_ in IDS:
+        task.using(id=id_).enqueue(1)
+    with pytest.raises(InvalidName, match=r"^id: 3 jobs have an id that begins with '0199'; give more of it"):
+        app.jobs.find("0199")
+    app.enqueue_many([task.job(n) for n in range(600)])
+    with pytest.raises(InvalidName, match=r"^id: at least 500 jobs"):
+        app.jobs.find(app.jobs.list(limit=1).items[0].id[:5])
+
+
+def test_a_beginning_that_nobody_has_is_no_job(app: App) -> None:
+    with pytest.raises(JobNotFound, match="no job 0199abcd"):
+        app.jobs.find("0199ABCD")
+
+
+@pytest.mark.parametrize("beginning", ["019", "0199zz", "0199-", "%%%%", "0199' OR 1", "0" * 37])
+def test_what_cannot_begin_an_id_is_refused(app: App, beginning: str) -> None:
+    with pytest.raises(InvalidName, match=r"^id: .* is not a UUID, nor the first 4 characters or more of one"):
+        app.jobs.find(beginning)
