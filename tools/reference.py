@@ -20,8 +20,10 @@ import windlass_pytest
 from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.blocking import blocking
-from windlass.client.jobs import Jobs, Queues, Stats, Workers
+from windlass.client.jobs import Jobs
 from windlass.client.options import JobOptions, TaskOptions
+from windlass.client.overview import Stats, Workers
+from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.core import events
 

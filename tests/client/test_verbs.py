@@ -12,7 +12,9 @@ from tests.client.labour import Labour, total
 from tests.support.seed import dead, open_lease, request, worker_info
 from windlass import App, Dead, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
 from windlass.client.blocking import blocking
-from windlass.client.jobs import Jobs, Queues, Stats, Workers
+from windlass.client.jobs import Jobs
+from windlass.client.overview import Stats, Workers
+from windlass.client.queues import Queues
 
 
 @pytest.fixture

@@ -1,9 +1,13 @@
 """examine: a store looked at from outside, and a census that is a recount."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, enqueue, let_lapse, open_lease, put, running, worker_info
+from tests.support.stores import LASTING, STORES
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import ConfigError
@@ -11,6 +15,14 @@ from windlass.store.contract import Store
 from windlass.store.examination import Census, Level
 from windlass.store.open import examine
 from windlass.store.records import Campaign
+
+
+@pytest.fixture(params=LASTING)
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    """A store that others can look at from outside."""
+    opened = STORES[request.param].open(tmp_path, clock)
+    yield opened
+    await opened.close()
 
 
 async def census_of(store: Store, clock: ManualClock) -> Census:

@@ -11,8 +11,10 @@ from windlass.client.berth import berth_at, berth_in_memory
 from windlass.client.blocking import Portal, blocking
 from windlass.client.handle import Handle
 from windlass.client.hooks import hook_of
-from windlass.client.jobs import Jobs, Queues, Stats, Workers
+from windlass.client.jobs import Jobs
 from windlass.client.middleware import middleware_of
+from windlass.client.overview import Stats, Workers
+from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.client.registry import Registry, define
 from windlass.client.state import State

@@ -1,50 +1,28 @@
-"""app.jobs, app.queues, app.workers, app.stats: the verbs of people and programs, each also with an `a`."""
+"""app.jobs: what people and programs do with jobs, each verb also with an `a`."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from windlass.client.blocking import Portal, blocking
+from windlass.client.blocking import blocking
+from windlass.client.filters import job_filter
 from windlass.client.options import check_options
-from windlass.client.registry import Registry
+from windlass.client.verbs import Verbs
 from windlass.core.change import JobChange
 from windlass.core.ids import LENGTH, check_beginning, check_id, lowest
 from windlass.core.job import Job
-from windlass.core.meter import KEPT, Recent
-from windlass.core.moments import SECOND, duration
-from windlass.core.names import check_name
-from windlass.core.queue import Queue, settings
-from windlass.core.retry import StoredPolicy
 from windlass.core.status import Status
 from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
-from windlass.store.contract import OperatorStore, Store
-from windlass.store.records import Counts, JobFilter, Moved, Page, WorkerInfo
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Moved, Page
 
 LARGEST_PAGE = 1000
 _BATCH = 500
 
 
-class Home(Protocol):
-    """What the verbs need of their app."""
-
-    registry: Registry
-
-    async def _ready(self) -> Store: ...
-
-    def _portal(self) -> Portal: ...
-
-
-class _Verbs:
-    def __init__(self, home: Home) -> None:
-        self._home = home
-
-    def _portal(self) -> Portal:
-        return self._home._portal()
-
-
-class Jobs(_Verbs):
+class Jobs(Verbs):
     """Look at jobs and act on them."""
 
     async def aget(self, id: str) -> Job:
@@ -191,116 +169,6 @@ class Jobs(_Verbs):
     cancel_all = blocking(acancel_all)
     delete_all = blocking(adelete_all)
     list = blocking(alist)
-
-
-class Queues(_Verbs):
-    """Look at queues, change them, pause them."""
-
-    async def aget(self, name: str) -> Queue:
-        """One queue; one that nobody has used has the default settings."""
-        check_name(name, "queue")
-        queues = {queue.name: queue for queue in await self.alist()}
-        return queues.get(name, Queue(name=name))
-
-    async def aset(
-        self,
-        name: str,
-        *,
-        max_attempts: int | None = None,
-        retry: StoredPolicy | None = None,
-        timeout: float | timedelta | None = None,
-        retention: Mapping[str, float | timedelta] | None = None,
-    ) -> Queue:
-        """Replace the operator's change of a queue; it wins over what the code declares. Nothing given: undo it."""
-        changed = settings(max_attempts=max_attempts, retry=retry, timeout=timeout, retention=retention)
-        store = await self._home._ready()
-        return await store.queues.change(check_name(name, "queue"), changed)
-
-    async def apause(self, name: str, length: float | timedelta | None = None) -> Queue:
-        """Claim no more from it, for a time or until resumed; running jobs go on."""
-        micros = None if length is None else duration(length, "length")
-        store = await self._home._ready()
-        return await store.queues.pause(check_name(name, "queue"), micros)
-
-    async def aresume(self, name: str) -> Queue:
-        """Claim from it again."""
-        store = await self._home._ready()
-        return await store.queues.resume(check_name(name, "queue"))
-
-    async def alist(self) -> list[Queue]:
-        """Every queue that was declared, changed, paused or used."""
-        store = await self._home._ready()
-        return await store.queues.list()
-
-    get = blocking(aget)
-    set = blocking(aset)
-    pause = blocking(apause)
-    resume = blocking(aresume)
-    list = blocking(alist)
-
-
-class Workers(_Verbs):
-    """Who works."""
-
-    async def alist(self) -> list[WorkerInfo]:
-        """The workers that are alive."""
-        store = await self._home._ready()
-        return await store.workers.list()
-
-    list = blocking(alist)
-
-
-class Stats(_Verbs):
-    """How much of what."""
-
-    async def acounts(self) -> Counts:
-        """Jobs by queue and status, exact."""
-        store = await self._home._ready()
-        return await store.operator.counts()
-
-    async def arecent(self, length: float | timedelta = 300) -> Recent:
-        """What ended in the last seconds, at most an hour: by slots of time, queue and type.
-
-        Statistics, not a ledger: runners hand them in every two seconds, and one that dies takes the last ones along.
-        """
-        micros = duration(length, "length")
-        if not 0 < micros <= KEPT:
-            raise InvalidOption("length", f"must be up to {KEPT // SECOND} seconds, and more than none")
-        store = await self._home._ready()
-        return await store.stats.recent(micros)
-
-    async def aoldest(self) -> dict[str, float]:
-        """How many seconds the pending job that waits longest has waited, for each queue that has any."""
-        store = await self._home._ready()
-        return {queue: micros / SECOND for queue, micros in (await store.stats.oldest()).items()}
-
-    counts = blocking(acounts)
-    recent = blocking(arecent)
-    oldest = blocking(aoldest)
-
-
-def job_filter(
-    *,
-    status: str | Sequence[str] = (),
-    type: str | None = None,
-    queue: str | None = None,
-    tenant: str | None = None,
-    tag: str | None = None,
-    parent: str | None = None,
-) -> JobFilter:
-    """Which jobs, checked."""
-    statuses = (status,) if isinstance(status, str) else tuple(status)
-    for each in statuses:
-        if each not in set(Status):
-            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
-    return JobFilter(
-        status=tuple(Status(each) for each in statuses),
-        type=None if type is None else check_name(type, "type"),
-        queue=None if queue is None else check_name(queue, "queue"),
-        tenant=None if tenant is None else check_name(tenant, "tenant"),
-        tag=None if tag is None else check_name(tag, "tag"),
-        parent=None if parent is None else check_id(parent, "parent"),
-    )
 
 
 def _check_limit(limit: int) -> None:

@@ -101,7 +101,7 @@ class OperatorStore(Protocol):
         """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
 
     async def prune(self, limit: int) -> int:
-        """Drop up to `limit` finished jobs whose retention is over; old tombstones, meters and windows of keys go too."""
+        """Drop up to `limit` finished jobs whose retention is over; old tombstones, meters and keys go too."""
 
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""
