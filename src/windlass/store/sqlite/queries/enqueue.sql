@@ -1,5 +1,8 @@
--- One new job.
+-- New jobs that differ only in [[id, payload, idempotency key, concurrency key], …].
 INSERT INTO windlass_jobs (
-    id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at,
-    idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    id, payload, idempotency_key, concurrency_key, queue, type, status, urgency, rank, run_at, max_attempts, created_at,
+    updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window
+)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, :queue, :type, :status, :urgency, :rank, :run_at,
+    :max_attempts, :now, :now, :tenant, :parent, :flow, :parents, :timeout, :expires_at, :tags, :meta, :window
+FROM json_each(:batch)
