@@ -1,6 +1,6 @@
 """Notices: the kernel tells that some process has just committed, so that nobody has to look all the time.
 
-Every writer of ours touches the turn file when its transaction is over, and Linux tells whoever watches that file.
+Every writer of ours reads the turn file when its transaction is over, and Linux tells whoever watches that file.
 Elsewhere, and for writers that are not ours, looking now and then must do.
 """
 
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-_IN_MODIFY = 0x2
+_IN_ACCESS = 0x1
 _MOST_READ = 64 * 1024
 
 
@@ -55,7 +55,7 @@ def _watch(file: Path) -> int | None:
     descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:
         return None  # too many watches on this machine
-    if libc.inotify_add_watch(descriptor, os.fsencode(file), ctypes.c_uint32(_IN_MODIFY)) < 0:
+    if libc.inotify_add_watch(descriptor, os.fsencode(file), ctypes.c_uint32(_IN_ACCESS)) < 0:
         os.close(descriptor)
         return None
     return descriptor

@@ -20,6 +20,10 @@ class Turn:
     def __init__(self, database: Path, *, first: bool) -> None:
         self.file = database.with_name(database.name + "-turn")
         self._turn = _open(self.file)
+        if not os.fstat(self._turn).st_size:
+            # Something to read; a full disk is reported by those who have to write more.
+            with contextlib.suppress(OSError):
+                os.pwrite(self._turn, b"\n", 0)
         self._gate = None if first else _open(database.with_name(database.name + "-gate"))
         # A forked child shares our locks: it must let go of them, or it would hold the turn when we are dead.
         leave = weakref.WeakMethod(self.close)
@@ -44,9 +48,8 @@ class Turn:
 
     def leave(self) -> None:
         """Pass it on."""
-        # Touched, so that the kernel tells those who wait for news; a full disk must not make this an error.
-        with contextlib.suppress(OSError):
-            os.pwrite(self._turn, b"\n", 0)
+        # The kernel tells those who wait for news that the file was read; a write would make it dirty, and be flushed.
+        os.pread(self._turn, 1, 0)
         self._let_go()
 
     def _let_go(self) -> None:
