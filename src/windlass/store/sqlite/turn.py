@@ -48,7 +48,7 @@ class Turn:
 
     def leave(self) -> None:
         """Pass it on."""
-        # The kernel tells those who wait for news that the file was read; a write would make it dirty, and be flushed.
+        # The kernel tells those who wait for news that the file was read. A write would make it dirty.
         os.pread(self._turn, 1, 0)
         self._let_go()
 
