@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,8 +12,12 @@ import pytest
 
 from tests.sqlite.conftest import Open
 from tests.support.seed import enqueue_one, new_job
-from windlass.errors import StoreUnavailable
+from windlass.core.idempotency import OnConflict
+from windlass.core.job import Enqueued, NewJob
+from windlass.errors import KeyConflict, StoreUnavailable
 from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.enqueue import enqueue
 from windlass.store.sqlite.store import SqliteStore
 from windlass.store.sqlite.turn import Turn
 from windlass.store.sqlite.writer import WriteLane
@@ -182,3 +186,39 @@ async def test_a_lane_outlives_a_database_that_could_not_be_opened(tmp_path: Pat
     path.parent.mkdir()
     assert await lane.run(lambda connection: connection.rows("SELECT 1")) == [(1,)]
     await lane.close()
+
+
+async def test_hand_ins_that_wait_together_are_done_as_one(opens: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opens()
+    gate = await Gate(store).closed()
+    sizes: list[int] = []
+
+    def counted(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        sizes.append(len(jobs))
+        return enqueue(db, jobs)
+
+    monkeypatch.setattr("windlass.store.sqlite.store.enqueue", counted)
+    hands = [[new_job() for _ in range(size)] for size in (1, 2, 3)]
+    calls = [asyncio.create_task(store.jobs.enqueue(jobs)) for jobs in hands]
+    await asyncio.sleep(0)
+    await gate.open()
+    answers = await asyncio.gather(*calls)
+    assert sizes == [6]
+    assert [[answer.id for answer in some] for some in answers] == [[job.id for job in jobs] for jobs in hands]
+
+
+async def test_one_refusal_among_hand_ins_that_wait_together_is_its_own(opens: Open) -> None:
+    store = opens()
+    (held,) = await store.jobs.enqueue([new_job(idempotency_key="k")])
+    gate = await Gate(store).closed()
+    rude = new_job(idempotency_key="k", on_conflict=OnConflict.RAISE)
+    hands = [[new_job()], [new_job(), rude], [new_job(idempotency_key="k")], [new_job()]]
+    calls = [asyncio.create_task(store.jobs.enqueue(jobs)) for jobs in hands]
+    await asyncio.sleep(0)
+    await gate.open()
+    first, refused, existing, last = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(refused, KeyConflict)
+    assert existing == [Enqueued(held.id, existing=True)]
+    assert first == [Enqueued(hands[0][0].id)]
+    assert last == [Enqueued(hands[3][0].id)]
+    assert await store.operator.get([hands[1][0].id]) == [None]

@@ -1,11 +1,12 @@
 """The ways into the database file: a lane for writes, a lane for reads, and who may wait how long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from windlass.store.clock import Clock
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.joint import Joint
 from windlass.store.sqlite.lane import Lane, ReadLane
 from windlass.store.sqlite.mend import NotText, mend
 from windlass.store.sqlite.migrate import is_current, migrate
@@ -14,6 +15,7 @@ from windlass.store.sqlite.site import Site
 from windlass.store.sqlite.writer import WriteLane
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 
 class Lanes:
@@ -35,6 +37,15 @@ class Lanes:
         if self._site.failpoints is not None:
             work = self._site.failpoints.named(work)
         return await self._run(self._writer, work, deadline)
+
+    async def write_jointly(
+        self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X], deadline: float | None
+    ) -> list[T]:
+        """Do the work in the next group commit, in one go with the like work of others who wait."""
+        if self._site.failpoints is not None:
+            # Those name and count verbs one by one.
+            return await self.write(_alone(verb, items), deadline)
+        return await self._writer.run(Joint(verb, items, self._db), deadline)
 
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
         """Do the work in a snapshot."""
@@ -82,6 +93,18 @@ class Access:
         """Do the work durably."""
         return await self.lanes.write(work, self._deadline)
 
+    async def write_jointly(self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X]) -> list[T]:
+        """Do the work durably, in one go with the like work of others who wait."""
+        return await self.lanes.write_jointly(verb, items, self._deadline)
+
     async def read(self, work: Callable[[Db], T]) -> T:
         """Do the work in a snapshot."""
         return await self.lanes.read(work, self._deadline)
+
+
+def _alone(verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X]) -> Callable[[Db], list[T]]:
+    def work(db: Db) -> list[T]:
+        return verb(db, items)
+
+    work.__qualname__ = verb.__qualname__
+    return work

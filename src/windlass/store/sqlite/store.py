@@ -51,7 +51,7 @@ class SqliteJobs:
         self._access = access
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await self._access.write(lambda db: enqueue(db, jobs))
+        return await self._access.write_jointly(enqueue, jobs)
 
     async def admit(self, limit: int) -> Admitted:
         # Looks first: nothing due, nothing locked.

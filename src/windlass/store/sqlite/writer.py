@@ -12,6 +12,7 @@ import apsw
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.sqlite.connection import Connection, translate
 from windlass.store.sqlite.hogs import Hogs
+from windlass.store.sqlite.joint import Joint, joined
 from windlass.store.sqlite.lane import Lane
 from windlass.store.sqlite.request import Request
 
@@ -102,17 +103,39 @@ class WriteLane(Lane):
         request.result = request.work(connection)
 
     def _attempt_all(self, connection: Connection, group: list[Request[Any]]) -> None:
-        for request in group:
-            connection.run("SAVEPOINT request")
-            try:
-                request.result = request.work(connection)
-            except Exception as error:
-                # A full disk or a failed read ends the whole transaction by itself; then nobody's work stands.
-                if not connection.in_transaction:
-                    raise
-                connection.run("ROLLBACK TO request")
-                request.error = translate(error, self._path) if isinstance(error, apsw.Error) else error
-            connection.run("RELEASE request")
+        for alike in joined(group):
+            if len(alike) == 1 or not self._attempt_joint(connection, alike):
+                for request in alike:
+                    self._attempt_apart(connection, request)
+
+    def _attempt_apart(self, connection: Connection, request: Request[Any]) -> None:
+        """One of several: if it fails, the others stand."""
+        connection.run("SAVEPOINT request")
+        try:
+            request.result = request.work(connection)
+        except Exception as error:
+            # A full disk or a failed read ends the whole transaction by itself; then nobody's work stands.
+            if not connection.in_transaction:
+                raise
+            connection.run("ROLLBACK TO request")
+            request.error = translate(error, self._path) if isinstance(error, apsw.Error) else error
+        connection.run("RELEASE request")
+
+    def _attempt_joint(self, connection: Connection, alike: list[Request[Any]]) -> bool:
+        """All of them as one: False if that failed, and nothing of it stands; then it shows whose fault it was."""
+        work = alike[0].work
+        assert isinstance(work, Joint)
+        connection.run("SAVEPOINT joint")
+        try:
+            work.together(connection, alike)
+        except Exception:
+            if not connection.in_transaction:
+                raise
+            connection.run("ROLLBACK TO joint")
+            connection.run("RELEASE joint")
+            return False
+        connection.run("RELEASE joint")
+        return True
 
     def _abandon(self, group: list[Request[Any]], error: Exception) -> None:
         try:
