@@ -10,12 +10,12 @@ import windlass
 from windlass import testing
 
 PUBLIC = [
-    *("App", "Attempt", "ByError", "Cancel", "ChildHandle", "ConfigError", "Context", "Dead", "EnqueueFailed"),
-    *("EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName", "InvalidOption"),
-    *("InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound", "KeyConflict"),
-    *("LeaseLost", "Linear", "LogLine", "NewJob", "NotAllowedNow", "NotInJob", "PayloadTooLarge", "Progress"),
-    *("Queue", "Retry", "SchemaMismatch", "Snooze", "State", "Status", "StoreUnavailable", "Task", "TaskSet"),
-    *("UnknownTask", "UseAsync", "WindlassError", "__version__", "current_context", "current_job"),
+    *("App", "Attempt", "BlobUnavailable", "ByError", "Cancel", "ChildHandle", "ConfigError", "Context", "Dead"),
+    *("EnqueueFailed", "EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName"),
+    *("InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound"),
+    *("KeyConflict", "LeaseLost", "Linear", "LogLine", "NewJob", "NotAllowedNow", "NotInJob", "PayloadTooLarge"),
+    *("Progress", "Queue", "Retry", "SchemaMismatch", "Snooze", "State", "Status", "StoreUnavailable", "Task"),
+    *("TaskSet", "UnknownTask", "UseAsync", "WindlassError", "__version__", "current_context", "current_job"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
 
