@@ -21,3 +21,8 @@ def grow_old(root: Path, seconds: float) -> None:
     for path in root.rglob("*"):
         was = path.lstat().st_mtime
         os.utime(path, (was - seconds, was - seconds), follow_symlinks=False)
+
+
+def make_file(path: Path) -> None:
+    """Something that is in the way."""
+    path.touch()
