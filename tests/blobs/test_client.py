@@ -312,9 +312,11 @@ class Refusing:
 async def test_what_was_put_is_taken_back_if_it_is_certain_that_nothing_was_stored(
     app: App, task: Task[[str], str, str], root: Path, maybe_done: bool, error: type[Exception], left: int
 ) -> None:
-    app.adopt(Refusing(await app._ready(), maybe_done=maybe_done))
+    store = await app._ready()
+    app.adopt(Refusing(store, maybe_done=maybe_done))
     with pytest.raises(error):
         await app.aenqueue_many([task.job(TEXT + str(n)) for n in range(3)] + [task.job("small")])
+    await store.close()
     assert len(blobs(root)) == left
 
 

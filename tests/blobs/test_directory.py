@@ -2,7 +2,9 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,30 @@ def place(root: Path, key: BlobKey) -> Path:
 def test_what_was_put_is_got(store: Directory, root: Path, key: BlobKey) -> None:
     assert store.get(key, len(DATA)) == DATA
     assert blobs(root) == [place(root, key)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which file a descriptor is")
+def test_all_of_it_is_flushed_before_a_put_returns(
+    store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def flush(descriptor: int) -> None:
+        done.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        fsync(descriptor)
+
+    def name(*args: Any, **folders: Any) -> None:
+        done.append("rename")
+        rename(*args, **folders)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(os, "rename", name)
+    key = BlobKey(new_id(), NAME)
+    store.put(key, DATA)
+    path = place(root, key)
+    folders = [path.parent, path.parent.parent, root]
+    assert done == [str(root.parent), str(path.with_name("." + NAME)), "rename", *map(str, folders)]
 
 
 def test_only_its_owner_may_read_it(root: Path, key: BlobKey) -> None:

@@ -19,7 +19,10 @@ from windlass.store.contract import Store
 NAME = "payload.0001020304050607"
 DATA = b"x" * 200_000
 
-STEPS = ["mkdir 1", "mkdir 2", "mkdir 3", "open", "write", "fsync 1", "rename", "fsync 2", "fsync 3", "fsync 4"]
+STEPS = [
+    *("mkdir 1", "fsync 1", "mkdir 2", "mkdir 3", "open", "write", "fsync 2", "rename"),
+    *("fsync 3", "fsync 4", "fsync 5"),
+]
 AFTER_ITS_NAME = STEPS.index("rename") + 1
 
 WRITER = """

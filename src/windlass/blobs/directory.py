@@ -163,8 +163,12 @@ class Directory:
     @contextmanager
     def _made_root(self) -> Iterator[int]:
         """The root, made if only its last part is missing: more than that is a mistake, or a mount."""
-        with contextlib.suppress(FileExistsError):
+        try:
             os.mkdir(self._root, 0o700)
+        except FileExistsError:
+            pass
+        else:
+            _flush(os.path.dirname(self._root))
         with self._open_root() as root:
             yield root
 
@@ -227,6 +231,14 @@ def _write(folder: int, name: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(unfinished, dir_fd=folder)
         raise
+
+
+def _flush(folder: str) -> None:
+    descriptor = os.open(folder, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _why(error: OSError) -> str:
