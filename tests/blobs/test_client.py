@@ -115,6 +115,13 @@ def test_a_list_and_the_other_verbs_fetch_nothing(app: App, task: Task[[str], st
         assert len(job.payload["blob"]["sha256"]) == 64
 
 
+def test_failures_show_references_in_the_same_form(app: App, task: Task[[str], str, str], labour: Labour) -> None:
+    task.enqueue(TEXT)
+    labour.fail(ValueError("no"))
+    (job,) = app.jobs.failures()
+    assert set(job.payload) == {"blob"}
+
+
 def spoil(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"!")
 

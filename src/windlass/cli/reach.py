@@ -25,7 +25,7 @@ StoreOption = Annotated[
 ]
 BlobsOption = Annotated[
     str | None,
-    typer.Option("--blobs", envvar=BLOBS_VARIABLE, help="Folder of payloads and results over 64 KiB, to collect them."),
+    typer.Option("--blobs", envvar=BLOBS_VARIABLE, help="Folder of payloads and results over 64 KiB, to clear."),
 ]
 AppOption = Annotated[
     str | None,
