@@ -3,9 +3,11 @@
 from windlass.client import context
 from windlass.client.app import CLIENT_DEADLINE
 from windlass.client.jobs import LARGEST_PAGE
+from windlass.coordinator.sweep import OLD_SECONDS
 from windlass.core import codec, job, names, outcome
 from windlass.core.moments import LONGEST, show_duration
 from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
+from windlass.core.reference import LARGEST_BLOB
 from windlass.core.retry import Exponential
 from windlass.store.open import DEFAULT_ADDRESS
 from windlass.store.sqlite.address import DURABILITY
@@ -55,8 +57,9 @@ def _queues() -> dict[str, str]:
 def _limits() -> dict[str, str]:
     return {
         "payload, result, meta": f"{codec.INLINE_LIMIT:,} bytes of JSON each",
+        "payload, result, with `blobs`": f"{LARGEST_BLOB:,} bytes of JSON each",
         "depth of a payload": f"{codec.DEEPEST} levels",
-        "values in one argument": f"{codec.MOST_NODES:,}",
+        "values in one argument": f"{codec.MOST_NODES:,}; with `blobs`, {LARGEST_BLOB:,}",
         "integers": "64 bits, signed",
         "priority": f"{job.LOWEST_PRIORITY} to {job.HIGHEST_PRIORITY}, default 0, higher first",
         "tags of a job": str(names.MOST_TAGS),
@@ -84,4 +87,6 @@ def _store() -> dict[str, str]:
         "default address": f"`{DEFAULT_ADDRESS}`",
         "`?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
         "`?allow_network_fs=`": "`true` or `false`, default `false`",
+        "`blobs`, `WINDLASS_BLOBS`": "a folder, as `./blobs` or `file:///srv/shop/blobs`; default none",
+        "a blob that no job refers to": f"is removed when it is {OLD_SECONDS / 3600:g} hours old",
     }

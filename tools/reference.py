@@ -72,7 +72,8 @@ def cli_page() -> Iterator[str]:
     yield (
         "Exit codes: 0 done, 1 failed, 2 wrong call. Every option can also be given as the environment variable "
         "named beside it. Flags come first, then variables, then `windlass.toml` or `[tool.windlass]` in "
-        "`pyproject.toml` in the current folder: there `store` is the store's address, and the table `worker` holds "
+        "`pyproject.toml` in the current folder: there `store` is the store's address, `blobs` the folder of large "
+        "payloads and results, and the table `worker` holds "
         "options of `windlass worker` by their names (`concurrency = 20`)."
     )
     root: Any = typer.main.get_command(cli)

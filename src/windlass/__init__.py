@@ -13,6 +13,7 @@ from windlass.core.queue import Queue
 from windlass.core.retry import ByError, Exponential, Fixed, Linear
 from windlass.core.status import Status
 from windlass.errors import (
+    BlobUnavailable,
     ConfigError,
     EnqueueFailed,
     EnqueueUnknown,
@@ -40,6 +41,7 @@ from windlass.version import __version__
 __all__ = [
     "App",
     "Attempt",
+    "BlobUnavailable",
     "ByError",
     "Cancel",
     "ChildHandle",

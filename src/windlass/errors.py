@@ -17,6 +17,7 @@
     ├── JobNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
+    ├── BlobUnavailable         a large payload or result cannot be kept or fetched
     ├── NotAllowedNow           the job's status does not allow this move
     ├── LeaseLost               this runner's lease is gone; it may claim nothing more
     └── StoreUnavailable
@@ -52,7 +53,7 @@ class InvalidPayload(InvalidInput):
 
 
 class PayloadTooLarge(InvalidInput):
-    """The encoded arguments are larger than the inline limit."""
+    """The encoded arguments are larger than the limit: 64 KiB, or more with a blob store."""
 
     code = "payload_too_large"
 
@@ -176,6 +177,16 @@ class JobCancelled(WindlassError):
     def __init__(self, job_id: str, reason: str) -> None:
         super().__init__(f"job {job_id} was cancelled: {reason}")
         self.job_id, self.reason = job_id, reason
+
+
+class BlobUnavailable(WindlassError):
+    """A payload or result in the blob store cannot be written, is missing, or is not what was put there."""
+
+    code = "blob_unavailable"
+
+    def __init__(self, job_id: str, problem: str) -> None:
+        super().__init__(f"job {job_id}: {problem}")
+        self.job_id, self.problem = job_id, problem
 
 
 class NotAllowedNow(WindlassError):

@@ -249,6 +249,17 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
 }
 
 
+BLOBS: dict[str, tuple[str, str]] = {
+    "a store that we do not have": ("s3://bucket/folder", "unknown blob store 's3'; this version has a folder"),
+    "a host": ("file://host/folder", "write file:///absolute/folder"),
+    "two slashes too few": ("file:folder", r"write a folder \(./blobs\) or file:///absolute/folder"),
+    "the whole disk": ("/", "names no folder"),
+    "blanks": ("   ", "names no folder"),
+    "NUL": ("a\x00b", "names no folder"),
+}
+"""Addresses of a place for large payloads."""
+
+
 WORDS: dict[str, tuple[list[str], str]] = {
     "45 negative": (["--delay", "-1"], "--delay: '-1' is not a duration such as 500ms, 30s"),
     "45 NaN": (["--delay", "nan"], "--delay: 'nan' is not a duration"),

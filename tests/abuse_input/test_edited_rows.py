@@ -31,6 +31,7 @@ PAYLOADS: dict[str, tuple[Any, str]] = {
     "20 nothing": ("", "cannot be read"),
     "20 not UTF-8": (NOT_UTF8, "cannot be read"),
     "20 a number": (42, "payload: "),
+    "20 no reference": ("blob:v1:../../etc/passwd:1:" + "0" * 64, "cannot be read"),
     "24 not an object": ("[1]", "payload: "),
     "24 a wrong type": ('{"a": "1", "b": 2}', "a: expected int, got str"),
     "24 one missing": ('{"a": 1}', "b: is missing: add needs a, b"),

@@ -6,9 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.abuse_input.rows import BAD_NAMES, CHANGES, OPTIONS, PAYLOADS, Reading
+from tests.abuse_input.rows import BAD_NAMES, BLOBS, CHANGES, OPTIONS, PAYLOADS, Reading
 from tests.client.labour import total
-from windlass import App, InvalidInput, InvalidName, InvalidOption, InvalidPayload, PayloadTooLarge, Task
+from windlass import (
+    App,
+    ConfigError,
+    EnqueueFailed,
+    InvalidInput,
+    InvalidName,
+    InvalidOption,
+    InvalidPayload,
+    PayloadTooLarge,
+    Task,
+)
 
 
 @pytest.fixture
@@ -70,6 +80,21 @@ def test_a_payload_over_the_limit_is_refused_with_its_size_and_the_limit(
 ) -> None:
     with pytest.raises(PayloadTooLarge, match=f"^payload: is {size:,} bytes of JSON, the limit is 65,536"):
         task.enqueue(thing)
+
+
+@pytest.mark.parametrize("row", BLOBS)
+def test_a_place_for_large_payloads_that_is_none_is_refused(app: App, task: Task[..., Any, Any], row: str) -> None:
+    address, problem = BLOBS[row]
+    app.blobs = address
+    with pytest.raises(ConfigError, match=problem) as caught:
+        task.enqueue("x" * 100_000)
+    assert str(caught.value).isprintable()
+
+
+def test_a_folder_that_cannot_be_made_is_said(app: App, task: Task[..., Any, Any], tmp_path: Path) -> None:
+    app.blobs = str(tmp_path / "missing" / "blobs")
+    with pytest.raises(EnqueueFailed, match=r"cannot be written: .* does not exist: make it, or mount it"):
+        task.enqueue("x" * 100_000)
 
 
 @pytest.mark.parametrize("option", ["queue", "tenant"])

@@ -41,8 +41,8 @@ class Terminal:
         monkeypatch.setattr(sys, "path", [*sys.path])
         monkeypatch.setattr(reach, "App", self._make)
 
-    def _make(self, store: str | None) -> App:
-        self._apps.append(App(store))
+    def _make(self, store: str | None, **options: Any) -> App:
+        self._apps.append(App(store, **options))
         return self._apps[-1]
 
     def run(self, *words: str, typed: str = "") -> Ran:

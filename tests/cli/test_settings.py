@@ -107,6 +107,7 @@ def test_the_app_of_a_worker_may_come_from_a_variable(
     [
         ("windlass.toml", "store = ", "windlass.toml: "),
         ("windlass.toml", "store = 5", "settings: store should be a string, not 5"),
+        ("windlass.toml", "blobs = 5", "settings: blobs should be a string, not 5"),
         ("windlass.toml", "worker = 'fast'", "settings: worker should be a table, not 'fast'"),
         ("windlass.toml", "\udcff", "windlass.toml: "),
         ("pyproject.toml", "[tool]\nwindlass = 3", "settings: windlass should be a table, not 3"),
@@ -118,6 +119,18 @@ def test_a_settings_file_that_is_wrong_is_said(terminal: Terminal, file: str, te
     ran = terminal.run("stats")
     assert (ran.code, ran.out) == (2, "")
     assert problem in ran.err
+
+
+def test_the_folder_of_blobs_comes_from_the_same_places(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept() -> set[str]:
+        terminal.ok("enqueue", "t", json.dumps({"text": "x" * 70_000}))
+        return {path.parents[2].name for path in terminal.folder.rglob("payload.*")}
+
+    assert "or give the app a folder for it" in terminal.run("enqueue", "t", json.dumps({"text": "x" * 70_000})).err
+    (terminal.folder / "windlass.toml").write_text("blobs = './own'\n")
+    assert kept() == {"own"}
+    monkeypatch.setenv("WINDLASS_BLOBS", "variable")
+    assert kept() == {"own", "variable"}
 
 
 def test_a_wrong_worker_option_in_the_file_is_a_wrong_call(terminal: Terminal, started: list[Any]) -> None:

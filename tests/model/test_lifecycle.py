@@ -283,7 +283,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(prunes=st.booleans())
     def prune_or_reopen(self, prunes: bool) -> None:
         if prunes:
-            assert self.run(self.store.operator.prune(100)) == self.model.prune(self.now)
+            assert len(self.run(self.store.operator.prune(100))) == self.model.prune(self.now)
         elif STORES[self.kind].lasting:
             self.run(self.store.close())
             self.store = STORES[self.kind].open(Path(self.folder.name), self.clock)

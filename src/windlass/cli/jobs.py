@@ -98,7 +98,7 @@ def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> Ne
         type_ = definition.type
         fields = {**definition.defaults, **fields}
     check_together(fields)
-    text = home.registry.check(type_, arguments)
+    text = home.registry.check(type_, arguments, home.payload_limit)
     return NewJob(id=new_id(), type=type_, payload=text, **fields)
 
 
@@ -177,9 +177,9 @@ def list_jobs(
 
 @jobs.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all that is known of a job."""
+    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest."""
     home = reach(store, app)
-    job = home.jobs.get(home.jobs.find(id_))
+    job = home.jobs.get(home.jobs.find(id_), fetch=False)
     if as_json:
         print_json(job)
     else:

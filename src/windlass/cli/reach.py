@@ -1,11 +1,13 @@
 """How commands reach a store: options that many of them share, and the settings file."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from windlass.blobs.open import BLOBS_VARIABLE
 from windlass.client.app import App
 from windlass.errors import ConfigError
 from windlass.store.open import exists, redact
@@ -14,11 +16,16 @@ from windlass.worker.load import load_app
 
 T = TypeVar("T", str, dict[str, Any])
 
+_SETTINGS = ("store", "blobs", "worker")
 _TOML = {str: "string", dict: "table"}
 
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", envvar="WINDLASS_STORE", help="Address of the store, such as sqlite:///jobs.db."),
+]
+BlobsOption = Annotated[
+    str | None,
+    typer.Option("--blobs", envvar=BLOBS_VARIABLE, help="Folder of payloads and results over 64 KiB, to clear."),
 ]
 AppOption = Annotated[
     str | None,
@@ -27,7 +34,7 @@ AppOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
 
-def reach(store: str | None, app: str | None = None, *, make: bool = False) -> App:
+def reach(store: str | None, app: str | None = None, *, blobs: str | None = None, make: bool = False) -> App:
     """The app named, else an app without tasks on the store named, else what the settings file says.
 
     Only commands that `make` something may make a store: whoever only looks at one that is not there has
@@ -38,7 +45,9 @@ def reach(store: str | None, app: str | None = None, *, make: bool = False) -> A
         if store is not None and store != home.store:
             typer.echo(f"note: using the store of {app}, {redact(home.store)}, not {redact(store)}", err=True)
     else:
-        home = App(store or _stated(read_settings(), "store", str))
+        settings = read_settings()
+        blobs = blobs or os.environ.get(BLOBS_VARIABLE) or _stated(settings, "blobs", str)
+        home = App(store or _stated(settings, "store", str), blobs=blobs)
     # Asked in any case: an address that no command can reach is refused, such as that of an app made for tests.
     if not exists(home.store) and not make:
         raise ConfigError(
@@ -62,7 +71,8 @@ def read_settings(folder: Path | None = None) -> dict[str, Any]:
 def _known(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """A misspelt setting must not be taken for none."""
     strange = [
-        f"{path}: unknown setting {name!r}; there are store, worker" for name in settings.keys() - {"store", "worker"}
+        f"{path}: unknown setting {name!r}; there are {', '.join(_SETTINGS)}"
+        for name in settings.keys() - set(_SETTINGS)
     ]
     options = {*WorkerConfig.__struct_fields__} - {"app"}
     strange += [

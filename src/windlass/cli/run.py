@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.reach import StoreOption, reach
+from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.client.app import App
 from windlass.coordinator.coordinator import Coordinator
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
@@ -82,15 +83,15 @@ async def _work(config: WorkerConfig) -> int:
     return await Supervisor(config, log_events(verbose=config.verbose)).run()
 
 
-def coordinator(store: StoreOption = None) -> None:
+def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
     """Do the coordinator's duties without running jobs."""
-    asyncio.run(_coordinate(reach(store, make=True).store))
+    asyncio.run(_coordinate(reach(store, blobs=blobs, make=True)))
 
 
-async def _coordinate(address: str) -> None:
-    store, candidate = open_store(address, first=True), new_runner_id(os.urandom)
+async def _coordinate(home: App) -> None:
+    blobs, store, candidate = home.offload(), open_store(home.store, first=True), new_runner_id(os.urandom)
     store.leases.vouch(candidate)
-    holder = Coordinator(store, candidate, log_events())
+    holder = Coordinator(store, candidate, log_events(), blobs=blobs)
     duty = asyncio.create_task(holder.run())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, duty.cancel)

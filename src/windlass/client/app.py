@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
+from windlass.blobs.offload import Offload
+from windlass.blobs.open import BLOBS_VARIABLE, open_blobs
+from windlass.client.aside import are_inline, enqueue_large
 from windlass.client.berth import berth_at, berth_in_memory
 from windlass.client.blocking import Portal, blocking
 from windlass.client.handle import Handle
@@ -20,9 +23,11 @@ from windlass.client.registry import Registry, define
 from windlass.client.state import State
 from windlass.client.task import Task
 from windlass.client.taskset import TaskSet
-from windlass.core.job import DEFAULT_QUEUE, NewJob
+from windlass.core.codec import INLINE_LIMIT
+from windlass.core.job import DEFAULT_QUEUE, Enqueued, NewJob
 from windlass.core.names import check_name
 from windlass.core.queue import QueueSettings, settings
+from windlass.core.reference import LARGEST_BLOB
 from windlass.core.retry import StoredPolicy
 from windlass.errors import (
     ConfigError,
@@ -49,6 +54,9 @@ class App(Registrar):
     Making it and decorating functions does no I/O: the store is opened by the first verb. One app may be used
     from any number of threads and event loops; after a fork it opens the store anew.
 
+    `blobs` is a folder for payloads and results over 64 KiB, such as "./blobs" or "file:///srv/shop/blobs": the same
+    one for every process that uses the store, on a shared mount if those are on several machines.
+
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
     of `ctx.log`; None keeps nothing. Levels of loggers are left as they are.
     """
@@ -57,10 +65,12 @@ class App(Registrar):
         self,
         store: str | None = None,
         *,
+        blobs: str | None = None,
         deadline: float | None = CLIENT_DEADLINE,
         keep_logs: int | None = logging.INFO,
     ) -> None:
         super().__init__()
+        self.blobs = blobs or os.environ.get(BLOBS_VARIABLE) or None
         self.registry = Registry(self)
         self.state = State()
         self.keep_logs = keep_logs
@@ -68,6 +78,7 @@ class App(Registrar):
         self.queues = Queues(self)
         self.workers = Workers(self)
         self.stats = Stats(self)
+        self._offload: Offload | None = None
         self._deadline = deadline
         self._declared: dict[str, QueueSettings] = {}
         self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
@@ -210,21 +221,43 @@ class App(Registrar):
     def _returns(self, type_: str) -> Any:
         return self.registry.get(type_).returns if type_ in self.registry else Any
 
+    @property
+    def payload_limit(self) -> int:
+        """Bytes of JSON that a payload or result may have here."""
+        return INLINE_LIMIT if self.blobs is None else LARGEST_BLOB
+
+    def offload(self) -> Offload | None:
+        """Where payloads and results are kept that are too large for a row; None without `blobs`.
+
+        None also under test: what a test hands in stays in its memory, however large.
+        """
+        if self.blobs is None or self._berth.clock is not None:
+            return None
+        if self._offload is None:
+            self._offload = open_blobs(self.blobs)
+        return self._offload
+
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
+        if are_inline(jobs):
+            answers = await self._enqueue(jobs)
+        else:
+            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, self._enqueue)
+        return [
+            Handle(self, answer.id, existing=answer.existing, returns=kind)
+            for answer, kind in zip(answers, returns, strict=True)
+        ]
+
+    async def _enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         store = None
         try:
             store = await self._ready()
-            answers = await store.jobs.enqueue(jobs)
+            return await store.jobs.enqueue(jobs)
         except SchemaMismatch:
             raise
         except StoreUnavailable as error:
             if error.maybe_done and store is not None:
                 raise EnqueueUnknown([job.id for job in jobs]) from error
             raise EnqueueFailed(f"nothing was stored: {error}") from error
-        return [
-            Handle(self, answer.id, existing=answer.existing, returns=kind)
-            for answer, kind in zip(answers, returns, strict=True)
-        ]
 
     def _portal(self) -> Portal:
         with self._guard:

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import msgspec
 
+from windlass.blobs.offload import Offload
 from windlass.client.blocking import Portal
 from windlass.client.handle import ChildHandle, Handle
 from windlass.client.state import State
@@ -33,6 +34,11 @@ class Home(Protocol):
 
     @property
     def state(self) -> State: ...
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    def offload(self) -> Offload | None: ...
 
     async def _ready(self) -> Store: ...
 

@@ -6,9 +6,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from windlass.blobs.offload import Offload
+from windlass.client.aside import value_of
 from windlass.client.blocking import Portal, blocking
 from windlass.core.codec import decode_object
 from windlass.core.job import Job
+from windlass.core.reference import Reference
 from windlass.core.status import Status
 from windlass.errors import JobCancelled, JobDead, JobNotFound
 from windlass.store.contract import Store
@@ -25,6 +28,8 @@ class Home(Protocol):
     """What a handle needs of its app."""
 
     async def _ready(self) -> Store: ...
+
+    def offload(self) -> Offload | None: ...
 
     def _portal(self) -> Portal: ...
 
@@ -44,7 +49,7 @@ class Handle(Generic[T]):
     async def aresult(self, timeout: float | None = None) -> T:
         """Wait until the job has ended, through all its retries, and return what it returned.
 
-        Raises JobDead, JobCancelled, JobNotFound (its retention is over), or TimeoutError.
+        Raises JobDead, JobCancelled, JobNotFound (its retention is over), BlobUnavailable, or TimeoutError.
         """
         store = await self._home._ready()
         mark = store.signals.mark()
@@ -58,6 +63,8 @@ class Handle(Generic[T]):
                     pace = min(2 * pace, LONGEST_PACE)
                 mark = store.signals.mark()
                 job = await self._look(store)
+        if isinstance(job.result, Reference):
+            job = msgspec.structs.replace(job, result=await value_of(self._home.offload(), job.id, job.result))
         return self._result_of(job)
 
     result = blocking(aresult, waits=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.aside import drop_blobs, payload_aside, with_values, without_values
 from windlass.client.blocking import blocking
 from windlass.client.filters import job_filter
 from windlass.client.options import check_options
@@ -25,8 +26,16 @@ _BATCH = 500
 class Jobs(Verbs):
     """Look at jobs and act on them."""
 
-    async def aget(self, id: str) -> Job:
-        """One job, wherever it is in its life."""
+    async def aget(self, id: str, *, fetch: bool = True) -> Job:
+        """One job, wherever it is in its life.
+
+        A payload or result that is kept as a blob is fetched, unless told not to; then, or if it cannot be, the job
+        has `{"blob": {"size": …, "sha256": …}}` in its place, with the `problem` if there is one.
+        """
+        job = await self._look(id)
+        return await with_values(self._home.offload(), job) if fetch else without_values(job)
+
+    async def _look(self, id: str) -> Job:
         store = await self._home._ready()
         job = (await store.operator.get([check_id(id)]))[0]
         if job is None:
@@ -45,40 +54,41 @@ class Jobs(Verbs):
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Job]:
-        """Jobs, newest first; `next_cursor` continues the list."""
+        """Jobs, newest first; `next_cursor` continues the list. No blob is fetched for it."""
         _check_limit(limit)
         wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
         store = await self._home._ready()
-        return await store.operator.list(wanted, limit, cursor)
+        page = await store.operator.list(wanted, limit, cursor)
+        return Page(tuple(map(without_values, page.items)), page.next_cursor)
 
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         """Failed and dead jobs, the one that failed last first."""
         _check_limit(limit)
         store = await self._home._ready()
-        return await store.operator.failures(limit)
+        return [without_values(job) for job in await store.operator.failures(limit)]
 
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
         store = await self._home._ready()
-        before = await self.aget(id)
+        before = await self.aget(id, fetch=False)
         await self._done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
         # A queue may keep nothing of cancelled jobs: then this is all that is left of it.
         after = (await store.operator.get([before.id]))[0]
-        return after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
+        return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
 
     async def aretry(self, id: str) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""
         store = await self._home._ready()
         moved = (await store.operator.retry([check_id(id)]))[0]
         await self._done("retry", id, moved)
-        return await self.aget(id)
+        return await self.aget(id, fetch=False)
 
     async def arun_now(self, id: str) -> Job:
         """Let a scheduled or failed job run now instead of at its time; its budget stays as it is."""
         store = await self._home._ready()
         moved = (await store.operator.run_now([check_id(id)]))[0]
         await self._done("run", id, moved)
-        return await self.aget(id)
+        return await self.aget(id, fetch=False)
 
     async def achange(
         self,
@@ -94,13 +104,19 @@ class Jobs(Verbs):
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
         if payload is not None:
-            fields["payload"] = self._home.registry.check((await self.aget(id)).type, payload)
+            fields["payload"] = await self._payload(id, payload)
         if not fields:
             raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         store = await self._home._ready()
         moved = (await store.operator.change([check_id(id)], JobChange(**fields)))[0]
         await self._done("change", id, moved)
-        return await self.aget(id)
+        return await self.aget(id, fetch=False)
+
+    async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
+        job = await self._look(id)
+        text = self._home.registry.check(job.type, payload, self._home.payload_limit)
+        # Not in the place of the old one, which the job needs until it is changed; that is left to the sweep.
+        return await payload_aside(self._home.offload(), job.id, text)
 
     async def afind(self, beginning: str) -> str:
         """The id that begins so, if exactly one does: at least four characters of it."""
@@ -121,7 +137,8 @@ class Jobs(Verbs):
     async def adelete(self, id: str) -> None:
         """Drop a finished job and all that is kept of it."""
         store = await self._home._ready()
-        await self._done("delete", id, (await store.operator.delete([check_id(id)]))[0])
+        moved = await self._delete(store.operator, [check_id(id)])
+        await self._done("delete", id, moved[0])
 
     async def aretry_all(self, /, **wanted: Any) -> int:
         """Retry every job that matches (the filters of `list`): how many."""
@@ -133,13 +150,19 @@ class Jobs(Verbs):
 
     async def adelete_all(self, /, **wanted: Any) -> int:
         """Drop every finished job that matches (the filters of `list`): how many."""
-        return await self._each(wanted, lambda operator, ids: operator.delete(ids))
+        return await self._each(wanted, self._delete)
+
+    async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Moved | None]:
+        blobs = self._home.offload()
+        moved = await operator.delete(ids)
+        await drop_blobs(blobs, moved)
+        return moved
 
     async def _done(self, verb: str, id: str, moved: Moved | None) -> None:
         if moved is None:
             raise JobNotFound(id)
         if moved.holder is not None:
-            raise KeyConflict((await self.aget(id)).idempotency_key or "", moved.holder)
+            raise KeyConflict((await self._look(id)).idempotency_key or "", moved.holder)
         if not moved.done:
             raise NotAllowedNow(verb, id, moved.status)
 

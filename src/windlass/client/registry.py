@@ -11,7 +11,7 @@ from windlass.client.middleware import Middleware, fitting, wrap
 from windlass.client.options import TaskOptions, check_priority
 from windlass.client.signature import Signature
 from windlass.client.task import Definition
-from windlass.core.codec import check_json, check_size, encode
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.names import check_name, type_of
 from windlass.core.queue import check_attempts, check_timeout
 from windlass.core.retry import RetryPolicy
@@ -66,14 +66,14 @@ class Registry:
         except KeyError:
             raise UnknownTask(type_, list(self._definitions)) from None
 
-    def check(self, type_: str, payload: Any) -> str:
+    def check(self, type_: str, payload: Any, limit: int = INLINE_LIMIT) -> str:
         """The text of a payload that came as JSON; checked against the task if it is known here."""
         if type_ in self._definitions:
-            return self._definitions[type_].signature.check(payload)
+            return self._definitions[type_].signature.check(payload, limit)
         if not isinstance(payload, Mapping):
             raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
-        check_json(dict(payload), "payload")
-        return check_size(encode(dict(payload), "payload"), "payload")
+        check_json(dict(payload), "payload", most=limit)
+        return check_size(encode(dict(payload), "payload"), "payload", limit)
 
     def __contains__(self, type_: str) -> bool:
         return type_ in self._definitions

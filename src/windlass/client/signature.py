@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.context import Context
-from windlass.core.codec import check_json, check_size, decode, decode_object, encode
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -39,22 +39,22 @@ class Signature:
         self._struct = self._make_struct()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
 
-    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """The payload of a call; raises InvalidPayload where the task would not take it."""
+    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
+        """The payload of a call, within a limit; raises InvalidPayload where the task would not take it."""
         given = self._bind(args, kwargs)
         self._check_complete(given)
         for name, value in given.items():
-            check_json(value, name, typed=name in self._typed)
-        text = check_size(encode(given, "payload"), "payload")
+            check_json(value, name, typed=name in self._typed, most=limit)
+        text = check_size(encode(given, "payload"), "payload", limit)
         # What the worker will do is done here already: a call it would refuse is refused at the producer.
         self._decode(text)
         return text
 
-    def check(self, payload: Any) -> str:
+    def check(self, payload: Any, limit: int = INLINE_LIMIT) -> str:
         """The payload of a call that came as JSON, from a command line or another program."""
         if not isinstance(payload, dict):
             raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
-        return self.encode((), payload)
+        return self.encode((), payload, limit)
 
     def part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Some arguments of a call, as its payload would hold them: for those who look for it."""

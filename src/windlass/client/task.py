@@ -58,6 +58,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 class Desk(Protocol):
     """Where a task hands its jobs in."""
 
+    @property
+    def payload_limit(self) -> int: ...
+
     async def _ready(self) -> Store: ...
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]: ...
@@ -103,7 +106,8 @@ class Task(Generic[P, R, T]):
         fields = {"id": new_id(), **definition.defaults, **self._options}
         if self._options:
             check_together(fields)
-        return NewJob(type=definition.type, payload=definition.signature.encode(args, kwargs), **fields)
+        payload = definition.signature.encode(args, kwargs, self._desk.payload_limit)
+        return NewJob(type=definition.type, payload=payload, **fields)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Hand a job in. When this returns, the job is stored."""

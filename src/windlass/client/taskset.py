@@ -10,6 +10,7 @@ from windlass.client.handle import Handle
 from windlass.client.registrar import Registrar
 from windlass.client.registry import Registry, define
 from windlass.client.task import Definition, Task
+from windlass.core.codec import INLINE_LIMIT
 from windlass.core.job import NewJob
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
@@ -54,6 +55,11 @@ class TaskSet(Registrar):
         if self._home is None:
             raise ConfigError(f"the task set of {self._place} is in no app yet: say app.include(…) before handing in")
         return self._home[0]
+
+    @property
+    def payload_limit(self) -> int:
+        """That of its app; jobs may be made before there is one."""
+        return INLINE_LIMIT if self._home is None else self._home[0].payload_limit
 
     async def _ready(self) -> Store:
         return await self._app()._ready()

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from windlass.blobs.offload import Offload
 from windlass.client.blocking import Portal
 from windlass.client.registry import Registry
 from windlass.store.contract import Store
@@ -11,6 +12,11 @@ class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    def offload(self) -> Offload | None: ...
 
     async def _ready(self) -> Store: ...
 

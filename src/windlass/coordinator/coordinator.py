@@ -7,6 +7,7 @@ once (one was asleep and does not know it yet) do no harm: the office only saves
 import asyncio
 import time
 
+from windlass.blobs.offload import Offload
 from windlass.coordinator.duties import Duty, duties
 from windlass.coordinator.timepiece import Timepiece
 from windlass.core.events import DutyFailed, Emit, TermEnded, TermStarted
@@ -26,11 +27,19 @@ SHORTEST_PAUSE = 0.01
 class Coordinator:
     """One candidate for the office, and its duties while it holds it."""
 
-    def __init__(self, store: Store, candidate: str, emit: Emit, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        candidate: str,
+        emit: Emit,
+        clock: Clock | None = None,
+        *,
+        blobs: Offload | None = None,
+    ) -> None:
         self._store = store
         self._candidate = candidate
         self._emit = emit
-        self._duties = duties(store, emit)
+        self._duties = duties(store, emit, blobs)
         self._timepiece = Timepiece(clock or SystemClock(), emit)
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0

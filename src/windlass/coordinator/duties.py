@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from windlass.blobs.offload import Offload, off_loop
+from windlass.coordinator.sweep import Sweep
 from windlass.core.events import Emit, JobRescued, JobsExpired, JobsParked, JobsPruned
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
@@ -22,14 +24,16 @@ class Duty(msgspec.Struct, frozen=True):
     run: Callable[[], Awaitable[float]]
 
 
-def duties(store: Store, emit: Emit) -> list[Duty]:
+def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]:
     """All of them."""
+    sweeping = [] if blobs is None else [Duty("sweep", Sweep(store, blobs.store, emit).run)]
     return [
         Duty("admit", lambda: admit(store)),
         Duty("expire", lambda: expire(store, emit)),
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
-        Duty("prune", lambda: prune(store, emit)),
+        Duty("prune", lambda: prune(store, emit, blobs)),
+        *sweeping,
     ]
 
 
@@ -80,9 +84,11 @@ async def park(store: Store, emit: Emit) -> float:
     return 1.0
 
 
-async def prune(store: Store, emit: Emit) -> float:
-    """What nobody keeps any longer is dropped, a bounded number at a time."""
+async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float:
+    """What nobody keeps any longer is dropped, a bounded number at a time; its blobs go after it."""
     dropped = await store.operator.prune(MOST_PRUNED)
     if dropped:
-        emit(JobsPruned(jobs=dropped))
-    return 0.1 if dropped == MOST_PRUNED else 60.0
+        emit(JobsPruned(jobs=len(dropped)))
+        if blobs is not None:
+            await off_loop(blobs.store.drop, [dropped])
+    return 0.1 if len(dropped) == MOST_PRUNED else 60.0

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from windlass.core.reference import parse_reference
 from windlass.errors import InvalidPayload, PayloadTooLarge
 
 INLINE_LIMIT = 64 * 1024
 DEEPEST = 64
-MOST_NODES = 65_536
+MOST_NODES = INLINE_LIMIT
+"""More values than bytes cannot be."""
 _LARGEST_INT = 2**63 - 1
 
 
@@ -24,14 +26,19 @@ def encode(value: Any, field: str) -> str:
         raise InvalidPayload(field, _sentence(error)) from None
 
 
-def check_size(text: str, field: str) -> str:
-    """The text itself, if it fits inline."""
-    size = len(text) if text.isascii() else len(text.encode())
-    if size > INLINE_LIMIT:
-        raise PayloadTooLarge(
-            field,
-            f"is {size:,} bytes of JSON, the limit is {INLINE_LIMIT:,}; keep large data elsewhere, pass a reference",
-        )
+def size_of(text: str) -> int:
+    """Its length in bytes; most texts know without being encoded."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def check_size(text: str, field: str, limit: int | None = None) -> str:
+    """The text itself, if it fits inline; or within the limit that a blob store sets for payloads and results."""
+    size, most = size_of(text), limit or INLINE_LIMIT
+    if size > most:
+        advice = "keep large data elsewhere and pass a reference"
+        if limit == INLINE_LIMIT:
+            advice += ", or give the app a folder for it: App(blobs=...) or WINDLASS_BLOBS"
+        raise PayloadTooLarge(field, f"is {size:,} bytes of JSON, the limit is {most:,}; {advice}")
     return text
 
 
@@ -52,25 +59,30 @@ def readable(stored: Any) -> Any:
         return stored.decode("utf-8", "backslashreplace") if isinstance(stored, bytes) else str(stored)
 
 
+def readable_value(stored: Any) -> Any:
+    """The value of a payload or result, or the Reference to it."""
+    return parse_reference(stored) or readable(stored)
+
+
 def readable_tags(stored: Any) -> tuple[str, ...]:
     """The tags; what is no list of names has none."""
     found = readable(stored) if stored else ()
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def check_json(value: Any, field: str, *, typed: bool = False) -> None:
+def check_json(value: Any, field: str, *, typed: bool = False, most: int = MOST_NODES) -> None:
     """Refuse what JSON would lose or change: NaN, huge integers, keys that are not strings, cycles.
 
     With `typed`, objects that a type annotation will restore on the other side are let through, if what is in
-    them is fit for JSON.
+    them is fit for JSON. `most` is how many values there may be.
     """
     stack: list[tuple[Any, str, int]] = [(value, field, 0)]
     nodes = 0
     while stack:
         item, path, depth = stack.pop()
         nodes += 1
-        if nodes > MOST_NODES:
-            raise InvalidPayload(field, f"has more than {MOST_NODES:,} values")
+        if nodes > most:
+            raise InvalidPayload(field, f"has more than {most:,} values")
         if depth > DEEPEST:
             raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels, or contains itself")
         kind = type(item)

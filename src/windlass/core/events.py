@@ -180,6 +180,12 @@ class JobsPruned(Event, frozen=True, kw_only=True):
     jobs: int
 
 
+class BlobsSwept(Event, frozen=True, kw_only=True):
+    """Blobs that no job refers to any longer were removed."""
+
+    blobs: int
+
+
 class DutyFailed(Event, frozen=True, kw_only=True):
     """A coordinator's duty failed; it is tried again at its next turn."""
 

@@ -29,6 +29,11 @@ def check_id(value: object, field: str = "id") -> JobId:
     return text
 
 
+def is_id(text: str) -> bool:
+    """Whether this is an id in its canonical spelling, and so fit to be part of a path."""
+    return _UUID.fullmatch(text) is not None
+
+
 def check_beginning(value: str) -> str:
     """The first characters of an id, as people copy them."""
     text = value.lower()

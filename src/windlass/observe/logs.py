@@ -13,6 +13,7 @@ import msgspec
 
 from windlass.core.events import (
     AttemptEnded,
+    BlobsSwept,
     ClockJumped,
     DrainStarted,
     DutyFailed,
@@ -136,6 +137,8 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.INFO, f"{event.jobs} jobs expired before they could start"
         case JobsPruned():
             return logging.INFO, f"{event.jobs} finished jobs dropped: their retention is over"
+        case BlobsSwept():
+            return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
             return logging.INFO, type(event).__name__
 

@@ -100,8 +100,11 @@ class OperatorStore(Protocol):
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
         """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
 
-    async def prune(self, limit: int) -> int:
-        """Drop up to `limit` finished jobs whose retention is over; old tombstones, meters and keys go too."""
+    async def prune(self, limit: int) -> Sequence[JobId]:
+        """Drop up to `limit` finished jobs whose retention is over: their ids.
+
+        Old tombstones, meters and windows of keys go too.
+        """
 
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""

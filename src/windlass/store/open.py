@@ -64,7 +64,7 @@ def exists(url: str) -> bool:
     from windlass.store.sqlite.address import parse_address
 
     try:
-        return parse_address(url).path.exists()
+        return parse_address(url, redact(url)).path.exists()
     except PermissionError:
         return True  # a folder that we may not enter: whoever opens the store says so
 

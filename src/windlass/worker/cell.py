@@ -258,6 +258,7 @@ def main() -> None:
     loop, emit = asyncio.Runner(), log_events()
     try:
         app = load_app(config.app)
+        app.offload()  # a relative folder is the one here, wherever handlers may go
         lifespan = Lifespan(app, emit)
         loop.run(lifespan.start(), context=contextvars.copy_context())
     except WindlassError as error:

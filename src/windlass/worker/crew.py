@@ -1,5 +1,7 @@
 """What the parts of a supervisor share: the worker's id, its runners, its store."""
 
+from windlass.blobs.offload import Offload
+from windlass.blobs.open import open_blobs
 from windlass.core.events import Emit
 from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.store.contract import Store
@@ -38,6 +40,13 @@ class Crew:
         """The types that the app knows."""
         assert self._met is not None
         return self._met[1].types
+
+    @property
+    def blobs(self) -> Offload | None:
+        """Where large payloads and results are kept, if anywhere."""
+        assert self._met is not None
+        address = self._met[1].blobs
+        return None if address is None else open_blobs(address)
 
     def retry(self, type_: str) -> StoredPolicy:
         """How a type is retried, as far as it can be said without running its app's code."""

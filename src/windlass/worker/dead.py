@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 
 from windlass.client.app import App
+from windlass.client.aside import with_values
 from windlass.core.events import AttemptEnded, Emit, Event, StoreTrouble
 from windlass.core.ids import JobId
 from windlass.core.status import Status
@@ -59,6 +60,7 @@ class DeadHooks:
             return
         # Somebody may have retried or deleted it by now: then there is nothing left to tell.
         if job is not None and job.status is Status.DEAD:
+            told = await with_values(self._app.offload(), job)
             for hook in self._app.hooks.dead:
                 end = asyncio.get_running_loop().time() + HOOK_SECONDS
-                await self._lifespan.attempt(hook, job, self._app.state, end=end, job=id_)
+                await self._lifespan.attempt(hook, told, self._app.state, end=end, job=id_)

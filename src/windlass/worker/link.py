@@ -21,6 +21,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     types: tuple[str, ...]
     retries: dict[str, StoredPolicy] = {}
     """By type: for jobs of a runner that hangs and can no longer decide for itself."""
+    blobs: str | None = None
+    """Where large payloads and results are kept, for whoever collects them."""
 
 
 class Problem(msgspec.Struct, frozen=True, tag=True):

@@ -5,10 +5,11 @@ import os
 import traceback
 from typing import Any
 
+from windlass.blobs.offload import off_loop
 from windlass.client import middleware, passage
 from windlass.client.context import Context
 from windlass.client.current import entered
-from windlass.core.codec import check_json, check_size, encode
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode, size_of
 from windlass.core.control import Cancel, Dead
 from windlass.core.job import JobError
 from windlass.core.moments import Micros, show_duration
@@ -16,6 +17,7 @@ from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
 from windlass.observe.history import witnessed
+from windlass.worker.aside import fetch_payload, is_aside, keep_result, unstorable
 from windlass.worker.work import Halt, Work
 
 LONGEST_NAME = 200
@@ -30,6 +32,8 @@ async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
     process, token = os.getpid(), entered.set(work)
     try:
+        if is_aside(work):
+            await off_loop(fetch_payload, [work])
         arguments = _arguments(work)
         result = await work.definition.handler(**arguments)
     except _Misfit as error:
@@ -41,7 +45,8 @@ async def run_async(work: Work) -> Outcome:
         # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
         entered.reset(token)
         _end_copy(process)
-    return Done(_result(result))
+    text = _result(result, work)
+    return Done(text if size_of(text) <= INLINE_LIMIT else await _off_loop_result(work, text))
 
 
 def halted(work: Work) -> Outcome | None:
@@ -68,6 +73,8 @@ def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
     process, token = os.getpid(), entered.set(work)
     try:
+        if is_aside(work):
+            fetch_payload(work)
         arguments = _arguments(work)
         result = _plain(work.definition.handler(**arguments))
     except _Misfit as error:
@@ -78,7 +85,8 @@ def run_sync(work: Work) -> Outcome:
         # Taken back, not set to nothing: a lane whose context is as it was before can be used again.
         entered.reset(token)
         _end_copy(process)
-    return Done(_result(result))
+    text = _result(result, work)
+    return Done(text if size_of(text) <= INLINE_LIMIT else keep_result(work, text))
 
 
 def _end_copy(process: int) -> None:
@@ -161,12 +169,20 @@ def _plain(result: Any) -> Any:
     return result
 
 
-def _result(result: Any) -> str | None:
+def _result(result: Any, work: Work) -> str:
     if result is None:
         return "null"
+    limit = work.home.payload_limit
     try:
-        check_json(result, "result", typed=True)
-        return check_size(encode(result, "result"), "result")
+        check_json(result, "result", typed=True, most=limit)
+        return check_size(encode(result, "result"), "result", limit)
     except Exception as error:
-        # The work is done; a result that cannot be kept does not undo it.
-        return encode({"unstorable_result": cut(str(error), 500)}, "result")
+        return unstorable(error)
+
+
+async def _off_loop_result(work: Work, text: str) -> str:
+    try:
+        return (await off_loop(lambda each: keep_result(work, each), [text]))[0]
+    except BaseException as error:
+        # Told to end in the meantime, by a drain or a timeout.
+        return unstorable(error)

@@ -20,6 +20,7 @@ from windlass.core.retry import ByError, Exponential, Fixed, Linear, StoredPolic
 from windlass.errors import WindlassError
 from windlass.observe.history import heard, recorded
 from windlass.observe.logs import log_events
+from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig
 from windlass.worker.engine import Engine
@@ -63,6 +64,7 @@ async def serve(config: RunnerConfig) -> None:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
         store = recorded(open_store(app.store), "runner")
         app.adopt(store)
+        app.offload()  # a relative folder is the one here, wherever handlers may go
         await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
         table = Table(config.table, table_size(config.worker))
         engine = Engine(app, store, config.worker, table, link, emit)
@@ -74,7 +76,7 @@ async def serve(config: RunnerConfig) -> None:
     stamp_records()
     keep_lines(app.keep_logs)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, functools.partial(engine.stop, config.worker.drain))
-    link.say(Hello(store.address, app.queue_names, app.registry.types, retries(app)))
+    link.say(_hello(app, store))
     try:
         await engine.run()
     finally:
@@ -84,6 +86,12 @@ async def serve(config: RunnerConfig) -> None:
         await link.drain()
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+
+
+def _hello(app: App, store: Store) -> Hello:
+    blobs = app.offload()
+    address = None if blobs is None else blobs.address
+    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address)
 
 
 def retries(app: App) -> dict[str, StoredPolicy]:

@@ -232,7 +232,7 @@ class Supervisor:
                 group.create_task(self._stop_when_empty())
 
     async def _lead(self) -> None:
-        coordinator = Coordinator(self._crew.store, self._crew.id, self._emit)
+        coordinator = Coordinator(self._crew.store, self._crew.id, self._emit, blobs=self._crew.blobs)
         try:
             await coordinator.run()
         finally:

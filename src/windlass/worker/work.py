@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.blobs.offload import Offload
 from windlass.client.context import Home
 from windlass.client.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
@@ -76,6 +77,11 @@ class Work:
         """The app that its task belongs to."""
         assert self.definition.home is not None
         return self.definition.home
+
+    @property
+    def blobs(self) -> Offload | None:
+        """Where its payload is if it was too large for the row, and its result goes if that is."""
+        return self.home.offload()
 
     @property
     def cancelled(self) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
 from windlass.core.queue import TOMBSTONE
 from windlass.store.sqlite.db import Db, array
 
 
-def prune(db: Db, limit: int) -> int:
+def prune(db: Db, limit: int) -> list[JobId]:
     """Drop what may be dropped, oldest first; old tombstones, meters and keys whose window is over go too."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
@@ -15,7 +16,7 @@ def prune(db: Db, limit: int) -> int:
     db.run("prune_tombstones", {"now": now, "limit": limit})
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
     db.run("prune_keys", {"now": now, "limit": limit})
-    return len(ids)
+    return ids
 
 
 def drop_unkept(db: Db, ids: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.codec import UNREADABLE, readable, readable_tags
+from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
 from windlass.core.job import Attempt, Job, JobError
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.status import FINISHED, Status
@@ -40,8 +40,9 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["idempotency_window"] = window / SECOND if window else None
     for name in _MOMENTS:
         fields[name] = _moment(fields[name])
-    for name in ("payload", "meta", "result"):
-        fields[name] = None if fields[name] is None else readable(fields[name])
+    fields["meta"] = None if fields["meta"] is None else readable(fields["meta"])
+    for name in ("payload", "result"):
+        fields[name] = None if fields[name] is None else readable_value(fields[name])
     fields["tags"] = readable_tags(fields["tags"])
     fields["error"] = _error_of(fields["error"])
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())

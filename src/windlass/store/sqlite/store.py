@@ -111,7 +111,7 @@ class SqliteOperator:
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
         return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
 
-    async def prune(self, limit: int) -> int:
+    async def prune(self, limit: int) -> Sequence[JobId]:
         return await self._access.write(lambda db: prune(db, limit))
 
     async def counts(self) -> Counts:

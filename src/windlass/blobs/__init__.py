@@ -1,0 +1,1 @@
+"""Blobs: payloads and results that are too large for a row, kept beside the store."""

@@ -1,0 +1,94 @@
+"""Offload: large texts go into a blob store and leave a reference; a reference gives the very same text again."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from windlass.blobs.contract import BlobFailed, BlobKey, BlobStore
+from windlass.core.ids import JobId
+from windlass.core.reference import Kind, Reference, parse_reference, refer
+from windlass.errors import BlobUnavailable
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+AT_ONCE = 4
+"""Blobs of one call that are read or written at the same time."""
+
+
+class Offload:
+    """The calls block: see `off_loop`."""
+
+    def __init__(self, store: BlobStore) -> None:
+        self.store = store
+
+    @property
+    def address(self) -> str:
+        """Where the blobs are."""
+        return self.store.address
+
+    def keep(self, job: JobId, kind: Kind, text: str) -> str:
+        """Put a text aside: the reference that stands for it from now on. Raises BlobUnavailable."""
+        data = text.encode()
+        reference = refer(kind, os.urandom(8), data)
+        try:
+            self.store.put(BlobKey(job, reference.name), data)
+        except BlobFailed as error:
+            raise BlobUnavailable(job, f"its {kind} of {len(data):,} bytes cannot be kept: {error}") from error
+        return reference.text
+
+    def fetch(self, job: JobId, reference: Reference) -> str:
+        """The text that was put aside, whole and unaltered. Raises BlobUnavailable."""
+        try:
+            data = self.store.get(BlobKey(job, reference.name), reference.size)
+        except BlobFailed as error:
+            raise unavailable(job, reference, str(error)) from error
+        if (problem := reference.problem(data)) is not None:
+            raise unavailable(job, reference, problem)
+        return data.decode()
+
+    def take_back(self, job: JobId, stored: str) -> None:
+        """Remove a blob that nobody will ask for; best effort, since the sweep finds what is left."""
+        reference = parse_reference(stored)
+        try:
+            if reference is not None:
+                self.store.remove([BlobKey(job, reference.name)])
+        except BlobFailed:
+            return
+
+
+def unavailable(job: JobId, reference: Reference, problem: str) -> BlobUnavailable:
+    """The error of a blob that is not what the row says."""
+    expected = f"expected {reference.size:,} bytes with sha256 {reference.sha256}"
+    return BlobUnavailable(job, f"its {reference.kind} cannot be fetched: {problem}; {expected}")
+
+
+async def off_loop(call: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """A blocking call for each item, a few at once, never on the event loop; where there is none it just blocks.
+
+    All are done before the first error is raised, so that what was written can be taken back. The threads are our own
+    and for this call only: those of the loop may all be taken by handlers, and none survives a fork.
+    """
+    if not _has_loop() and len(items) == 1:
+        return [call(items[0])]
+    threads = ThreadPoolExecutor(min(AT_ONCE, max(1, len(items))), "windlass-blobs")
+    futures = [threads.submit(call, item) for item in items]
+    threads.shutdown(wait=False)
+    if _has_loop():
+        results = await asyncio.gather(*map(asyncio.wrap_future, futures), return_exceptions=True)
+    else:
+        results = [future.exception() or future.result() for future in futures]
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,28 @@
+"""An app that keeps its large payloads in a folder, and somebody who works its jobs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.client.labour import Labour
+from windlass import App
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of the blobs; nobody has made it yet."""
+    return tmp_path / "blobs"
+
+
+@pytest.fixture
+def app(tmp_path: Path, root: Path) -> Iterator[App]:
+    made = App(f"sqlite:///{tmp_path}/jobs.db?durability=relaxed", blobs=str(root))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def labour(app: App) -> Labour:
+    """A worker's part, played by hand."""
+    return Labour(app)
