@@ -18,6 +18,7 @@ import apsw
 
 from windlass.errors import StoreUnavailable
 from windlass.store.sqlite.connection import Connection, translate
+from windlass.store.sqlite.deadlines import Deadlines
 from windlass.store.sqlite.request import Request, Work, answer
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class Lane(ABC):
         self._guard = threading.Lock()
         self._seat = threading.Lock()
         """Held by whoever uses the connection."""
+        self._deadlines = Deadlines(self._expire)
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name=f"windlass-{name}", daemon=True)
         self._thread.start()
@@ -54,13 +56,9 @@ class Lane(ABC):
         future: asyncio.Future[T] = loop.create_future()
         request.future = future
         self._put(request)
-        if deadline is None:
-            return await future
-        timer = loop.call_later(deadline, self._expire, request, deadline)
-        try:
-            return await future
-        finally:
-            timer.cancel()
+        if deadline is not None:
+            self._deadlines.watch(request, loop, deadline)
+        return await future
 
     async def close(self) -> None:
         """Finish what is waiting, then end the thread."""

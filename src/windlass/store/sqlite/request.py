@@ -32,6 +32,11 @@ class Request(Generic[T]):
             raise self.error
         return self.result  # type: ignore[return-value]
 
+    @property
+    def answered(self) -> bool:
+        """Whether the caller has been told, or has gone."""
+        return self.future is None or self.future.done()
+
     def wanted(self) -> bool:
         """Whether anybody still waits for it."""
         return not (self.withdrawn or (self.future is not None and self.future.cancelled()))
