@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from windlass.store.open import open_store
+from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.drivers import Driver, connections_of
 from windlass.store.sqlite.store import SqliteStore
 
 Open = Callable[..., SqliteStore]
+Connect = Callable[[], Connection]
 
 
 @pytest.fixture
@@ -18,12 +21,25 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "jobs.db"
 
 
+@pytest.fixture(params=list(Driver))
+def driver(request: pytest.FixtureRequest) -> Driver:
+    """The library that opens the database."""
+    return Driver(request.param)
+
+
 @pytest.fixture
-async def opens(path: Path) -> AsyncIterator[Open]:
+def connects(path: Path, driver: Driver) -> Connect:
+    """Another program's connection to it: through the same library, because it is in the same process."""
+    return lambda: connections_of(driver)(path, synchronous="NORMAL", writes=True)
+
+
+@pytest.fixture
+async def opens(path: Path, driver: Driver) -> AsyncIterator[Open]:
     """Open the database, as often as wanted, with the options of `open_store`."""
     opened: list[SqliteStore] = []
 
     def open_one(query: str = "?durability=relaxed", **options: Any) -> SqliteStore:
+        query += f"{'&' if query else '?'}driver={driver}"
         store = open_store(f"sqlite:///{path}{query}", **options)
         assert isinstance(store, SqliteStore)
         opened.append(store)

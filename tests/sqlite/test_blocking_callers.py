@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-import apsw
 import pytest
 
-from tests.sqlite.conftest import Open
+from tests.sqlite.conftest import Connect, Open
 from tests.sqlite.test_lane import turn_held
 from tests.support.seed import new_job
 from windlass.errors import LeaseLost, StoreUnavailable
@@ -71,17 +70,17 @@ async def test_a_caller_whose_turn_does_not_come_is_certain_that_nothing_was_don
     assert await store.operator.get([job.id]) == [None]
 
 
-async def test_a_foreign_writer_makes_the_caller_stand_in_line(opens: Open, path: Path) -> None:
+async def test_a_foreign_writer_makes_the_caller_stand_in_line(opens: Open, connects: Connect) -> None:
     store = await ready(opens)
-    foreign = apsw.Connection(str(path))
-    foreign.execute("BEGIN IMMEDIATE")
+    foreign = connects()
+    foreign.run("BEGIN IMMEDIATE")
     job = new_job()
     call = asyncio.create_task(elsewhere(lambda: by_hand(store.jobs.enqueue([job]))))
     while store._lanes._writer._seat.acquire(blocking=False):
         store._lanes._writer._seat.release()
         await asyncio.sleep(0)
     assert not call.done()
-    foreign.execute("COMMIT")
+    foreign.run("COMMIT")
     assert [answer.id for answer in await call] == [job.id]
     foreign.close()
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.sqlite.conftest import Open
+from tests.sqlite.conftest import Connect, Open
 from tests.support.seed import enqueue_one, new_job
 from windlass.core.idempotency import OnConflict
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, StoreUnavailable
-from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.drivers import Driver, connections_of
 from windlass.store.sqlite.enqueue import enqueue
 from windlass.store.sqlite.store import SqliteStore
 from windlass.store.sqlite.turn import Turn
@@ -54,16 +54,16 @@ def turn_held(path: Path) -> Iterator[None]:
         os.close(file)
 
 
-async def commits(store: SqliteStore, path: Path) -> "Commits":
+async def commits(store: SqliteStore, path: Path, connects: Connect) -> "Commits":
     await store.migrate()
-    return Commits(path)
+    return Commits(path, connects)
 
 
 class Commits:
     """Counts commits in the write-ahead log; its own connection keeps the log from being cleared away."""
 
-    def __init__(self, path: Path) -> None:
-        self._connection = Connection(path, synchronous="NORMAL", writes=True)
+    def __init__(self, path: Path, connects: Connect) -> None:
+        self._connection = connects()
         self._wal = Path(f"{path}-wal")
         self._page = int(self._connection.rows("PRAGMA page_size")[0][0])
 
@@ -77,9 +77,9 @@ class Commits:
         self._connection.close()
 
 
-async def test_whatever_is_waiting_goes_into_one_commit(opens: Open, path: Path) -> None:
+async def test_whatever_is_waiting_goes_into_one_commit(opens: Open, path: Path, connects: Connect) -> None:
     store = opens()
-    counter = await commits(store, path)
+    counter = await commits(store, path, connects)
     gate = await Gate(store).closed()
     before = counter.so_far()
     calls = [asyncio.create_task(enqueue_one(store)) for _ in range(50)]
@@ -176,11 +176,11 @@ async def test_closing_finishes_what_was_waiting_and_may_be_repeated(opens: Open
     await store.close()
 
 
-async def test_a_lane_outlives_a_database_that_could_not_be_opened(tmp_path: Path) -> None:
+async def test_a_lane_outlives_a_database_that_could_not_be_opened(tmp_path: Path, driver: Driver) -> None:
     """What is wrong with the folder today may be right tomorrow."""
     path = tmp_path / "not yet" / "jobs.db"
     turn = Turn(tmp_path / "jobs.db", first=True)
-    lane = WriteLane(path, lambda: Connection(path, synchronous="NORMAL", writes=True), turn)
+    lane = WriteLane(path, lambda: connections_of(driver)(path, synchronous="NORMAL", writes=True), turn)
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         await lane.run(lambda connection: None)
     path.parent.mkdir()

@@ -4,28 +4,27 @@ import asyncio
 import os
 from pathlib import Path
 
-import apsw
 import pytest
 
-from tests.sqlite.conftest import Open
+from tests.sqlite.conftest import Connect, Open
 from tests.support.seed import enqueue_one, look
 from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.sqlite.migrate import migrations
 
 
-def rows(path: Path, text: str) -> list[tuple[object, ...]]:
-    connection = apsw.Connection(str(path))
+def rows(connects: Connect, text: str) -> list[tuple[object, ...]]:
+    connection = connects()
     try:
-        return connection.execute(text).fetchall()
+        return connection.rows(text)
     finally:
         connection.close()
 
 
-async def test_a_fresh_file_gets_every_step_once(opens: Open, path: Path) -> None:
+async def test_a_fresh_file_gets_every_step_once(opens: Open, connects: Connect) -> None:
     names = [step.name for step in migrations()]
     assert await opens().migrate() == names
     assert await opens().migrate() == []
-    assert [row[0] for row in rows(path, "SELECT name FROM windlass_schema ORDER BY number")] == names
+    assert [row[0] for row in rows(connects, "SELECT name FROM windlass_schema ORDER BY number")] == names
 
 
 def test_steps_are_numbered_from_one_without_gaps() -> None:
@@ -53,29 +52,30 @@ async def test_stores_that_open_a_fresh_file_at_once_do_not_collide(opens: Open)
     assert sorted(map(len, applied)) == [0] * 5 + [len(migrations())]
 
 
-async def test_everything_of_ours_is_called_windlass_and_what_was_there_stays(opens: Open, path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    connection.execute("CREATE TABLE users (name TEXT); INSERT INTO users VALUES ('ada'); PRAGMA user_version = 42")
+async def test_everything_of_ours_is_called_windlass_and_what_was_there_stays(opens: Open, connects: Connect) -> None:
+    connection = connects()
+    for text in ("CREATE TABLE users (name TEXT)", "INSERT INTO users VALUES ('ada')", "PRAGMA user_version = 42"):
+        connection.run(text)
     connection.close()
     await enqueue_one(opens())
-    assert rows(path, "SELECT name FROM users") == [("ada",)]
-    assert rows(path, "PRAGMA user_version") == [(42,)]
-    names = [str(row[0]) for row in rows(path, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
+    assert rows(connects, "SELECT name FROM users") == [("ada",)]
+    assert rows(connects, "PRAGMA user_version") == [(42,)]
+    names = [str(row[0]) for row in rows(connects, "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
     assert len(names) > 10
     assert [name for name in names if not name.startswith("windlass_")] == ["users"]
 
 
-async def test_a_newer_schema_is_refused_and_left_alone(opens: Open, path: Path) -> None:
+async def test_a_newer_schema_is_refused_and_left_alone(opens: Open, connects: Connect) -> None:
     store = opens()
     await store.migrate()
     await store.close()
-    connection = apsw.Connection(str(path))
-    connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+    connection = connects()
+    connection.run("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
     connection.close()
     for verb in (opens().migrate(), opens().operator.counts(), enqueue_one(opens())):
         with pytest.raises(SchemaMismatch, match="9999"):
             await verb
-    assert rows(path, "SELECT count(*) FROM windlass_jobs") == [(0,)]
+    assert rows(connects, "SELECT count(*) FROM windlass_jobs") == [(0,)]
 
 
 @pytest.fixture

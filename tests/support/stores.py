@@ -23,11 +23,20 @@ def sqlite_file(folder: Path, clock: Clock) -> Store:
     return open_store(f"sqlite:///{folder}/windlass.db?durability=relaxed", clock=clock)
 
 
+def sqlite_file_by_stdlib(folder: Path, clock: Clock) -> Store:
+    """The same, through the library that Python brings."""
+    return open_store(f"sqlite:///{folder}/windlass.db?durability=relaxed&driver=sqlite3", clock=clock)
+
+
 def sqlite_memory(folder: Path, clock: Clock) -> Store:
     """In the memory of the test's own process: what `App.testing()` has."""
     return open_memory(clock=clock)
 
 
-STORES: dict[str, Kind] = {"sqlite": Kind(sqlite_file), "sqlite-memory": Kind(sqlite_memory, lasting=False)}
+STORES: dict[str, Kind] = {
+    "sqlite": Kind(sqlite_file),
+    "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
+    "sqlite-memory": Kind(sqlite_memory, lasting=False),
+}
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)

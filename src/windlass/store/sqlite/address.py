@@ -6,9 +6,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import msgspec
 
 from windlass.errors import ConfigError
+from windlass.store.sqlite.drivers import Driver
 
 DURABILITY = {"full": "FULL", "relaxed": "NORMAL"}
 """`full` flushes every commit to disk. `relaxed` survives any crash of a process, not a power cut."""
+
+OPTIONS = ("durability", "driver", "allow_network_fs")
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -17,6 +20,7 @@ class Address(msgspec.Struct, frozen=True):
     path: Path
     durability: str = "full"
     allow_network_fs: bool = False
+    driver: Driver = Driver.APSW
 
     @property
     def url(self) -> str:
@@ -24,6 +28,8 @@ class Address(msgspec.Struct, frozen=True):
         options = {"durability": self.durability} if self.durability != "full" else {}
         if self.allow_network_fs:
             options["allow_network_fs"] = "true"
+        if self.driver is not Driver.APSW:
+            options["driver"] = str(self.driver)
         return f"sqlite:///{quote(str(self.path))}" + (f"?{urlencode(options)}" if options else "")
 
 
@@ -50,7 +56,10 @@ def parse_address(url: str, shown: str | None = None) -> Address:
     network = options.pop("allow_network_fs", "false")
     if network not in ("true", "false"):
         problems.append(f"{url}: allow_network_fs is true or false, not {network!r}")
-    problems += [f"{url}: unknown option {name!r}; there are durability, allow_network_fs" for name in options]
+    driver = options.pop("driver", Driver.APSW)
+    if driver not in set(Driver):
+        problems.append(f"{url}: driver is {' or '.join(Driver)}, not {driver!r}")
+    problems += [f"{url}: unknown option {name!r}; there are {', '.join(OPTIONS)}" for name in options]
     if problems:
         raise ConfigError(problems)
-    return Address(Path(path).absolute(), durability, network == "true")
+    return Address(Path(path).absolute(), durability, network == "true", Driver(driver))

@@ -8,15 +8,15 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.clock import Clock
-from windlass.store.sqlite.connection import Connection, Values
+from windlass.store.sqlite.connection import Statements, Values
 from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.query import sql
 
 
 class Db:
-    """One verb's view of the database, inside a transaction that the lane opened."""
+    """One verb's view of the database, inside a transaction that the lane or the caller opened."""
 
-    def __init__(self, connection: Connection, clock: Clock, vouchers: Vouchers) -> None:
+    def __init__(self, connection: Statements, clock: Clock, vouchers: Vouchers) -> None:
         self._connection = connection
         self.clock = clock
         self.vouchers = vouchers

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import apsw
-
 from windlass.errors import StoreUnavailable
-from windlass.store.sqlite.connection import Connection, translate
+from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.deadlines import Deadlines
 from windlass.store.sqlite.request import Request, Work, answer
+from windlass.store.sqlite.trouble import DriverError, translate
 
 T = TypeVar("T")
 
@@ -154,7 +153,7 @@ class Lane(ABC):
     def _shut(self) -> None:
         """Let the connection go; the next request opens another."""
         connection, self._connection = self._connection, None
-        with contextlib.suppress(apsw.Error):
+        with contextlib.suppress(DriverError):
             if connection is not None:
                 connection.close()
 
@@ -169,7 +168,7 @@ class ReadLane(Lane):
         for request in filter(self._start, group):
             try:
                 request.result = self._read(self._connected(), request.work)
-            except apsw.Error as error:
+            except DriverError as error:
                 self._shut()
                 request.error = translate(error, self._path)
             except Exception as error:

@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 
 from windlass.store.open import MEMORY_ADDRESS
-from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.by_apsw import ApswConnection
+from windlass.store.sqlite.connection import CACHED_STATEMENTS, Connection
 from windlass.store.sqlite.failpoints import Failpoints
 from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.writer import Turns
@@ -54,11 +55,12 @@ class NoTurn:
         """Nobody to pass it on to."""
 
 
-class MemoryConnection(Connection):
+class MemoryConnection(ApswConnection):
     """A connection to a database by its name in this process."""
 
-    def _open(self, path: Path, flags: int) -> apsw.Connection:
-        return apsw.Connection(f"file:/{path}?vfs=memdb", flags=flags | apsw.SQLITE_OPEN_URI, statementcachesize=200)
+    def _connect(self, path: Path, flags: int) -> apsw.Connection:
+        flags |= apsw.SQLITE_OPEN_URI
+        return apsw.Connection(f"file:/{path}?vfs=memdb", flags=flags, statementcachesize=CACHED_STATEMENTS)
 
     def _prepare(self, synchronous: str) -> None:
         """Nothing to prepare: there is no disk."""

@@ -4,12 +4,14 @@ All tables are called windlass_…, and the version is kept in one of them: the 
 tables of the program that uses it.
 """
 
+import sqlite3
+from collections.abc import Iterator
 from importlib import resources
 
 import msgspec
 
 from windlass.errors import SchemaMismatch
-from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.connection import Connection, Statements
 
 _VERSIONS = """
 CREATE TABLE IF NOT EXISTS windlass_schema (
@@ -33,7 +35,17 @@ def migrations() -> list[Migration]:
     return [Migration(int(name[:4]), name.removesuffix(".sql"), folder.joinpath(name).read_text()) for name in files]
 
 
-def version_of(connection: Connection) -> int:
+def statements(text: str) -> Iterator[str]:
+    """The statements of a step one by one, as every driver takes them."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def version_of(connection: Statements) -> int:
     """The number of the newest step that was applied; 0 for a file without our tables."""
     if not connection.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'windlass_schema'"):
         return 0
@@ -60,12 +72,13 @@ def _apply(connection: Connection) -> list[str]:
     check_version(found, steps[-1].number)
     missing = [step for step in steps if step.number > found]
     for step in missing:
-        connection.run(step.text)
+        for statement in statements(step.text):
+            connection.run(statement)
         connection.run("INSERT INTO windlass_schema (number, name) VALUES (?, ?)", (step.number, step.name))
     return [step.name for step in missing]
 
 
-def is_current(connection: Connection) -> bool:
+def is_current(connection: Statements) -> bool:
     """Whether nothing is missing; refuses a schema that a newer Windlass made."""
     found, newest = version_of(connection), migrations()[-1].number
     check_version(found, newest)

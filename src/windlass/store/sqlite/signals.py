@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-import apsw
-
-from windlass.errors import StoreUnavailable
+from windlass.errors import WindlassError
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.notices import Notices
+from windlass.store.sqlite.trouble import DriverError
 
 POLL_SECONDS = 0.004
 RECHECK_SECONDS = 0.05
@@ -55,7 +54,7 @@ class Watch:
                 if self._connection is None:
                     self._connection = self._opener()
                 return self._connection.data_version()
-            except (apsw.Error, StoreUnavailable):
+            except (DriverError, WindlassError):
                 return UNKNOWN  # a hint lost; whoever waits polls anyway
 
     async def wait(self, mark: int, seconds: float) -> bool:

@@ -6,6 +6,7 @@ from typing import Protocol
 from windlass.errors import ConfigError
 from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
+from windlass.store.sqlite.drivers import connections_of
 from windlass.store.sqlite.failpoints import Failpoints, armed
 from windlass.store.sqlite.filesystem import check_local
 from windlass.store.sqlite.life import Vouchers
@@ -52,6 +53,7 @@ class FileSite:
             check_local(folder)
         self.address = address.url
         self.path = address.path
+        self._library = connections_of(address.driver)
         self.failpoints = armed()
         self._place = Turn(address.path, first=first)
         self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
@@ -61,12 +63,12 @@ class FileSite:
 
     def writer(self) -> Connection:
         """A connection as durable as the address says."""
-        make = Connection if self.failpoints is None else self.failpoints.connection
-        return make(self.path, synchronous=self._synchronous, writes=True)
+        connection = self._library(self.path, synchronous=self._synchronous, writes=True)
+        return connection if self.failpoints is None else self.failpoints.watched(connection)
 
     def reader(self) -> Connection:
         """A connection for snapshots."""
-        return Connection(self.path, synchronous="FULL", writes=False)
+        return self._library(self.path, synchronous="FULL", writes=False)
 
     def leave(self) -> None:
         """End every proof of life and leave the queue of writers."""

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import apsw
-
 from windlass.errors import StoreUnavailable, WindlassError
-from windlass.store.sqlite.connection import Connection, translate
+from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.hogs import Hogs
 from windlass.store.sqlite.joint import Joint, joined
 from windlass.store.sqlite.lane import Lane
 from windlass.store.sqlite.request import Request
+from windlass.store.sqlite.trouble import DriverError, translate
 
 
 class Turns(Protocol):
@@ -67,7 +66,7 @@ class WriteLane(Lane):
             try:
                 connection = self._connected()
                 connection.run("BEGIN IMMEDIATE")
-            except apsw.Error as error:
+            except DriverError as error:
                 self._abandon(group, translate(error, self._path))
             except Exception as error:
                 self._abandon(group, error)
@@ -86,7 +85,7 @@ class WriteLane(Lane):
                 self._attempt_all(connection, wanted)
             committing = True
             connection.run("COMMIT")
-        except apsw.Error as error:
+        except DriverError as error:
             self._abandon(group, translate(error, self._path, maybe_done=committing))
         except Exception as error:
             self._abandon(group, error)
@@ -118,7 +117,7 @@ class WriteLane(Lane):
             if not connection.in_transaction:
                 raise
             connection.run("ROLLBACK TO request")
-            request.error = translate(error, self._path) if isinstance(error, apsw.Error) else error
+            request.error = translate(error, self._path) if isinstance(error, DriverError) else error
         connection.run("RELEASE request")
 
     def _attempt_joint(self, connection: Connection, alike: list[Request[Any]]) -> bool:
@@ -141,7 +140,7 @@ class WriteLane(Lane):
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.run("ROLLBACK")
-        except apsw.Error:
+        except DriverError:
             self._shut()
         for request in group:
             request.error = request.error if isinstance(request.error, WindlassError) else error

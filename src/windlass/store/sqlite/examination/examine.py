@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-import apsw
 import msgspec
 
-from windlass.errors import StoreUnavailable
+from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.examination import Census, Examination, Finding, Level, problem
 from windlass.store.sqlite.address import Address
-from windlass.store.sqlite.connection import Connection, translate
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.drivers import connections_of
 from windlass.store.sqlite.examination.census import take_census
 from windlass.store.sqlite.examination.file import (
     check_header,
@@ -31,6 +30,7 @@ from windlass.store.sqlite.examination.log import check_log
 from windlass.store.sqlite.examination.place import check_durability, check_file_system, check_room
 from windlass.store.sqlite.examination.versions import check_versions
 from windlass.store.sqlite.life import Vouchers
+from windlass.store.sqlite.trouble import DriverError, translate
 
 T = TypeVar("T")
 
@@ -47,9 +47,9 @@ def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
     if book.look("file", lambda: check_presence(path)):
         book.look("file", lambda: check_names(path))
         book.look("rights", lambda: check_rights(path))
-        if book.look("file", lambda: check_header(path)):
+        if book.look("file", lambda: check_header(path, connections_of(address.driver))):
             book.look("log", lambda: check_log(path))
-            census = _read(path, clock, book, deep=deep)
+            census = _read(address, clock, book, deep=deep)
     return Examination(tuple(book.findings), census)
 
 
@@ -70,28 +70,30 @@ class Notebook:
         """What it gives; or None, and why it could not be done is written down."""
         try:
             return work()
-        except apsw.Error as error:
+        except DriverError as error:
             trouble = str(translate(error, self._path))
-        except (StoreUnavailable, OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+        except (ConfigError, StoreUnavailable, OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             trouble = str(error)
         advice = "if no other finding explains that, restore a back-up"
         self.findings.append(problem(name, f"could not be checked: {trouble}", advice))
         return None
 
 
-def _read(path: Path, clock: Clock, book: Notebook, *, deep: bool) -> Census | None:
+def _read(address: Address, clock: Clock, book: Notebook, *, deep: bool) -> Census | None:
     """Look inside; again and the ordinary way, if somebody began to use the file meanwhile."""
+    path = address.path
     before, kept = _state(path), len(book.findings)
     alone = not any(companion(path, end).exists() for end in ("-wal", "-journal"))
-    census = _inside(path, clock, book, deep=deep, alone=alone)
+    census = _inside(address, clock, book, deep=deep, alone=alone)
     if alone and _state(path) != before:
         del book.findings[kept:]
-        census = _inside(path, clock, book, deep=deep, alone=False)
+        census = _inside(address, clock, book, deep=deep, alone=False)
     return census
 
 
-def _inside(path: Path, clock: Clock, book: Notebook, *, deep: bool, alone: bool) -> Census | None:
-    connection = book.attempt("contents", lambda: Connection.to_look(path, alone=alone))
+def _inside(address: Address, clock: Clock, book: Notebook, *, deep: bool, alone: bool) -> Census | None:
+    path, library = address.path, connections_of(address.driver)
+    connection = book.attempt("contents", lambda: library.to_look(path, alone=alone))
     if connection is None:
         return None
     folder = companion(path, "-live")

@@ -5,13 +5,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
 from windlass.store.examination import Finding, ok, problem, size, warning
+from windlass.store.sqlite.connection import MAGIC, WAL, Connection
 
-MAGIC = b"SQLite format 3\0"
-WAL = 2
-"""Bytes 18 and 19 of the header, when the database uses a write-ahead log."""
 OF_SQLITE, OURS = ("-wal", "-shm", "-journal"), ("-turn", "-gate", "-live")
 
 
@@ -79,13 +75,13 @@ def check_names(path: Path) -> Iterator[Finding]:
         )
 
 
-def check_header(path: Path) -> Iterator[Finding]:
+def check_header(path: Path, library: type[Connection]) -> Iterator[Finding]:
     """The first page: an SQLite database at all, whole, and in WAL mode."""
     length = os.stat(path).st_size
     if not length:
         yield ok("file", f"{path} is empty")
         return
-    header = _header(path)
+    header = library.header(path)
     if header[:16] != MAGIC:
         yield problem(
             "file",
@@ -113,17 +109,6 @@ def _journal(path: Path, header: bytes) -> Iterator[Finding]:
             f"{left.name} is left over from a program that died while writing without a write-ahead log",
             "do not delete it: the next opening takes back what that program had not finished",
         )
-
-
-def _header(path: Path) -> bytes:
-    """Read through SQLite: closing a descriptor of our own would drop the locks of this process on the file."""
-    file = apsw.VFSFile("", str(path.resolve()), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
-    try:
-        return file.xRead(100, 0)
-    except apsw.IOError:
-        return b""  # shorter than a header
-    finally:
-        file.xClose()
 
 
 def _may(path: Path, how: int) -> bool:

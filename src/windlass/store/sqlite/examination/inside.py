@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from windlass.core.moments import SECOND, Micros, show_duration
@@ -13,6 +12,7 @@ from windlass.store.records import WorkerInfo
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.migrate import migrations, version_of
+from windlass.store.sqlite.trouble import DriverError, Trouble
 
 SECONDS_TO_CHECK = 5.0
 MOST_FAULTS = 5
@@ -50,7 +50,9 @@ def check_soundness(connection: Connection, *, deep: bool) -> Iterator[Finding]:
     seconds = None if deep else SECONDS_TO_CHECK
     try:
         faults = connection.within(seconds, lambda: connection.rows(f"PRAGMA {statement}({MOST_FAULTS})"))
-    except apsw.InterruptError:
+    except DriverError as error:
+        if error.trouble is not Trouble.INTERRUPTED:
+            raise
         says = f"{SECONDS_TO_CHECK:g} s of {statement} found no fault, and there is more of the file than that"
         yield note("integrity", says, "windlass doctor --deep checks all of it")
         return
