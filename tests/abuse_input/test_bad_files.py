@@ -90,7 +90,10 @@ ADDRESSES = {
     "71 a password as an option": ("mysql://db/x?password=hunter2&a=1", "mysql://db/x?password=***&a=1: unknown"),
     "71 a password for a file": ("sqlite://me:hunter2@db/x.db", "sqlite://me:***@db/x.db: write sqlite:///relative"),
     "71 a secret option": ("sqlite:///x.db?Password=hunter2", "unknown option 'Password'"),
-    "71 bad option": ("sqlite:///x.db?speed=1", "unknown option 'speed'; there are durability, allow_network_fs"),
+    "71 bad option": (
+        "sqlite:///x.db?speed=1",
+        "unknown option 'speed'; there are durability, driver",
+    ),
     "71 no file": ("sqlite:///", "names no file"),
     "71 no scheme": ("jobs.db", "unknown store 'jobs.db'"),
     "75 no folder": ("sqlite:///no/such/jobs.db", "there is no folder"),

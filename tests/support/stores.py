@@ -1,8 +1,9 @@
 """The stores that every conformance and model test runs on: a new one adds one entry to STORES."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
@@ -40,3 +41,8 @@ STORES: dict[str, Kind] = {
 }
 
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
+
+HOSTS: dict[str, Callable[[Path], Any]] = {
+    "sqlite-stdlib": lambda folder: sqlite3.connect(folder / "windlass.db"),
+}
+"""Of stores that can take part in a caller's transaction: name → a caller's connection, with commit and rollback."""

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from windlass.blobs.offload import Offload
@@ -182,12 +183,15 @@ class App(Registrar):
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared]))
 
-    async def aenqueue_many(self, jobs: Sequence[NewJob]) -> list[Handle[Any]]:
-        """Hand in many jobs (`task.job(...)`), all or none."""
+    async def aenqueue_many(self, jobs: Sequence[NewJob], *, connection: object = None) -> list[Handle[Any]]:
+        """Hand in many jobs (`task.job(...)`), all or none.
+
+        With a `connection` of yours to the same database they are part of its transaction: your commit decides.
+        """
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
         if wrong:
             raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
-        return await self._hand_in(list(jobs), [self._returns(job.type) for job in jobs])
+        return await self._hand_in(list(jobs), [self._returns(job.type) for job in jobs], connection)
 
     enqueue_many = blocking(aenqueue_many)
 
@@ -237,21 +241,26 @@ class App(Registrar):
             self._offload = open_blobs(self.blobs)
         return self._offload
 
-    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
+    async def _hand_in(self, jobs: list[NewJob], returns: list[Any], connection: object = None) -> list[Handle[Any]]:
+        enqueue = partial(self._enqueue, connection=connection)
         if are_inline(jobs):
-            answers = await self._enqueue(jobs)
+            answers = await enqueue(jobs)
         else:
-            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, self._enqueue)
+            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
         return [
             Handle(self, answer.id, existing=answer.existing, returns=kind)
             for answer, kind in zip(answers, returns, strict=True)
         ]
 
-    async def _enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
         store = None
         try:
-            store = await self._ready()
-            return await store.jobs.enqueue(jobs)
+            if connection is None:
+                store = await self._ready()
+                return await store.jobs.enqueue(jobs)
+            # Whether that is committed we never learn: what is declared goes along until it is written.
+            declared = {} if self._berth.written == self._declared else dict(self._declared)
+            return await self._berth.connect().jobs.enqueue_inside(connection, jobs, declared)
         except SchemaMismatch:
             raise
         except StoreUnavailable as error:

@@ -46,7 +46,9 @@ class Home(Protocol):
 
     def _returns(self, type_: str) -> Any: ...
 
-    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]: ...
+    async def _hand_in(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
 
 
 class Link(Protocol):

@@ -33,6 +33,8 @@ class JobOptions(TypedDict, total=False):
     expires: float | timedelta | datetime
     tags: Sequence[str]
     meta: Mapping[str, Any]
+    connection: object
+    """In whose transaction the jobs are handed in; no field of a job."""
 
 
 class TaskOptions(TypedDict, total=False):
@@ -51,12 +53,13 @@ class TaskOptions(TypedDict, total=False):
 
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a NewJob that these options set."""
-    unknown = [name for name in options if name not in _CHECKS]
+    known = JobOptions.__annotations__
+    unknown = [name for name in options if name not in known]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not an option; there are {', '.join(sorted(_CHECKS))}")
+        raise InvalidOption(unknown[0], f"is not an option; there are {', '.join(sorted(known))}")
     if "delay" in options and "run_at" in options:
         raise InvalidOption("delay", "cannot be given together with run_at")
-    fields = {name: _CHECKS[name](value) for name, value in options.items() if name != "expires"}
+    fields = {name: _CHECKS[name](value) for name, value in options.items() if name in _CHECKS}
     return {**fields, **_expires(options["expires"])} if "expires" in options else fields
 
 

@@ -63,7 +63,9 @@ class Desk(Protocol):
 
     async def _ready(self) -> Store: ...
 
-    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]: ...
+    async def _hand_in(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
 
     def _portal(self) -> Portal: ...
 
@@ -75,6 +77,7 @@ class Task(Generic[P, R, T]):
         self._desk = desk
         self._definition = definition
         self._options = options or {}
+        self._connection: object = None
         self.__doc__ = definition.function.__doc__
         self.__name__ = getattr(definition.function, "__name__", definition.type)
         self.__wrapped__ = definition.function
@@ -98,7 +101,9 @@ class Task(Generic[P, R, T]):
 
     def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
         """The same task with options for the jobs it makes."""
-        return Task(self._desk, self._definition, {**self._options, **check_options(options)})
+        task: Task[P, R, T] = Task(self._desk, self._definition, {**self._options, **check_options(options)})
+        task._connection = options.get("connection", self._connection)
+        return task
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job, checked and complete, but not handed in."""
@@ -110,9 +115,9 @@ class Task(Generic[P, R, T]):
         return NewJob(type=definition.type, payload=payload, **fields)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
-        """Hand a job in. When this returns, the job is stored."""
+        """Hand a job in. When this returns, the job is stored; with `using(connection=...)`, when you commit."""
         job = self.job(*args, **kwargs)
-        handles = await self._desk._hand_in([job], [self._definition.returns])
+        handles = await self._desk._hand_in([job], [self._definition.returns], self._connection)
         return handles[0]
 
     enqueue = blocking(aenqueue)

@@ -64,8 +64,8 @@ class TaskSet(Registrar):
     async def _ready(self) -> Store:
         return await self._app()._ready()
 
-    async def _hand_in(self, jobs: list[NewJob], returns: list[Any]) -> list[Handle[Any]]:
-        return await self._app()._hand_in(jobs, returns)
+    async def _hand_in(self, jobs: list[NewJob], returns: list[Any], connection: object = None) -> list[Handle[Any]]:
+        return await self._app()._hand_in(jobs, returns, connection)
 
     def _portal(self) -> Portal:
         return self._app()._portal()

@@ -48,6 +48,16 @@ class JobStore(Protocol):
         meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that.
         """
 
+    async def enqueue_inside(
+        self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
+    ) -> list[Enqueued]:
+        """The same in the caller's own transaction: the jobs exist if and only if the caller commits.
+
+        Never suspends for a synchronous connection. If it fails, that transaction is as it was. `declared` are
+        settings of queues that may not be written yet; a lane of ours would wait for the very lock that the
+        caller holds. Raises InvalidOption for a connection that is not of this store.
+        """
+
     async def admit(self, limit: int) -> Admitted:
         """Make due jobs pending, earliest first, and give them their rank."""
 

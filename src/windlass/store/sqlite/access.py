@@ -6,6 +6,8 @@ from typing import TypeVar
 from windlass.store.clock import Clock
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.guest import NoTables, stay
+from windlass.store.sqlite.hosts import Host, visit
 from windlass.store.sqlite.joint import Joint
 from windlass.store.sqlite.lane import Lane, ReadLane
 from windlass.store.sqlite.mend import NotText, mend
@@ -53,6 +55,19 @@ class Lanes:
             await self.write(lambda db: None, deadline)
         return await self._run(self._reader, work, deadline)
 
+    async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
+        """Do the work in the caller's own transaction."""
+        self._site.check_guests()
+
+        def enter(host: Host) -> T:
+            return stay(host, self._site.path, lambda guest: work(Db(guest, self._clock, self.vouchers)))
+
+        try:
+            return await visit(connection, enter)
+        except NoTables:
+            await self.write(lambda db: None, None)
+            return await visit(connection, enter)
+
     async def close(self) -> None:
         """End both threads and every proof of life; closing twice is closing once."""
         if self._closed:
@@ -96,6 +111,10 @@ class Access:
     async def write_jointly(self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X]) -> list[T]:
         """Do the work durably, in one go with the like work of others who wait."""
         return await self.lanes.write_jointly(verb, items, self._deadline)
+
+    async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
+        """Do the work in the caller's own transaction, whose patience is the caller's too."""
+        return await self.lanes.inside(connection, work)
 
     async def read(self, work: Callable[[Db], T]) -> T:
         """Do the work in a snapshot."""

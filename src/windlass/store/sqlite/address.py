@@ -32,6 +32,11 @@ class Address(msgspec.Struct, frozen=True):
             options["driver"] = str(self.driver)
         return f"sqlite:///{quote(str(self.path))}" + (f"?{urlencode(options)}" if options else "")
 
+    @property
+    def url_by_stdlib(self) -> str:
+        """The same file through sqlite3."""
+        return msgspec.structs.replace(self, driver=Driver.SQLITE3).url
+
 
 def parse_address(url: str, shown: str | None = None) -> Address:
     """The address, or everything that is wrong with it; `shown` is how it may be called in an error."""

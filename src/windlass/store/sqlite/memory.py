@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from windlass.errors import InvalidOption
 from windlass.store.open import MEMORY_ADDRESS
 from windlass.store.sqlite.by_apsw import ApswConnection
 from windlass.store.sqlite.connection import CACHED_STATEMENTS, Connection
@@ -36,6 +37,12 @@ class MemorySite:
     def reader(self) -> Connection:
         """A connection that sees when the lane has committed."""
         return MemoryConnection(self.path, synchronous="OFF", writes=False)
+
+    def check_guests(self) -> None:
+        """No connection of a caller's leads here."""
+        raise InvalidOption(
+            "connection", "cannot be used with a store in memory: no connection but its own leads there"
+        )
 
     def leave(self) -> None:
         """Nothing is left behind."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, InvalidOption
 from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.drivers import connections_of
@@ -35,6 +35,9 @@ class Site(Protocol):
     def reader(self) -> Connection:
         """A new connection to a database that is there."""
 
+    def check_guests(self) -> None:
+        """Raise InvalidOption unless a connection of a caller's can lead here too."""
+
     def leave(self) -> None:
         """Nobody comes here any more."""
 
@@ -52,6 +55,7 @@ class FileSite:
         if not address.allow_network_fs:
             check_local(folder)
         self.address = address.url
+        self._by_stdlib = address.url_by_stdlib
         self.path = address.path
         self._library = connections_of(address.driver)
         self.failpoints = armed()
@@ -69,6 +73,12 @@ class FileSite:
     def reader(self) -> Connection:
         """A connection for snapshots."""
         return self._library(self.path, synchronous="FULL", writes=False)
+
+    def check_guests(self) -> None:
+        """Callers come through the stdlib's sqlite3: so must we, in the same process."""
+        if self._by_stdlib != self.address:
+            problem = f"needs a store that is opened through the same library: give the app {self._by_stdlib}"
+            raise InvalidOption("connection", problem)
 
     def leave(self) -> None:
         """End every proof of life and leave the queue of writers."""

@@ -53,6 +53,16 @@ class SqliteJobs:
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._access.write_jointly(enqueue, jobs)
 
+    async def enqueue_inside(
+        self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
+    ) -> list[Enqueued]:
+        def work(db: Db) -> list[Enqueued]:
+            if queues.undeclared(db, declared):
+                queues.declare(db, declared)
+            return enqueue(db, jobs)
+
+        return await self._access.inside(connection, work)
+
     async def admit(self, limit: int) -> Admitted:
         # Looks first: nothing due, nothing locked.
         wait = await self._access.read(next_due_in)
