@@ -40,9 +40,7 @@ class MemorySite:
 
     def check_guests(self) -> None:
         """No connection of a caller's leads here."""
-        raise InvalidOption(
-            "connection", "cannot be used with a store in memory: no connection but its own leads there"
-        )
+        raise InvalidOption("connection", "leads to no store in memory")
 
     def leave(self) -> None:
         """Nothing is left behind."""
