@@ -11,6 +11,7 @@ from windlass.core.reference import LARGEST_BLOB
 from windlass.core.retry import Exponential
 from windlass.store.open import DEFAULT_ADDRESS
 from windlass.store.sqlite.address import DURABILITY
+from windlass.store.sqlite.drivers import Driver
 from windlass.worker.claim import LONGEST_POLL
 from windlass.worker.config import MOST_PROCESSES, MOST_SLOTS, WorkerConfig
 from windlass.worker.holdings import PATIENCE
@@ -86,6 +87,7 @@ def _store() -> dict[str, str]:
     return {
         "default address": f"`{DEFAULT_ADDRESS}`",
         "`?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
+        "`?driver=`": " or ".join(f"`{each}`" for each in Driver) + f", default `{Driver.APSW}`",
         "`?allow_network_fs=`": "`true` or `false`, default `false`",
         "`blobs`, `WINDLASS_BLOBS`": "a folder, as `./blobs` or `file:///srv/shop/blobs`; default none",
         "a blob that no job refers to": f"is removed when it is {OLD_SECONDS / 3600:g} hours old",

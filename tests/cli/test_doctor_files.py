@@ -15,6 +15,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.test_doctor import change, levels, says
 from windlass.store.examination import Finding, Level
 from windlass.store.sqlite.address import Address
+from windlass.store.sqlite.drivers import Driver
 from windlass.store.sqlite.examination.log import LONG_LOG, check_log, readers
 from windlass.store.sqlite.examination.place import check_file_system
 from windlass.store.sqlite.examination.versions import check_versions
@@ -246,9 +247,16 @@ def test_network_file_systems_are_problems_and_layers_of_containers_warnings(tmp
     [("3.51.2", "problem"), ("3.7.0", "problem"), ("3.40.1", "problem"), ("3.51.3", "ok"), ("3.6.23", "ok")],
 )
 def test_an_sqlite_that_can_corrupt_the_file_is_a_problem(library: str, level: str) -> None:
-    (ours,) = check_versions(library, "3.51.3")
+    (ours,) = check_versions(library=library, stdlib="3.51.3")
     assert (ours.level, f"SQLite {library}" in ours.says) == (level, True)
 
 
 def test_an_affected_sqlite_in_python_itself_is_only_a_note() -> None:
-    assert [each.level for each in check_versions("3.52.0", "3.40.1")] == [Level.OK, Level.NOTE]
+    found = check_versions(library="3.52.0", stdlib="3.40.1")
+    assert [each.level for each in found] == [Level.OK, Level.NOTE]
+
+
+@pytest.mark.parametrize(("stdlib", "level"), [("3.40.1", Level.WARNING), ("3.51.3", Level.OK)])
+def test_an_address_that_uses_the_sqlite_of_python_is_told_about_that_one(stdlib: str, level: str) -> None:
+    (ours,) = check_versions(Driver.SQLITE3, stdlib=stdlib)
+    assert (ours.level, f"driver=sqlite3 uses SQLite {stdlib}" in ours.says) == (level, True)

@@ -11,6 +11,7 @@ from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store, redact
 from windlass.store.sqlite.address import Address, parse_address
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.drivers import Driver
 from windlass.store.sqlite.filesystem import NETWORK, check_local, file_system_of
 from windlass.store.sqlite.store import SqliteStore
 
@@ -21,8 +22,9 @@ def test_three_slashes_are_relative_and_four_absolute() -> None:
 
 
 def test_options_are_read() -> None:
-    address = parse_address("sqlite:////j.db?durability=relaxed&allow_network_fs=true")
-    assert (address.durability, address.allow_network_fs) == ("relaxed", True)
+    address = parse_address("sqlite:////j.db?durability=relaxed&allow_network_fs=true&driver=sqlite3")
+    assert (address.durability, address.allow_network_fs, address.driver) == ("relaxed", True, Driver.SQLITE3)
+    assert parse_address("sqlite:////j.db").driver is Driver.APSW
 
 
 def test_letters_that_a_url_cannot_hold_are_quoted() -> None:
@@ -31,8 +33,9 @@ def test_letters_that_a_url_cannot_hold_are_quoted() -> None:
 
 @pytest.mark.parametrize("path", ["/a/b.db", "/my files/ü?#%.db"])
 @pytest.mark.parametrize("durability", ["full", "relaxed"])
-def test_an_address_survives_being_written_and_read(path: str, durability: str) -> None:
-    address = Address(Path(path), durability, True)
+@pytest.mark.parametrize("driver", list(Driver))
+def test_an_address_survives_being_written_and_read(path: str, durability: str, driver: Driver) -> None:
+    address = Address(Path(path), durability, True, driver)
     assert parse_address(address.url) == address
 
 
@@ -45,6 +48,7 @@ def test_an_address_survives_being_written_and_read(path: str, durability: str) 
         ("sqlite:////folder/", "names no file"),
         ("sqlite:///j.db?durability=none", "full or relaxed"),
         ("sqlite:///j.db?allow_network_fs=yes", "true or false"),
+        ("sqlite:///j.db?driver=pysqlite", "driver is apsw or sqlite3, not 'pysqlite'"),
         ("sqlite:///j.db?mode=memory", "unknown option 'mode'"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from windlass.store.sqlite.by_apsw import ApswConnection
+from windlass.store.sqlite.by_stdlib import StdlibConnection
 from windlass.store.sqlite.connection import Connection
 
 
@@ -13,11 +15,5 @@ class Driver(StrEnum):
 
 
 def connections_of(driver: Driver) -> type[Connection]:
-    """The connections of a driver; imported here, so that a process loads only the library that it uses."""
-    if driver is Driver.SQLITE3:
-        from windlass.store.sqlite.by_stdlib import StdlibConnection
-
-        return StdlibConnection
-    from windlass.store.sqlite.by_apsw import ApswConnection
-
-    return ApswConnection
+    """The connections of a driver."""
+    return StdlibConnection if driver is Driver.SQLITE3 else ApswConnection

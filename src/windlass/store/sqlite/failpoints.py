@@ -10,9 +10,9 @@ once at all if WINDLASS_FAILPOINTS_ONCE names a folder to keep that in. For our 
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from windlass.errors import ConfigError
 from windlass.store.sqlite.connection import Connection, Values
@@ -62,8 +62,18 @@ class Failpoints:
         return run
 
     def watched(self, connection: Connection) -> Connection:
-        """The same connection, with its commits watched."""
-        return _Watched(connection, self)
+        """The same connection, of whichever library, with its commits watched."""
+        run = connection.run
+
+        def watched(text: str, values: Values = ()) -> int:
+            if text == "COMMIT":
+                return self.commit(lambda: run(text, values))
+            if text == "BEGIN IMMEDIATE":
+                self.begin()
+            return run(text, values)
+
+        connection.run = watched  # type: ignore[method-assign]
+        return connection
 
     def commit(self, commit: Callable[[], int]) -> int:
         """The commit, and what happens on either side of it. One without a verb makes the schema."""
@@ -96,56 +106,3 @@ class Failpoints:
         if action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         raise DriverError(f"failpoint {point}={action}", Trouble.IO)
-
-
-class _Watched(Connection):
-    """Stands before a connection of any library."""
-
-    def __init__(self, inner: Connection, failpoints: Failpoints) -> None:
-        self._inner = inner
-        self._failpoints = failpoints
-
-    def run(self, text: str, values: Values = ()) -> int:
-        if text == "COMMIT":
-            return self._failpoints.commit(lambda: self._inner.run(text, values))
-        if text == "BEGIN IMMEDIATE":
-            self._failpoints.begin()
-        return self._inner.run(text, values)
-
-    def rows(self, text: str, values: Values = ()) -> list[Any]:
-        return self._inner.rows(text, values)
-
-    def run_many(self, text: str, values: Sequence[Values]) -> None:
-        self._inner.run_many(text, values)
-
-    @property
-    def in_transaction(self) -> bool:
-        return self._inner.in_transaction
-
-    def has_moved(self) -> bool:
-        return self._inner.has_moved()
-
-    def data_version(self) -> int:
-        return self._inner.data_version()
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def _wait_for_writers(self, milliseconds: int) -> None:
-        self._inner._wait_for_writers(milliseconds)
-
-    def _open_to_look(self, path: Path, *, alone: bool) -> None:
-        raise NotImplementedError("it is open")
-
-    def _ask_between_steps(self, enough: Callable[[], bool] | None) -> None:
-        self._inner._ask_between_steps(enough)
-
-    @classmethod
-    def header(cls, path: Path) -> bytes:
-        raise NotImplementedError("ask the library itself")
-
-    def _open(self, path: Path, *, create: bool) -> None:
-        raise NotImplementedError("it is open")
-
-    def _close(self) -> None:
-        self.close()

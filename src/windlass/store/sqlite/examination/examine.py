@@ -38,7 +38,7 @@ T = TypeVar("T")
 def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
     """Everything that can be told about a file, there or not, ours or not."""
     path, book = address.path, Notebook(address.path)
-    book.look("versions", check_versions)
+    book.look("versions", lambda: check_versions(address.driver))
     book.look("durability", lambda: check_durability(address))
     if path.parent.is_dir():
         book.look("file system", lambda: check_file_system(address))
