@@ -6,6 +6,7 @@ tables of the program that uses it.
 
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 
 import msgspec
@@ -28,6 +29,7 @@ class Migration(msgspec.Struct, frozen=True):
     text: str
 
 
+@cache
 def migrations() -> list[Migration]:
     """Every step this version knows, in order."""
     folder = resources.files(__package__).joinpath("migrations")
