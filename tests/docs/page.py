@@ -4,7 +4,7 @@ What a block is, is said by its language, and by a comment on the line before it
 
     ```python, first line `# shop.py`     a file; `# shop.py, continued` is added to it
     ```python                             a script
-    ```sh                                 commands for bash; exported variables hold for the rest of the page
+    ```sh                                 commands for bash; variables hold for the rest of the page
     ```ini, toml, dockerfile              must be well-formed; `# /etc/…/name` or `# name` first
     ```text, ```mermaid                   not run
     <!-- test: output -->                 the text is what the example before it printed; … stands for anything

@@ -74,7 +74,16 @@ class Reader:
             line = f"import os; os.execvp('bash', ['bash', '-c', {exported + 'exec ' + block.text!r}])"
             self._processes.start(f"line-{block.line}", "-c", line)
         else:
-            self._run(block, ["bash", "-euo", "pipefail", "-c", f"{exported}{block.text}export -p > {KEPT}\n"])
+            self._run(
+                block,
+                [
+                    "bash",
+                    "-aeuo",
+                    "pipefail",
+                    "-c",
+                    f"{exported}{block.text}export -p | grep -v ' -[a-z]*r' > {KEPT}\n",
+                ],
+            )
 
     def _run(self, block: Block, command: list[str]) -> None:
         run = subprocess.run(

@@ -1,5 +1,7 @@
 """Every example of the documentation is run; one that fails, or prints something else, fails here."""
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ MADE = (DOCS / "reference", DOCS / "decisions", DOCS / "benchmarks")
 """Written from the code, or history."""
 PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent not in MADE)]
 MOST_SKIPPED = 6
+AT_ONCE = 3
+Readings = dict[Path, Future[None]]
 SERVICE = {
     "Type": "exec",
     "KillMode": "mixed",
@@ -20,9 +24,21 @@ SERVICE = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_examples_of_a_page_work_in_their_order(page: Path, tmp_path: Path) -> None:
-    reader = Reader(tmp_path)
+@pytest.fixture(scope="module")
+def reading(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readings]:
+    """The pages that were asked for, some read at once, the longest first: most of the time is starting processes."""
+    names = {item.name for item in request.session.items}
+    asked = [page for page in PAGES if f"test_the_examples_of_a_page_work_in_their_order[{name_of(page)}]" in names]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            page: pool.submit(read, page, tmp_path_factory.mktemp(page.stem))
+            for page in sorted(asked, key=lambda page: -len(blocks(page)))
+        }
+
+
+def read(page: Path, folder: Path) -> None:
+    """Do what a page says, from top to bottom."""
+    reader = Reader(folder)
     try:
         for block in blocks(page):
             if block.mark != "skip":
@@ -32,6 +48,11 @@ def test_the_examples_of_a_page_work_in_their_order(page: Path, tmp_path: Path) 
                     raise AssertionError(f"{name_of(page)}:{block.line}: {error}") from None
     finally:
         reader.close()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_examples_of_a_page_work_in_their_order(page: Path, reading: Readings) -> None:
+    reading[page].result()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
