@@ -10,6 +10,7 @@ What a block is, is said by its language, and by a comment on the line before it
     <!-- test: output -->                 the text is what the example before it printed; … stands for anything
     <!-- test: fails -->                  this example must fail
     <!-- test: background -->             it is started, and ended with SIGTERM after the page; it must exit with 0
+    <!-- test: needs curl -->             not run, nor its output compared, where this program is not installed
     <!-- test: skip why not -->           not run
 """
 
@@ -21,7 +22,7 @@ import msgspec
 RUN = ("python", "sh")
 PARSED = ("ini", "toml", "dockerfile")
 SHOWN = ("text", "mermaid")
-MARKS = ("output", "fails", "background", "skip")
+MARKS = ("output", "fails", "background", "needs", "skip")
 
 FENCE = re.compile(
     r"^(?:<!-- test: (?P<mark>\w+) ?(?P<reason>[^\n]*?) ?-->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$",

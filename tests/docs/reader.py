@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from tests.docs.page import PARSED, Block
-from tests.support.processes import MARK, Processes
+from tests.support.processes import MARK, Process, Processes, until
 
-SECONDS = 50
+SECONDS = 120
 PORT = "8322"
 """The health port of every page."""
 KEPT = ".exported"
@@ -35,14 +36,18 @@ class Reader:
         for name in [name for name in self._environment if name.startswith("WINDLASS_") and name != MARK]:
             del self._environment[name]
         self._port = str(free_port())
-        self._printed = ""
+        self._printed: str | None = ""
 
     def follow(self, block: Block) -> None:
         """Do one block, and see whether it is true. The port of the page may be taken here: another stands for it."""
         block = msgspec.structs.replace(block, text=block.text.replace(PORT, self._port))
         if block.mark == "output":
+            if self._printed is None:
+                return
             differences = unlike(block.text, self._printed)
             assert not differences, f"{differences}\n--- printed\n{self._printed}"
+        elif block.mark == "needs" and shutil.which(block.reason) is None:
+            self._printed = None
         elif block.kind in PARSED or block.file is not None:
             parse(block)
             self._write(block)
@@ -55,6 +60,7 @@ class Reader:
         """End what was left running, in order."""
         try:
             for process in self._processes.started:
+                _begun(process)
                 process.send(signal.SIGTERM)
             assert [process.wait() for process in self._processes.started] == [0] * len(self._processes.started)
         finally:
@@ -74,31 +80,30 @@ class Reader:
             line = f"import os; os.execvp('bash', ['bash', '-c', {exported + 'exec ' + block.text!r}])"
             self._processes.start(f"line-{block.line}", "-c", line)
         else:
-            self._run(
-                block,
-                [
-                    "bash",
-                    "-aeuo",
-                    "pipefail",
-                    "-c",
-                    f"{exported}{block.text}export -p | grep -v ' -[a-z]*r' > {KEPT}\n",
-                ],
-            )
+            keep = f"export -p | grep -v ' -[a-z]*r' > {KEPT}\n"
+            self._run(block, ["bash", "-aeuo", "pipefail", "-c", exported + block.text + keep])
 
     def _run(self, block: Block, command: list[str]) -> None:
-        run = subprocess.run(
-            command,
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        self._printed = run.stdout
-        assert (run.returncode != 0) == (block.mark == "fails"), f"{block.text}\n--- printed\n{run.stdout}"
+        # Into a file: what was left running in the background would keep a pipe open.
+        log = self._folder / f".line-{block.line}"
+        with log.open("w") as out:
+            code = subprocess.run(
+                command,
+                cwd=self._folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=SECONDS,
+                check=False,
+            ).returncode
+        self._printed = log.read_text()
+        assert (code != 0) == (block.mark == "fails"), f"{block.text}\n--- printed\n{self._printed}"
+
+
+def _begun(process: Process) -> None:
+    """A signal before a worker listens to signals would end it out of order."""
+    until(lambda: process.output or process.ended, "it has begun")
 
 
 def free_port() -> int:

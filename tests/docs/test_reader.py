@@ -33,13 +33,19 @@ def test_files_scripts_and_commands_share_a_folder(tmp_path: Path) -> None:
         "```sh\nfalse | true\n```\n",
         "<!-- test: fails -->\n```sh\ntrue\n```\n",
         "```sh\necho one\n```\n<!-- test: output -->\n```text\ntwo\n```\n",
-        "<!-- test: background -->\n```sh\nsleep 100\n```\n",
+        "<!-- test: background -->\n```sh\ntail -f /etc/passwd\n```\n",
         "<!-- test: skip why -->\nand no block\n",
     ],
 )
 def test_what_is_not_true_is_noticed(tmp_path: Path, page: str) -> None:
     with pytest.raises(AssertionError):
         follow(tmp_path, page)
+
+
+def test_what_needs_a_program_that_is_not_there_is_left_out(tmp_path: Path) -> None:
+    output = "<!-- test: output -->\n```text\nok\n```\n"
+    follow(tmp_path, f"<!-- test: needs no-such-program -->\n```sh\nno-such-program\n```\n{output}")
+    follow(tmp_path, f"<!-- test: needs bash -->\n```sh\necho ok\n```\n{output}")
 
 
 @pytest.mark.parametrize(
