@@ -87,7 +87,7 @@ class Processes:
     def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self._folder = folder
         self._mark = uuid.uuid4().hex
-        self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", MARK: self._mark, **(environment or {})}
+        self.environment = {**os.environ, "PYTHONUNBUFFERED": "1", MARK: self._mark, **(environment or {})}
         self.started: list[Process] = []
 
     def start(self, name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Process:
@@ -97,7 +97,7 @@ class Processes:
             popen = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=self._folder,
-                env={**self._environment, **(environment or {})},
+                env={**self.environment, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

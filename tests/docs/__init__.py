@@ -1,0 +1,1 @@
+"""The examples of the documentation, run as a reader would run them."""

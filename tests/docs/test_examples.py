@@ -1,0 +1,89 @@
+"""Every example of the documentation is run; one that fails, or prints something else, fails here."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.docs.page import MARKS, PARSED, RUN, SHOWN, Block, blocks
+from tests.docs.reader import Reader, read_ini
+from tests.meta.tree import ROOT, name_of
+
+DOCS = ROOT / "docs"
+MADE = (DOCS / "reference", DOCS / "decisions", DOCS / "benchmarks")
+"""Written from the code, or history."""
+PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if page.parent not in MADE)]
+MOST_SKIPPED = 6
+AT_ONCE = 3
+Readings = dict[Path, Future[None]]
+SERVICE = {
+    "Type": "exec",
+    "KillMode": "mixed",
+    "Restart": "always",
+}
+
+
+@pytest.fixture(scope="module")
+def reading(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readings]:
+    """The pages that were asked for, some read at once, the longest first: most of the time is starting processes."""
+    names = {item.name for item in request.session.items}
+    asked = [page for page in PAGES if f"test_the_examples_of_a_page_work_in_their_order[{name_of(page)}]" in names]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            page: pool.submit(read, page, tmp_path_factory.mktemp(page.stem))
+            for page in sorted(asked, key=lambda page: -len(blocks(page)))
+        }
+
+
+def read(page: Path, folder: Path) -> None:
+    """Do what a page says, from top to bottom."""
+    reader = Reader(folder)
+    try:
+        for block in blocks(page):
+            if block.mark != "skip":
+                try:
+                    reader.follow(block)
+                except AssertionError as error:
+                    raise AssertionError(f"{name_of(page)}:{block.line}: {error}") from None
+    finally:
+        reader.close()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_examples_of_a_page_work_in_their_order(page: Path, reading: Readings) -> None:
+    reading[page].result()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    strange = [
+        f"{name_of(page)}:{block.line}"
+        for block in blocks(page)
+        if block.kind not in (*RUN, *PARSED, *SHOWN) or block.mark not in ("", *MARKS)
+    ]
+    assert strange == []
+
+
+def test_few_examples_are_skipped_and_each_for_a_reason() -> None:
+    skipped = [block for page in PAGES for block in blocks(page) if block.mark == "skip"]
+    assert [block.text for block in skipped if not block.reason] == []
+    assert len(skipped) <= MOST_SKIPPED
+
+
+def test_there_is_something_to_run() -> None:
+    assert len([block for page in PAGES for block in blocks(page) if block.kind in RUN and block.mark != "skip"]) > 50
+
+
+def test_a_service_for_systemd_gives_the_worker_longer_than_its_drain() -> None:
+    services = [read_ini(block.text) for block in _services()]
+    assert services
+    for service in services:
+        assert service["Service"].items() >= SERVICE.items()
+        assert {"User", "WorkingDirectory", "ExecStart"} <= service["Service"].keys()
+        drain = service["Service"]["ExecStart"].partition("--drain ")[2].split()[0]
+        assert int(service["Service"]["TimeoutStopSec"]) >= int(drain.removesuffix("s")) + 10
+
+
+def _services() -> list[Block]:
+    return [block for page in PAGES for block in blocks(page) if block.kind == "ini" and "[Service]" in block.text]
