@@ -94,6 +94,10 @@ def sentence(event: Event) -> tuple[int, str]:
             return _news(event)
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
 def _attempt(event: AttemptEnded) -> tuple[int, str]:
     took = "" if event.seconds is None else f" after {event.seconds:.3f} s"
     what = f"job {event.job} ({event.type}) attempt {event.attempt}"
@@ -107,7 +111,7 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
         case Status.COMPLETED | Status.PENDING | Status.SCHEDULED:
             return logging.DEBUG, f"{what} {event.outcome}{took}"
         case _:
-            return logging.INFO, f"{what} {event.outcome}{took}: {event.error}"
+            return logging.INFO, f"{what} {event.outcome}{took}" + (f": {event.error}" if event.error else "")
 
 
 def _news(event: Event) -> tuple[int, str]:
@@ -132,11 +136,13 @@ def _news(event: Event) -> tuple[int, str]:
         case TermEnded():
             return logging.DEBUG, f"worker {event.worker} is no longer the coordinator"
         case JobsParked():
-            return logging.WARNING, (f"{event.jobs} jobs set aside: no live worker knows {', '.join(event.types)}")
+            return logging.WARNING, (
+                f"{_count(event.jobs, 'job')} set aside: no live worker knows {', '.join(event.types)}"
+            )
         case JobsExpired():
-            return logging.INFO, f"{event.jobs} jobs expired before they could start"
+            return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsPruned():
-            return logging.INFO, f"{event.jobs} finished jobs dropped: their retention is over"
+            return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
         case BlobsSwept():
             return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:

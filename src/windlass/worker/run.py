@@ -24,6 +24,7 @@ LONGEST_NAME = 200
 LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
 MOST_FRAMES = 50
+MISFIT = "the stored arguments do not fit the task"
 _OURS = frozenset(module.__file__ for module in (middleware, passage))
 
 
@@ -146,8 +147,7 @@ class _Misfit(Exception):
 
     def __init__(self, error: InvalidInput) -> None:
         super().__init__()
-        reason = f"the stored arguments do not fit the task: {error}"
-        self.outcome = Raised(Dead(reason), JobError(type(error).__name__, reason))
+        self.outcome = Raised(Dead(MISFIT), JobError(type(error).__name__, str(error)))
 
 
 def _arguments(work: Work) -> dict[str, Any]:
