@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,7 @@ from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
 from windlass.bench.ground import FULL, QUICK, Ground
 from windlass.bench.machine import look
+from windlass.bench.measurement import Measurement
 from windlass.bench.report import Taken
 from windlass.bench.sqlite import SqliteYardstick
 from windlass.bench.yardstick import Yardstick
@@ -21,18 +21,6 @@ from windlass.store.open import redact
 from windlass.version import __version__
 
 Say = Callable[[str], None]
-
-
-class Measurement(StrEnum):
-    """What can be measured."""
-
-    DRAIN = "drain"
-    ENQUEUE = "enqueue"
-    LATENCY = "latency"
-    GROWTH = "growth"
-    MEMORY = "memory"
-    PROFILE = "profile"
-
 
 MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.DRAIN: drain.measure,

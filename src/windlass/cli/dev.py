@@ -12,9 +12,7 @@ from windlass.core.moments import parse_duration
 from windlass.core.text import printable
 from windlass.observe.logs import log_events
 from windlass.worker.config import WorkerConfig, parse_queues
-from windlass.worker.dev import Dev
 from windlass.worker.load import parse_path
-from windlass.worker.sources import Sources, places_of
 
 FROM_WORKER = ("queues", "concurrency", "processes", "lease")
 """Settings of `windlass worker` that hold here too; the others would take away what this command is for."""
@@ -51,6 +49,10 @@ def dev(
 
 
 async def _develop(config: WorkerConfig) -> int:
+    # Here and not above: every other command starts without them.
+    from windlass.worker.dev import Dev
+    from windlass.worker.sources import Sources, places_of
+
     sources = Sources(places_of(config.app, Path.cwd()))
     return await Dev(config, sources, log_events(verbose=config.verbose), Terminal()).run()
 

@@ -1,4 +1,7 @@
-"""windlass worker, windlass coordinator, windlass migrate: what runs and prepares."""
+"""windlass worker, windlass coordinator, windlass migrate: what runs and prepares.
+
+What only one command needs is imported within it: the others start sooner.
+"""
 
 import asyncio
 import os
@@ -10,15 +13,12 @@ import typer
 
 from windlass.cli.reach import BlobsOption, StoreOption, reach
 from windlass.client.app import App
-from windlass.coordinator.coordinator import Coordinator
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
-from windlass.demo.tour import run_demo
 from windlass.errors import ConfigError
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig, parse_queues
-from windlass.worker.supervisor import Supervisor
 
 _UNITS: dict[str, int] = {"": 1, "B": 1} | {
     f"{unit}{end}": 1024**power for power, unit in enumerate("KMGT", 1) for end in ("B", "IB")
@@ -76,10 +76,14 @@ def demo(
     ] = None,
 ) -> None:
     """A tour on a temporary SQLite file: jobs run, fail, die and are revived, and a runner is killed."""
+    from windlass.demo.tour import run_demo
+
     raise typer.Exit(0 if run_demo(store) else 1)
 
 
 async def _work(config: WorkerConfig) -> int:
+    from windlass.worker.supervisor import Supervisor
+
     return await Supervisor(config, log_events(verbose=config.verbose)).run()
 
 
@@ -89,6 +93,8 @@ def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
 
 
 async def _coordinate(home: App) -> None:
+    from windlass.coordinator.coordinator import Coordinator
+
     blobs, store, candidate = home.offload(), open_store(home.store, first=True), new_runner_id(os.urandom)
     store.leases.vouch(candidate)
     holder = Coordinator(store, candidate, log_events(), blobs=blobs)

@@ -1,0 +1,14 @@
+"""The names of what is measured: alone, since the command line shows them without loading the bench."""
+
+from enum import StrEnum
+
+
+class Measurement(StrEnum):
+    """What can be measured."""
+
+    DRAIN = "drain"
+    ENQUEUE = "enqueue"
+    LATENCY = "latency"
+    GROWTH = "growth"
+    MEMORY = "memory"
+    PROFILE = "profile"
