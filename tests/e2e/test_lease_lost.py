@@ -74,6 +74,8 @@ def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage:
     # An outcome that is not written yet would be lost with the lease, and its job would rightly run again.
     stage.until_counts("completed", 300)
     runner = worker.runner()
+    # Both slots are taken now. What ran before must be settled first: without its lease it would rightly run again.
+    until(lambda: not {job.id for job in stage.all_jobs("running", "quick")} & stage.history.runs().keys(), "settled")
     freeze([runner], stage.folder / "jobs.db")
     held = {job.id for job in stage.all_jobs("running", "quick")} - stage.history.runs().keys()
     take_lease_away(stage, runner_of(stage, blocked[0]))

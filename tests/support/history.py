@@ -23,7 +23,9 @@ class History:
     """The effects of one test, in the order in which they were written."""
 
     def __init__(self, path: Path) -> None:
-        self.effects = [_parse(line) for line in path.read_text().splitlines()] if path.exists() else []
+        # A line without its end is still being written: a reader may see half of a write that crosses a page.
+        written = path.read_text().rpartition("\n")[0] if path.exists() else ""
+        self.effects = [_parse(line) for line in written.splitlines()]
 
     def starts(self, job: str | None = None, type: str | None = None) -> list[Effect]:
         """Where handlers began."""
