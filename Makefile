@@ -9,10 +9,10 @@ PEERS_BIN  := $(PEERS_VENV)/bin
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed check format docs pictures bench mutants torture clean
+.PHONY: help demo test test-failed test-versions check format docs pictures bench mutants torture clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
 	@$(BIN)/windlass demo
@@ -22,6 +22,9 @@ test: check  ## Everything: format, lint, types, layers, and all tests with real
 
 test-failed: $(READY)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
 	$(BIN)/pytest tests --last-failed --last-failed-no-failures none
+
+test-versions: $(READY)  ## The built wheel on every other Python from 3.11 on that is here: the main tests and the demo
+	$(BIN)/python tools/versions.py $(WHAT)
 
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
@@ -50,7 +53,7 @@ pictures: $(READY)  ## Take the pictures of the README again: two minutes of rea
 	$(BIN)/python tools/pictures.py
 
 clean:  ## Remove the environment and every cache
-	rm -rf $(VENV) $(PEERS_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The environment is made anew when the project file changes.
 $(READY): pyproject.toml

@@ -1,0 +1,121 @@
+"""The wheel on every version of Python that is here: `make test-versions`.
+
+The wheel is built once. Each interpreter other than the one that runs this gets an environment `.venv-3.x`, the wheel
+in it, and the tests of WHAT, or those named on the command line; then the demo. An interpreter that is not here is
+said, and is no failure.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MINORS = (11, 12, 13, 14)
+WHAT = (
+    "tests/unit",
+    "tests/conformance/test_claim.py",
+    "tests/conformance/test_enqueue.py",
+    "tests/conformance/test_settle.py",
+    "tests/conformance/test_signals.py",
+    "tests/services",
+    "tests/e2e/test_outcomes.py",
+)
+"""Under a minute for each: annotations, the loop, threads, processes. WHAT="tests/client tests/e2e" for more."""
+OURS = ("PYTHON", "WINDLASS", "VIRTUAL_ENV")
+"""Variables that begin so would let the wheel's environment see this tree instead."""
+
+
+def main(wanted: list[str]) -> int:
+    """Zero if all that was run passed."""
+    here, failed = sys.version_info[:2], []
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder))
+        for minor in MINORS:
+            name = f"3.{minor}"
+            if (3, minor) == here:
+                continue
+            python = find(name)
+            if python is None:
+                print(f"Python {name}: not here, not tested", flush=True)
+            elif not passes(name, python, wheel, wanted):
+                failed.append(name)
+    if failed:
+        print(f"failed on Python {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def build(folder: Path) -> Path:
+    """The wheel of this tree."""
+    pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def find(name: str) -> Path | None:
+    """An interpreter that runs: on the path, or one that pyenv has but does not let through."""
+    for candidate in _candidates(name):
+        said = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0 and said.stdout.startswith(f"Python {name}."):
+            return Path(candidate)
+    return None
+
+
+def _candidates(name: str) -> Iterator[str]:
+    if (on_path := shutil.which(f"python{name}")) is not None:
+        yield on_path
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    yield from sorted(map(str, pyenv.glob(f"versions/{name}.*/bin/python{name}")))
+
+
+def passes(name: str, python: Path, wheel: Path, wanted: list[str]) -> bool:
+    """Set up, test, and show how long it took."""
+    begun = time.monotonic()
+    environment = prepare(ROOT / f".venv-{name}", python, wheel)
+    ready = time.monotonic()
+    print(f"Python {name}: ready in {ready - begun:.0f} s", flush=True)
+    # No cache: `make test-failed` must find what failed on the default version.
+    tested = run([environment / "python", "-m", "pytest", "-p", "no:cacheprovider", *(wanted or WHAT)])
+    toured = run([environment / "windlass", "demo"], stdout=subprocess.DEVNULL)
+    took = f"{time.monotonic() - ready:.0f} s"
+    print(f"Python {name}: tests {_word(tested)}, demo {_word(toured)}, {took}", flush=True)
+    return tested and toured
+
+
+def prepare(folder: Path, python: Path, wheel: Path) -> Path:
+    """An environment with the tools of the tests, kept until the project file changes, and this wheel."""
+    stamp, inside = folder / ".ready", folder / "bin" / "python"
+    if not stamp.exists() or stamp.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        subprocess.run([python, "-m", "venv", "--clear", "--without-pip", folder], check=True, env=clean())
+        pip(inside, "install", "--group", f"{ROOT / 'pyproject.toml'}:test", str(wheel))
+        stamp.touch()
+    else:
+        pip(inside, "install", "--no-deps", "--force-reinstall", str(wheel))
+    return folder / "bin"
+
+
+def pip(python: Path, *arguments: str) -> None:
+    """Our pip, working on that environment."""
+    quiet = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*quiet, "--python", python, *arguments], check=True, env=clean())
+
+
+def run(command: list[Path | str], stdout: int | None = None) -> bool:
+    """Whether it ended well."""
+    return subprocess.run(command, cwd=ROOT, env=clean(), stdout=stdout, check=False).returncode == 0
+
+
+def clean() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+
+
+def _word(good: bool) -> str:
+    return "passed" if good else "FAILED"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
