@@ -71,7 +71,7 @@ async def test_a_validator_that_fails_of_something_else_does_not_hurt_the_runner
     outcome = await attempt(app, handle_async if kind == "async" else handle_sync, '{"thing":{}}')
     assert isinstance(outcome, Raised)
     assert isinstance(outcome.error, Dead)
-    assert "KeyError: 'not today'" in outcome.error.reason
+    assert "KeyError: 'not today'" in outcome.report.message
 
 
 class Undumpable:
