@@ -15,6 +15,7 @@ from tests.support.seed import new_job
 from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.enqueue import enqueue
 from windlass.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
@@ -110,6 +111,46 @@ async def test_many_threads_at_once_lose_nothing(opens: Open) -> None:
         ids = [id_ for some in await asyncio.gather(*calls) for id_ in some]
     assert None not in await store.operator.get(ids)
     assert len(set(ids)) == 200
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, MemoryError])
+async def test_an_interrupt_in_the_midst_of_a_call_leaves_nothing_behind(
+    opens: Open, path: Path, interrupt: type[BaseException]
+) -> None:
+    store = await ready(opens)
+    job = new_job()
+
+    def broken_off(db: Db) -> None:
+        enqueue(db, [job])
+        raise interrupt
+
+    def call() -> None:
+        for lane in (store._lanes.write, store._lanes.read):
+            with pytest.raises(interrupt):
+                lane(broken_off if lane == store._lanes.write else _raises(interrupt), None).send(None)
+        assert by_hand(store.jobs.enqueue([new_job()]))
+
+    await elsewhere(call)
+    other = opens()
+    assert await other.jobs.enqueue([new_job()]), "another process is not held up"
+    assert await store.operator.get([job.id]) == [None]
+
+
+def _raises(interrupt: type[BaseException]) -> Callable[[Db], None]:
+    def work(db: Db) -> None:
+        raise interrupt
+
+    return work
+
+
+async def test_a_call_in_the_midst_of_a_call_is_refused_instead_of_waiting_for_itself(opens: Open) -> None:
+    store = await ready(opens)
+
+    def work(db: Db) -> None:
+        with pytest.raises(StoreUnavailable, match="in the midst of another call"):
+            store.jobs.enqueue([new_job()]).send(None)
+
+    await elsewhere(lambda: by_hand(store._lanes.write(work, None)))
 
 
 async def test_a_closed_store_refuses(opens: Open) -> None:

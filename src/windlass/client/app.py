@@ -83,7 +83,7 @@ class App(Registrar):
         self._deadline = deadline
         self._declared: dict[str, QueueSettings] = {}
         self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
-        self._guard = threading.RLock()
+        self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._door: Portal | None = None
 
     @classmethod
@@ -269,6 +269,9 @@ class App(Registrar):
             raise EnqueueFailed(f"nothing was stored: {error}") from error
 
     def _portal(self) -> Portal:
+        # A lock that another thread held at a fork is held for ever in the child: it takes a new one.
+        if self._guard_of != os.getpid():
+            self._guard, self._guard_of = threading.RLock(), os.getpid()
         with self._guard:
             if self._door is None or self._door.pid != os.getpid():
                 self._door = Portal(self._loopless)

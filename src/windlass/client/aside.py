@@ -11,7 +11,7 @@ from windlass.core.codec import INLINE_LIMIT, check_size, decode, size_of
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Job, NewJob
 from windlass.core.reference import Reference
-from windlass.errors import BlobUnavailable, EnqueueFailed, EnqueueUnknown
+from windlass.errors import BlobUnavailable, EnqueueFailed, KeyConflict, SchemaMismatch
 from windlass.store.records import Moved
 
 NO_BLOBS = "this app has no blob store: give it the same blobs=... (or WINDLASS_BLOBS) as whoever put it there"
@@ -40,9 +40,8 @@ async def enqueue_large(
     aside = await _put_aside(blobs, jobs)
     try:
         answers = await enqueue([aside.get(i, job) for i, job in enumerate(jobs)])
-    except EnqueueUnknown:
-        raise
-    except Exception:
+    except (EnqueueFailed, KeyConflict, SchemaMismatch):
+        # Certain that no row refers to them; of anything else, such as an interrupt, that is not certain.
         await _take_back(blobs, list(aside.values()))
         raise
     # Our own id as the answer may be that of a row which was written by this very call, and refers to this very blob.

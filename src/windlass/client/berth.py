@@ -25,12 +25,12 @@ class Berth:
         self._opener = opener
         self._borrowed = False
         self._left_behind: list[Store] = []
-        self._guard = threading.Lock()
+        self._guard, self._guard_of = threading.RLock(), os.getpid()
 
     def connect(self) -> Store:
         """The store, opened by whoever comes first."""
         # A connection must never be shared over a fork: a child opens its own and leaves its parent's alone.
-        with self._guard:
+        with self._own_guard():
             if self.opened is None or self.opened[0] != os.getpid():
                 if self.opened is not None:
                     # Kept, so that nobody closes it: it is the parent's, and we only have a copy of it.
@@ -39,6 +39,12 @@ class Berth:
                 self.opened = (os.getpid(), recorded(self._opener(), "client"))
                 self.written = None
             return self.opened[1]
+
+    def _own_guard(self) -> threading.RLock:
+        # A lock that another thread held at a fork is held for ever in the child: it takes a new one.
+        if self._guard_of != os.getpid():
+            self._guard, self._guard_of = threading.RLock(), os.getpid()
+        return self._guard
 
     def adopt(self, store: Store) -> None:
         """Use a store that is open already, and that somebody else will close."""

@@ -22,6 +22,8 @@ LONGEST_POLL = 1.0
 SHORTEST_POLL = 0.05
 ADMIT_EVERY = 1.0
 MOST_ADMITTED = 500
+MOST_CLAIMED = 2_000
+"""By one claim, however many slots are free: what it brings is one answer."""
 
 
 class ClaimLoop:
@@ -90,7 +92,7 @@ class ClaimLoop:
         slots = self._slots
         self._pace.measure(slots.ended, self._now())
         room = slots.concurrency + self._pace.prefetch - slots.running - slots.buffered
-        room = min(room, self._table.room)
+        room = min(room, self._table.room, MOST_CLAIMED)
         held = self._holdings.by_queue
         shares = [
             QueueShare(queue, room if most is None else min(room, most - held[queue]))

@@ -137,16 +137,20 @@ class Slots:
             following.task = None
             self._end(following, outcome)
             self._streak += 1
-            if self._streak >= STREAK:
-                await self._breathe()
+            if self._streak >= STREAK and not await self._breathe():
+                break
             following = self._follow(lane)
         self._free_slot()
 
-    async def _breathe(self) -> None:
+    async def _breathe(self) -> bool:
         """Let everybody else have the loop once; until that is over, other lanes give way after each job too."""
         if self._streak == STREAK:
             asyncio.get_running_loop().call_soon(self._go_on)
-        await asyncio.sleep(0)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            return False  # of a handler that is over: the lane is not used again, its slot is
+        return True
 
     def _go_on(self) -> None:
         self._streak = 0

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from windlass.errors import StoreUnavailable
 from windlass.store.sqlite.libraries import LIBRARIES, identity
-from windlass.store.sqlite.trouble import DriverError, Trouble, translate
+from windlass.store.sqlite.trouble import DriverError, translate
 
 BUSY_TIMEOUT_MS = 10_000
 """For writers that do not take our turn, such as the sqlite3 shell; ours never wait here."""
@@ -113,13 +113,17 @@ class Connection(ABC):
         self._wait_for_writers(0)
         try:
             self.run("BEGIN IMMEDIATE")
-        except DriverError as error:
-            if error.trouble is not Trouble.BUSY:
-                raise
-            return False
+        except DriverError:
+            return False  # whatever it is, whoever begins in earnest meets it too, and tells of it
         finally:
             self._wait_for_writers(BUSY_TIMEOUT_MS)
         return True
+
+    def tidy(self) -> None:
+        """Undo what an interrupt left behind, in a call that was made in the caller's own thread."""
+        self._wait_for_writers(BUSY_TIMEOUT_MS)
+        if self.in_transaction:
+            self.run("ROLLBACK")
 
     def within(self, seconds: float | None, work: Callable[[], T]) -> T:
         """Do some reading; what takes longer is broken off: an error whose trouble is INTERRUPTED."""

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from windlass.store.sqlite.request import Request
 
@@ -16,35 +16,44 @@ Expire = Callable[[Request[Any], float], None]
 
 
 class _Line:
-    """The requests of one loop that have the same time, in the order in which it ends."""
+    """The requests of one loop that have the same time, in the order in which it ends.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, expire: Expire) -> None:
-        self._loop = loop
+    It knows them by weak references, which end with the answer: a loop that has ended is not kept by its requests.
+    """
+
+    def __init__(self, seconds: float, expire: Expire) -> None:
         self._seconds = seconds
         self._expire = expire
-        self._due: deque[tuple[float, Request[Any]]] = deque()
+        self._due: deque[tuple[float, ref[Request[Any]]]] = deque()
         self._armed = False
 
-    def add(self, request: Request[Any]) -> None:
-        due = self._due
-        while due and due[0][1].answered:
-            due.popleft()
-        due.append((self._loop.time() + self._seconds, request))
-        self._arm()
+    def add(self, request: Request[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self._drop(0.0)
+        self._due.append((loop.time() + self._seconds, ref(request)))
+        self._arm(loop)
 
-    def _arm(self) -> None:
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._due and not self._armed:
             self._armed = True
-            self._loop.call_at(self._due[0][0], self._look)
+            loop.call_at(self._due[0][0], self._look, loop)
 
-    def _look(self) -> None:
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._armed = False
-        now = self._loop.time()
-        while self._due and (self._due[0][0] <= now or self._due[0][1].answered):
-            _, request = self._due.popleft()
-            if not request.answered:
+        self._drop(loop.time())
+        self._arm(loop)
+
+    def _drop(self, now: float) -> None:
+        """Forget those who have their answer; tell those whose time is over."""
+        due = self._due
+        while due:
+            end, known = due[0]
+            request = known()
+            late = request is not None and not request.answered
+            if late and end > now:
+                return
+            due.popleft()
+            if late and request is not None:
                 self._expire(request, self._seconds)
-        self._arm()
 
 
 class Deadlines:
@@ -61,5 +70,5 @@ class Deadlines:
             lines = self._lines[loop] = {}
         line = lines.get(seconds)
         if line is None:
-            line = lines[seconds] = _Line(loop, seconds, self._expire)
-        line.add(request)
+            line = lines[seconds] = _Line(seconds, self._expire)
+        line.add(request, loop)

@@ -20,7 +20,8 @@ from windlass.store.sqlite.keys import hold
 from windlass.store.sqlite.queues import make
 
 MOST_IN_STATEMENT = 10_000
-"""Bounds what one statement has to unfold in memory."""
+MOST_TEXT = 32_000_000
+"""Bound what one statement has to unfold in memory."""
 
 _OWN = ("id", "payload", "idempotency_key", "concurrency_key")
 """What even jobs of one task, handed in together, do not have in common."""
@@ -89,8 +90,10 @@ def _survey(db: Db, jobs: Sequence[NewJob]) -> tuple[Grounds, set[JobId]]:
 
 
 def _insert(db: Db, alike: list[NewJob], common: dict[str, Any]) -> None:
-    for start in range(0, len(alike), MOST_IN_STATEMENT):
-        common["batch"] = array(map(_own, alike[start : start + MOST_IN_STATEMENT]))
+    longest = max(len(job.payload) for job in alike)
+    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
+    for start in range(0, len(alike), step):
+        common["batch"] = array(map(_own, alike[start : start + step]))
         db.run("enqueue", common)
 
 

@@ -17,12 +17,15 @@ from typing import Any, TypeVar
 from windlass.errors import StoreUnavailable
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.deadlines import Deadlines
+from windlass.store.sqlite.forks import stay_out_of_forks
 from windlass.store.sqlite.request import Request, Work, answer
 from windlass.store.sqlite.trouble import DriverError, translate
 
 T = TypeVar("T")
 
 MOST_IN_GROUP = 500
+LONGEST_FORK = 10.0
+"""Seconds for which a fork waits for a transaction to end."""
 
 
 class Lane(ABC):
@@ -36,10 +39,14 @@ class Lane(ABC):
         self._guard = threading.Lock()
         self._seat = threading.Lock()
         """Held by whoever uses the connection."""
+        self._seated = 0
+        """The caller's thread that has it, to do its own work."""
         self._deadlines = Deadlines(self._expire)
         self._closed = False
+        self._forking = False
         self._thread = threading.Thread(target=self._serve, name=f"windlass-{name}", daemon=True)
         self._thread.start()
+        stay_out_of_forks(self)
 
     async def run(self, work: Work[T], deadline: float | None = None) -> T:
         """Do the work in the lane; when it returns, it is as durable as the store is.
@@ -68,12 +75,10 @@ class Lane(ABC):
         await asyncio.to_thread(self._thread.join)
 
     def _run_blocking(self, request: Request[T], deadline: float | None) -> T:
-        if self._is_idle() and self._seat.acquire(blocking=False):
-            try:
-                if self._is_idle() and self._do_at_once(request):
-                    return request.outcome()
-            finally:
-                self._seat.release()
+        if self._seated == threading.get_ident():
+            raise StoreUnavailable("called by a signal handler, or the like, in the midst of another call")
+        if self._is_idle() and not self._seat.locked() and self._sit_down(request):
+            return request.outcome()
         future = request.future = concurrent.futures.Future()
         self._put(request)
         try:
@@ -82,6 +87,33 @@ class Lane(ABC):
             if deadline is not None:
                 self._expire(request, deadline)
             return future.result()
+
+    def _sit_down(self, request: Request[Any]) -> bool:
+        """Do it here and now, if nothing stands in the way."""
+        try:
+            with self._seat:
+                self._seated = threading.get_ident()
+                try:
+                    return self._is_idle() and self._do_at_once(request)
+                finally:
+                    self._seated = 0
+        except BaseException:
+            # An interrupt may have come anywhere in there. The lane's own thread, which gets none, tidies up.
+            with contextlib.suppress(StoreUnavailable):
+                self._put(Request(_nothing))
+            raise
+
+    def before_fork(self) -> None:
+        """Let nothing be open: a child that has copies of our connections believes that it holds our locks."""
+        if self._seated != threading.get_ident() and self._seat.acquire(timeout=LONGEST_FORK):
+            self._forking = True
+            self._shut()
+
+    def after_fork(self) -> None:
+        """Go on; the next request opens the file again."""
+        if self._forking:
+            self._forking = False
+            self._seat.release()
 
     def _is_idle(self) -> bool:
         return self._connection is not None and not self._closed and self._waiting.empty()
@@ -114,12 +146,20 @@ class Lane(ABC):
             while open_lane:
                 group, open_lane = self._take()
                 if group:
-                    with self._seat:
-                        self._do(group)
-                    answer(group)
+                    self._work_off(group)
         finally:
             with self._seat:
                 self._shut()
+
+    def _work_off(self, group: list[Request[Any]]) -> None:
+        try:
+            with self._seat:
+                self._do(group)
+        except BaseException as error:
+            # Whatever it was, those who wait are told, and the lane goes on.
+            for request in group:
+                request.error = request.error or StoreUnavailable(f"{self._path}: {error!r}", maybe_done=True)
+        answer(group)
 
     def _take(self) -> tuple[list[Request[Any]], bool]:
         group: list[Request[Any]] = []
@@ -179,8 +219,13 @@ class ReadLane(Lane):
         return True
 
     def _read(self, connection: Connection, work: Work[T]) -> T:
+        connection.tidy()
         connection.run("BEGIN")
         try:
             return work(connection)
         finally:
             connection.run("COMMIT")
+
+
+def _nothing(connection: Connection) -> None:
+    """Work that only opens and ends a transaction."""

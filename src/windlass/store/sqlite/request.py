@@ -16,7 +16,7 @@ Work = Callable[[Connection], T]
 class Request(Generic[T]):
     """What is to be done, how far it is, and what came of it."""
 
-    __slots__ = ("error", "future", "loop", "result", "started", "withdrawn", "work")
+    __slots__ = ("__weakref__", "error", "future", "loop", "result", "started", "withdrawn", "work")
 
     def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.work = work

@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 from windlass.errors import WindlassError
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.forks import stay_out_of_forks
+from windlass.store.sqlite.lane import LONGEST_FORK
 from windlass.store.sqlite.notices import Notices
 from windlass.store.sqlite.trouble import DriverError
 
@@ -20,6 +22,9 @@ POLL_SECONDS = 0.004
 RECHECK_SECONDS = 0.05
 """With notices, for commits of programs that are not ours."""
 UNKNOWN, CLOSED = -1, -2
+EPOCH = 1 << 40
+LINGER_SECONDS = 1.0
+"""How long a watch is kept when the last has stopped waiting: most come back."""
 
 
 class _Vigil:
@@ -32,6 +37,12 @@ class _Vigil:
         self.changed = asyncio.Event()
         self.poll: asyncio.Task[None] | None = None
 
+    def tell(self, version: int) -> None:
+        """Whoever waits now is woken; whoever comes later waits for the next change."""
+        self.seen = version
+        self.changed.set()
+        self.changed.clear()
+
 
 class Watch:
     """Sees commits of every process, and tells whoever waits on any event loop."""
@@ -42,8 +53,12 @@ class Watch:
         self._touched = touched
         self._connection: Connection | None = None
         self._guard = threading.Lock()
+        self._opened = 0
+        """How often: the number is one of the connection, so another connection's would not compare."""
+        self._forking = False
         self._vigils: WeakKeyDictionary[asyncio.AbstractEventLoop, _Vigil] = WeakKeyDictionary()
         self._closed = False
+        stay_out_of_forks(self)
 
     def version(self) -> int:
         """The number that changes with every commit; UNKNOWN while the file cannot be read."""
@@ -53,7 +68,8 @@ class Watch:
             try:
                 if self._connection is None:
                     self._connection = self._opener()
-                return self._connection.data_version()
+                    self._opened += 1
+                return self._opened * EPOCH + self._connection.data_version()
             except (DriverError, WindlassError):
                 return UNKNOWN  # a hint lost; whoever waits polls anyway
 
@@ -62,6 +78,8 @@ class Watch:
         if self.version() != mark:
             return True
         vigil = self._vigil()
+        if vigil.seen != mark:
+            vigil.tell(mark)
         vigil.waiting += 1
         try:
             async with asyncio.timeout(seconds):
@@ -78,22 +96,36 @@ class Watch:
         vigil = self._vigils.get(loop)
         if vigil is None:
             vigil = self._vigils[loop] = _Vigil(Notices(self._touched))
-        if vigil.poll is None or vigil.poll.done():
-            vigil.seen = self.version()
-            vigil.poll = loop.create_task(self._poll(vigil))
+            vigil.poll = loop.create_task(self._poll(vigil, loop))
         return vigil
 
-    async def _poll(self, vigil: "_Vigil") -> None:
-        await asyncio.sleep(0)
-        pause = RECHECK_SECONDS if vigil.notices.heard else POLL_SECONDS
-        while vigil.waiting:
-            version = self.version()
-            if version != vigil.seen:
-                vigil.seen = version
-                # Whoever waits now is woken; whoever comes later waits for the next change.
-                vigil.changed.set()
-                vigil.changed.clear()
-            await vigil.notices.next(pause)
+    async def _poll(self, vigil: "_Vigil", loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            await asyncio.sleep(0)
+            pause = RECHECK_SECONDS if vigil.notices.heard else POLL_SECONDS
+            wanted = loop.time()
+            while vigil.waiting or loop.time() - wanted < LINGER_SECONDS:
+                if vigil.waiting:
+                    wanted = loop.time()
+                if (version := self.version()) != vigil.seen:
+                    vigil.tell(version)
+                await vigil.notices.next(pause)
+        finally:
+            # A loop that has ended must not be kept by those who waited on it.
+            self._vigils.pop(loop, None)
+
+    def before_fork(self) -> None:
+        """Let nothing be open."""
+        self._forking = self._guard.acquire(timeout=LONGEST_FORK)
+        if self._forking and self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def after_fork(self) -> None:
+        """Go on."""
+        if self._forking:
+            self._forking = False
+            self._guard.release()
 
     def close(self) -> None:
         """Wake everybody for the last time."""

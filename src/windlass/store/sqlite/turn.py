@@ -13,6 +13,8 @@ from pathlib import Path
 
 from windlass.errors import StoreUnavailable
 
+CLOSED = -1
+
 
 class Turn:
     """One process's place in the queue of writers; used by one thread at a time."""
@@ -31,9 +33,13 @@ class Turn:
 
     def take(self) -> None:
         """Wait for the turn and hold it. If this process dies, the kernel passes the turn on."""
-        if self._gate is not None:
-            fcntl.flock(self._gate, fcntl.LOCK_EX)
-        fcntl.flock(self._turn, fcntl.LOCK_EX)
+        try:
+            if self._gate is not None:
+                fcntl.flock(self._gate, fcntl.LOCK_EX)
+            fcntl.flock(self._turn, fcntl.LOCK_EX)
+        except BaseException:
+            self._let_go()
+            raise
 
     def try_take(self) -> bool:
         """Take the turn if nobody has it and nobody waits for it."""
@@ -49,8 +55,12 @@ class Turn:
     def leave(self) -> None:
         """Pass it on."""
         # The kernel tells those who wait for news that the file was read. A write would make it dirty.
-        os.pread(self._turn, 1, 0)
-        self._let_go()
+        try:
+            os.pread(self._turn, 1, 0)
+        except OSError:
+            pass  # a hint lost
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)
@@ -58,10 +68,12 @@ class Turn:
             fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Leave the queue."""
-        os.close(self._turn)
-        if self._gate is not None:
-            os.close(self._gate)
+        """Leave the queue, once: the numbers may be other people's files afterwards."""
+        turn, self._turn, gate, self._gate = self._turn, CLOSED, self._gate, None
+        if turn != CLOSED:
+            os.close(turn)
+        if gate is not None:
+            os.close(gate)
 
 
 def _open(path: Path) -> int:

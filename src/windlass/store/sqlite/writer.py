@@ -51,10 +51,10 @@ class WriteLane(Lane):
 
     def _do_at_once(self, request: Request[Any]) -> bool:
         connection = self._connection
-        if connection is None or self._hogs.suspected or connection.has_moved() or not self._turn.try_take():
+        if connection is None or connection.in_transaction or self._hogs.suspected or connection.has_moved():
             return False
         try:
-            if not connection.try_begin():
+            if not self._turn.try_take() or not connection.try_begin():
                 return False
             self._finish(connection, [request])
         finally:
@@ -65,6 +65,7 @@ class WriteLane(Lane):
         with self._hogs.noticed():
             try:
                 connection = self._connected()
+                connection.tidy()
                 connection.run("BEGIN IMMEDIATE")
             except DriverError as error:
                 self._abandon(group, translate(error, self._path))
