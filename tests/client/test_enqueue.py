@@ -181,13 +181,12 @@ def test_a_job_that_is_made_is_not_handed_in(app: App, path: Path, task: Task[[i
     assert total(app) == 0
 
 
+HINT = "; use enqueue(...), or using(delay=60).enqueue(...)"
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [
-        (name, "; use enqueue(...), or using(delay=60).enqueue(...)")
-        for name in ("delay", "apply_async", "send", "defer")
-    ]
-    + [("enqeue", "")],
+    [("delay", HINT), ("apply_async", HINT), ("send", HINT), ("defer", HINT), ("enqeue", "")],
 )
 def test_the_verbs_of_other_queues_are_not_there_and_the_error_says_what_is(app: App, name: str, hint: str) -> None:
     @app.task
