@@ -102,7 +102,9 @@ def test_dead_list_says_why(terminal: Terminal) -> None:
     assert terminal.ok("dead", "list").out == "No dead jobs in sqlite:///windlass.db.\n"
     (id_,) = kill(terminal)
     assert [job["id"] for job in terminal.ok("dead", "list", "--json").json] == [id_]
-    assert "hopeless" in terminal.ok("dead", "list").out
+    told = terminal.ok("dead", "list").out
+    assert "hopeless" in told
+    assert told.endswith("\n\nwindlass jobs show ID has the traceback\n")
 
 
 def test_dead_retry_revives_those_that_are_named(terminal: Terminal) -> None:

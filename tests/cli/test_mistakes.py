@@ -18,6 +18,7 @@ WRONG_CALLS: dict[str, tuple[list[str], str]] = {
     "no such option": (["stats", "--jsno"], "No such option: --jsno"),
     "missing argument": (["jobs", "show"], "Missing argument"),
     "not JSON": (["enqueue", "t", "{user_id: 42}"], "error: payload: is not JSON"),
+    "words": (["enqueue", "t", "user_id=1"], """(char 0); write it as '{"user_id": 42}'"""),
     "not an object": (["enqueue", "t", "[1]"], "error: payload: must be a JSON object, not list"),
     "a key twice": (["enqueue", "t", '{"a": 1, "a": 2}'], "error: payload: has a key twice"),
     "NaN": (["enqueue", "t", '{"a": NaN}'], "error: payload.a: nan is not JSON"),
@@ -112,8 +113,38 @@ def test_looking_at_a_store_that_is_not_there_makes_none(terminal: Terminal, wor
     before = set(terminal.folder.iterdir())
     ran = terminal.run(*words, "--store", "sqlite:///typo.db")
     assert ran.code == 2
-    assert "there is no store at sqlite:///typo.db" in ran.err
+    path = terminal.folder / "typo.db"
+    assert ran.err == f"error: there is no store at sqlite:///typo.db: no such file: {path}\n"
     assert set(terminal.folder.iterdir()) == before
+
+
+def test_whoever_named_no_store_is_told_how_to(terminal: Terminal) -> None:
+    (terminal.folder / "windlass.db").unlink()
+    ran = terminal.run("stats")
+    assert ran.code == 2
+    assert "sqlite:///windlass.db: say --store or --app, set WINDLASS_STORE or WINDLASS_APP" in ran.err
+
+
+BROKEN = {
+    "import stripee\n": "ModuleNotFoundError: No module named 'stripee'",
+    "def app(:\n": "SyntaxError: invalid syntax",
+    "import sys\nsys.exit('no licence')\n": "SystemExit: no licence",
+}
+WITH_APP = [["jobs", "list"], ["stats"], ["top", "--once"], ["doctor"], ["dead", "list"], ["enqueue", "t"]]
+
+
+@pytest.mark.parametrize("code", BROKEN, ids=BROKEN.values())
+@pytest.mark.parametrize("words", WITH_APP, ids=" ".join)
+def test_an_app_that_cannot_be_imported_is_shown_without_our_own_frames(
+    terminal: Terminal, words: list[str], code: str
+) -> None:
+    (terminal.folder / "broken_shop.py").write_text(code)
+    ran = terminal.run(*words, "--app", "broken_shop:app")
+    assert (ran.code, ran.out) == (2, "")
+    lines = ran.err.splitlines()
+    assert (lines[0], lines[-1].strip()) == ("error: importing broken_shop:app failed:", BROKEN[code])
+    assert "broken_shop.py" in ran.err
+    assert len(lines) <= 6
 
 
 @pytest.mark.parametrize("verb", ["retry", "delete"])

@@ -179,3 +179,20 @@ def test_a_job_that_is_made_is_not_handed_in(app: App, path: Path, task: Task[[i
     task.job(1)
     assert not path.exists()
     assert total(app) == 0
+
+
+HINT = "; use enqueue(...), or using(delay=60).enqueue(...)"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("delay", HINT), ("apply_async", HINT), ("send", HINT), ("defer", HINT), ("enqeue", "")],
+)
+def test_the_verbs_of_other_queues_are_not_there_and_the_error_says_what_is(app: App, name: str, hint: str) -> None:
+    @app.task
+    def task() -> None: ...
+
+    assert not hasattr(task, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(task, name)
+    assert str(caught.value) == f"'Task' object has no attribute {name!r}{hint}"

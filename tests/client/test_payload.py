@@ -83,6 +83,32 @@ def test_a_declared_parameter_beside_extra_keywords_is_still_checked(app: App) -
         send.enqueue("1", subject="hi")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "field", "problem"),
+    [
+        ({"user_id": "1"}, "user_id", "expected int, got str"),
+        ({"user_id": date(2026, 1, 2)}, "user_id", "expected int, got date"),
+        ({"user_id": Decimal(1)}, "user_id", "expected int, got Decimal"),
+        ({"user_id": 1, "others": [2, date(2026, 1, 2)]}, "others[1]", "expected int, got date"),
+        ({"user_id": 1, "by_name": {"ann": "x"}}, "by_name[...]", "expected int, got str"),
+        ({"user_id": 1, "thing": {1}}, "thing", "set is not JSON; annotate the parameter, or convert it"),
+    ],
+    ids=str,
+)
+def test_a_wrong_type_is_called_what_it_was_and_the_task_by_its_type(
+    app: App, given: dict[str, Any], field: str, problem: str
+) -> None:
+    @app.task(type="mail.welcome")
+    def welcome(
+        user_id: int, others: tuple[int, ...] = (), by_name: dict[str, int] | None = None, thing: Any = None
+    ) -> None: ...
+
+    with pytest.raises(InvalidPayload) as caught:
+        welcome.enqueue(**given)
+    assert str(caught.value) == f"{field}: {problem} (task mail.welcome)"
+    assert caught.value.field == field
+
+
 class Colour(enum.Enum):
     RED = "red"
 

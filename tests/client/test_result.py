@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.client.labour import Labour, raised
+from tests.support.seed import worker_info
 from windlass import App, Cancel, Dead, Handle, JobCancelled, JobDead, JobNotFound, Status, Task
 from windlass.core.outcome import Done
 
@@ -108,8 +109,19 @@ def test_a_job_that_is_dropped_while_somebody_waits_is_not_found(
 
 @pytest.mark.parametrize("timeout", [0, 0.05])
 def test_waiting_ends_with_the_time(task: Task[[], Invoice, Invoice], timeout: float) -> None:
-    with pytest.raises(TimeoutError):
-        task.enqueue().result(timeout=timeout)
+    handle = task.enqueue()
+    with pytest.raises(TimeoutError) as caught:
+        handle.result(timeout=timeout)
+    assert str(caught.value) == f"job {handle.id} is still pending after {timeout:g} s; no worker is alive"
+
+
+async def test_waiting_in_vain_says_how_far_the_job_was_and_blames_no_worker_that_lives(
+    app: App, task: Task[[], Invoice, Invoice]
+) -> None:
+    handle = await task.using(delay=60).aenqueue()
+    await (await app._ready()).workers.beat(worker_info())
+    with pytest.raises(TimeoutError, match=rf"^job {handle.id} is still scheduled after 0\.05 s$"):
+        await handle.aresult(timeout=0.05)
 
 
 def test_no_time_at_all_is_enough_for_a_job_that_has_ended(task: Task[[], Invoice, Invoice], labour: Labour) -> None:

@@ -71,6 +71,13 @@ def test_every_event_has_a_docstring_and_a_sentence(event: type[events.Event]) -
     assert " " in text
 
 
+def test_a_worker_that_stops_by_itself_does_not_speak_of_signals_and_running_jobs() -> None:
+    emptied = events.DrainStarted(worker="w", seconds=30, empty=True)
+    asked = events.DrainStarted(worker="w", seconds=30)
+    assert sentence(emptied)[1] == "nothing is left to do: stopping"
+    assert sentence(asked)[1] == "stopping: running jobs get 30 s, a second signal ends them at once"
+
+
 def test_every_kind_of_ending_has_a_sentence_that_names_it() -> None:
     for status in Status:
         ended = events.AttemptEnded(

@@ -8,7 +8,7 @@ import pytest
 from tests.support.seed import enqueue, enqueue_one
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.open import MEMORY_ADDRESS, exists, open_memory, open_store
+from windlass.store.open import MEMORY_ADDRESS, missing, open_memory, open_store
 
 
 @pytest.mark.parametrize("address", [MEMORY_ADDRESS, "sqlite://:memory:", "sqlite:///:memory:?durability=relaxed"])
@@ -16,7 +16,7 @@ def test_it_cannot_be_opened_by_an_address(address: str) -> None:
     with pytest.raises(ConfigError, match=r"no other process sees.*sqlite:///jobs.db.*App.testing\(\)"):
         open_store(address)
     with pytest.raises(ConfigError, match="no other process sees"):
-        exists(address)
+        missing(address)
 
 
 def test_it_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from windlass.cli.reach import AppArgument
 from windlass.cli.run import flag
 from windlass.core.moments import parse_duration
 from windlass.core.text import printable
@@ -19,7 +20,7 @@ FROM_WORKER = ("queues", "concurrency", "processes", "lease")
 
 
 def dev(
-    app: Annotated[str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="module:object.")],
+    app: AppArgument,
     queues: Annotated[str | None, flag("queues", "mail,images:4 - as for `windlass worker`.")] = None,
     concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
     processes: Annotated[int, flag("processes", "Runners.")] = 1,

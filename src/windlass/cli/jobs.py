@@ -36,7 +36,7 @@ def enqueue(
     ] = "{}",
     queue: Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")] = None,
     priority: Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")] = None,
-    delay: Annotated[str | None, typer.Option(help="Wait so long, such as 60s or 5m.")] = None,
+    delay: Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")] = None,
     idempotency_key: Annotated[
         str | None,
         typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue."),
@@ -125,7 +125,7 @@ def parse_object(text: str, field: str) -> dict[str, Any]:
     except RecursionError:
         raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels") from None
     except ValueError as error:
-        raise InvalidPayload(field, f"is not JSON: {error}") from None
+        raise InvalidPayload(field, f"is not JSON: {error}; write it as '{{\"user_id\": 42}}'") from None
     if not isinstance(value, dict):
         raise InvalidPayload(field, f"must be a JSON object, not {type(value).__name__}")
     return value
@@ -238,6 +238,8 @@ def list_dead(
         empty=f"No dead jobs in {redact(home.store)}.",
         spare=("queue", "attempt"),
     )
+    if rows:
+        typer.echo("\nwindlass jobs show ID has the traceback")
 
 
 @dead.command("retry")

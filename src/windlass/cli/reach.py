@@ -10,13 +10,16 @@ import typer
 from windlass.blobs.open import BLOBS_VARIABLE
 from windlass.client.app import App
 from windlass.errors import ConfigError
-from windlass.store.open import exists, redact
+from windlass.store.open import missing, redact
 from windlass.worker.config import WorkerConfig
-from windlass.worker.load import load_app
+from windlass.worker.load import import_trouble, load_app
 
 T = TypeVar("T", str, dict[str, Any])
 
 _SETTINGS = ("store", "blobs", "worker")
+_ADVICE = (
+    'say --store or --app, set WINDLASS_STORE or WINDLASS_APP, or write store = "sqlite:///…" into windlass.toml'
+)
 _TOML = {str: "string", dict: "table"}
 
 StoreOption = Annotated[
@@ -29,7 +32,14 @@ BlobsOption = Annotated[
 ]
 AppOption = Annotated[
     str | None,
-    typer.Option("--app", envvar="WINDLASS_APP", help="module:object; its store is used, its tasks check payloads."),
+    typer.Option(
+        "--app",
+        envvar="WINDLASS_APP",
+        help="Where your App is, such as shop:app; its store is used, its tasks check payloads.",
+    ),
+]
+AppArgument = Annotated[
+    str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="Where your App is, such as shop:app.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
@@ -41,20 +51,28 @@ def reach(store: str | None, app: str | None = None, *, blobs: str | None = None
     mistyped its address.
     """
     if app is not None:
-        home = load_app(app)
+        home = _load(app)
         if store is not None and store != home.store:
             typer.echo(f"note: using the store of {app}, {redact(home.store)}, not {redact(store)}", err=True)
     else:
         settings = read_settings()
         blobs = blobs or os.environ.get(BLOBS_VARIABLE) or _stated(settings, "blobs", str)
-        home = App(store or _stated(settings, "store", str), blobs=blobs)
+        store = store or _stated(settings, "store", str)
+        home = App(store, blobs=blobs)
     # Asked in any case: an address that no command can reach is refused, such as that of an app made for tests.
-    if not exists(home.store) and not make:
-        raise ConfigError(
-            f"there is no store at {redact(home.store)}: say --store or --app, set WINDLASS_STORE, "
-            'or write store = "sqlite:///…" into windlass.toml'
-        )
+    absence = missing(home.store)
+    if absence is not None and not make:
+        advice = absence if app or store else _ADVICE
+        raise ConfigError(f"there is no store at {redact(home.store)}: {advice}")
     return home
+
+
+def _load(path: str) -> App:
+    """The app; what its module raises is shown as a worker shows it, without our own frames."""
+    try:
+        return load_app(path)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(import_trouble(path, error)) from None
 
 
 def read_settings(folder: Path | None = None) -> dict[str, Any]:

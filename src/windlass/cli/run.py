@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.cli.reach import AppArgument, BlobsOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
@@ -32,7 +32,7 @@ def flag(name: str, text: str) -> Any:
 
 
 def worker(
-    app: Annotated[str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="module:object.")],
+    app: AppArgument,
     queues: Annotated[
         str | None, flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
     ] = None,

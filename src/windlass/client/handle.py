@@ -1,6 +1,7 @@
 """A job that was handed in, and its result."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,7 +14,7 @@ from windlass.core.codec import decode_object
 from windlass.core.job import Job
 from windlass.core.reference import Reference
 from windlass.core.status import Status
-from windlass.errors import JobCancelled, JobDead, JobNotFound
+from windlass.errors import JobCancelled, JobDead, JobNotFound, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
@@ -56,13 +57,18 @@ class Handle(Generic[T]):
         # Looked at before the time counts: `timeout=0` asks whether it is there already.
         job = await self._look(store)
         pace = SHORTEST_PACE
-        async with asyncio.timeout(timeout):
-            while not job.finished:
-                if await store.signals.wait(mark, RECHECK_SECONDS):
-                    await asyncio.sleep(pace)
-                    pace = min(2 * pace, LONGEST_PACE)
-                mark = store.signals.mark()
-                job = await self._look(store)
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                while not job.finished:
+                    if await store.signals.wait(mark, RECHECK_SECONDS):
+                        await asyncio.sleep(pace)
+                        pace = min(2 * pace, LONGEST_PACE)
+                    mark = store.signals.mark()
+                    job = await self._look(store)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(await _lateness(store, job, timeout)) from None
         if isinstance(job.result, Reference):
             job = msgspec.structs.replace(job, result=await value_of(self._home.offload(), job.id, job.result))
         return self._result_of(job)
@@ -89,6 +95,15 @@ class Handle(Generic[T]):
             # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
             result = job.result
         return result
+
+
+async def _lateness(store: Store, job: Job, timeout: float | None) -> str:
+    """What to tell somebody who has waited in vain; the likeliest reason is that nobody works."""
+    told = f"job {job.id} is still {job.status} after {timeout:g} s"
+    with contextlib.suppress(StoreUnavailable):
+        if not await store.workers.list():
+            told += "; no worker is alive"
+    return told
 
 
 class ChildHandle(Handle[T]):

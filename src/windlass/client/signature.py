@@ -1,6 +1,7 @@
 """A task's signature: how a call becomes a payload, checked at the producer, and a call again at the worker."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union, get_type_hints
 
@@ -16,6 +17,8 @@ _REFUSED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
 }
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_JSON = (str, int, float, bool, list, dict, type(None))
 _UNTYPED = (inspect.Parameter.empty, Any, object)
 
 
@@ -43,11 +46,15 @@ class Signature:
         """The payload of a call, within a limit; raises InvalidPayload where the task would not take it."""
         given = self._bind(args, kwargs)
         self._check_complete(given)
-        for name, value in given.items():
-            check_json(value, name, typed=name in self._typed, most=limit)
-        text = check_size(encode(given, "payload"), "payload", limit)
-        # What the worker will do is done here already: a call it would refuse is refused at the producer.
-        self._decode(text)
+        try:
+            for name, value in given.items():
+                check_json(value, name, typed=name in self._typed, most=limit)
+            text = check_size(encode(given, "payload"), "payload", limit)
+            # What the worker will do is done here already: a call it would refuse is refused at the producer.
+            self._decode(text)
+        except InvalidPayload as error:
+            problem = _as_given(error.problem, _at(given, error.field))
+            raise InvalidPayload(error.field, f"{problem} (task {self._type})") from None
         return text
 
     def check(self, payload: Any, limit: int = INLINE_LIMIT) -> str:
@@ -164,3 +171,24 @@ def _explained(error: msgspec.ValidationError) -> InvalidPayload:
     problem, _, path = str(error).partition(" - at `$")
     field = path.rstrip("`").lstrip(".") or "payload"
     return InvalidPayload(field, problem.replace("`", "").replace("Expected", "expected", 1))
+
+
+def _as_given(problem: str, value: Any) -> str:
+    """A date is text in JSON, but whoever gave a date must not be told that it was a str."""
+    return problem if type(value) in _JSON else re.sub(r"\bgot \w+$", f"got {type(value).__name__}", problem)
+
+
+def _at(given: Mapping[str, Any], field: str) -> Any:
+    """The value that `order.lines[0]` stands for; None where the path does not lead to one."""
+    value: Any = given
+    if "..." in field:
+        return None
+    try:
+        for index, name in _STEP.findall(field):
+            if index:
+                value = value[int(index)]
+            else:
+                value = value[name] if isinstance(value, Mapping) else getattr(value, name)
+    except (LookupError, TypeError, AttributeError):
+        return None
+    return value

@@ -1,7 +1,7 @@
 """A task: a function that can be called now, or handed in to be called by a worker."""
 
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 import msgspec
 
@@ -22,6 +22,9 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 Errors = tuple[type[BaseException], ...]
+
+ELSEWHERE = ("delay", "apply_async", "send", "defer")
+"""What other queues call the hand-in."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,3 +127,9 @@ class Task(Generic[P, R, T]):
 
     def _portal(self) -> Portal:
         return self._desk._portal()
+
+    if not TYPE_CHECKING:  # a type checker would take it for a promise of every name
+
+        def __getattr__(self, name: str) -> Any:
+            hint = "; use enqueue(...), or using(delay=60).enqueue(...)" if name in ELSEWHERE else ""
+            raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)

@@ -83,6 +83,8 @@ class DrainStarted(Event, frozen=True, kw_only=True):
 
     worker: str
     seconds: float
+    empty: bool = False
+    """Nobody asked for it: with `--until-empty`, nothing is left to do."""
 
 
 class LeaseExpired(Event, frozen=True, kw_only=True):

@@ -127,6 +127,8 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) is ready"
         case RunnerEnded():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
+        case DrainStarted() if event.empty:
+            return logging.INFO, "nothing is left to do: stopping"
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
         case StoreBack():

@@ -57,16 +57,17 @@ def open_memory(*, clock: Clock | None = None, deadline: float | None = None) ->
     return SqliteStore(MemorySite(), clock=clock, deadline=deadline)
 
 
-def exists(url: str) -> bool:
-    """Whether there is a store at `url`, as far as that can be told without opening it."""
+def missing(url: str) -> str | None:
+    """What there would be if there were a store at `url`, as far as that can be told without opening it."""
     if not url.startswith("sqlite:"):
-        return True
+        return None
     from windlass.store.sqlite.address import parse_address
 
     try:
-        return parse_address(url, redact(url)).path.exists()
+        path = parse_address(url, redact(url)).path
+        return None if path.exists() else f"no such file: {path}"
     except PermissionError:
-        return True  # a folder that we may not enter: whoever opens the store says so
+        return None  # a folder that we may not enter: whoever opens the store says so
 
 
 def redact(url: str) -> str:

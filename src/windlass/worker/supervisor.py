@@ -56,6 +56,7 @@ class Supervisor:
         self._registered = asyncio.Event()
         self._stopping = asyncio.Event()
         self._hurried = asyncio.Event()
+        self._empty = False
         self._problem: str | None = None
 
     async def run(self) -> int:
@@ -196,7 +197,7 @@ class Supervisor:
         """Drain; a second signal, or time, ends it. The leases are kept until the last runner is gone."""
         grace = 0 if self._problem or self._hurried.is_set() else self._config.drain
         if self._crew.serving:
-            self._emit(DrainStarted(worker=self._crew.id, seconds=grace / SECOND))
+            self._emit(DrainStarted(worker=self._crew.id, seconds=grace / SECOND, empty=self._empty))
         for child in self._crew.children:
             child.stop(grace)
         helpers = [asyncio.create_task(self._hurry(grace / SECOND, places))]
@@ -244,6 +245,7 @@ class Supervisor:
         # No hint is waited for: while jobs flow there is one after every commit, and looking takes longer than that.
         while not await persist("looking for work", lambda: is_empty(store, queues), self._emit):  # noqa: ASYNC110
             await asyncio.sleep(EMPTY_SECONDS)
+        self._empty = True
         self.stop()
         await asyncio.Event().wait()
 
