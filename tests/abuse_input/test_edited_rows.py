@@ -52,8 +52,8 @@ def test_a_payload_that_cannot_be_read_makes_its_job_dead_and_the_others_run(sta
     for row, id_ in spoilt.items():
         job = stage.job(id_)
         assert (job.status, job.attempt, job.failures) == ("dead", 1, 1), row
-        assert PAYLOADS[row][1] in (job.reason or ""), row
-        assert job.reason is not None
+        assert job.error is not None
+        assert PAYLOADS[row][1] in job.error.message, row
         assert job.reason == "the stored arguments do not fit the task", row
     assert "Traceback" not in worker.output
     assert len(stage.history.runs()) == 10

@@ -14,7 +14,7 @@ from windlass.core.retry import Exponential
 from windlass.store.clock import since_boot
 from windlass.worker.cells import Cells
 from windlass.worker.config import WorkerConfig
-from windlass.worker.slots import Slots
+from windlass.worker.slots import STREAK, Slots
 from windlass.worker.table import State, Table
 from windlass.worker.work import Halt
 
@@ -231,3 +231,27 @@ async def test_threads_are_used_again(workshop: Workshop) -> None:
 
 def _threads() -> set[int]:
     return {id(thread) for thread in threading.enumerate() if thread.name.startswith("windlass-slot")}
+
+
+async def test_a_handler_that_cancels_its_own_lane_costs_no_slot(workshop: Workshop) -> None:
+    """The cancellation comes when the handler is over, wherever the lane next waits."""
+
+    @workshop.app.task(type="rude")
+    async def rude(number: int) -> int:
+        lane = asyncio.current_task()
+        assert lane is not None
+        lane.cancel()
+        return number
+
+    slots = workshop.slots(1)
+    count = 2 * STREAK + 10
+    for number in range(count):
+        slots.add([work_of(workshop.app, workshop.table, rude.job(number))])
+        async with asyncio.timeout(10):
+            await slots.idle()
+    assert len(workshop.outcomes.all) == count
+    workshop.let_go()
+    slots.add([work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(5)])
+    async with asyncio.timeout(10):
+        await slots.idle()
+    assert slots.ended == count + 5
