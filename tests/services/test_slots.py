@@ -249,6 +249,7 @@ async def test_a_handler_that_cancels_its_own_lane_costs_no_slot(workshop: Works
         slots.add([work_of(workshop.app, workshop.table, rude.job(number))])
         async with asyncio.timeout(10):
             await slots.idle()
+        workshop.table.free(workshop.outcomes.all[-1][0].index)
     assert len(workshop.outcomes.all) == count
     workshop.let_go()
     slots.add([work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(5)])
