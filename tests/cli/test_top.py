@@ -131,6 +131,13 @@ def test_a_paused_queue_and_a_stopping_worker_are_marked() -> None:
     assert "box (stopping)" in text
 
 
+def test_what_is_claimed_ahead_takes_no_slot() -> None:
+    ahead = worker_info(host="box", running=14, slots=10, beat_at=NOW)
+    text = "\n".join(drawn(snapshot(workers=[ahead])))
+    assert "1 worker, 10 of 10 slots busy" in text
+    assert "14 of" not in text
+
+
 def test_nothing_to_show_is_said_in_sentences() -> None:
     lines = drawn(snapshot(queues=[], types=[], workers=[], failures=[], course=[0] * 60), 80, 24)
     for sentence in ("No queues yet.", "Nothing ran in the last ten minutes.", "No failed or dead jobs."):

@@ -49,7 +49,7 @@ def head(snapshot: Snapshot, width: int) -> Group:
     """Which store, when, how much of what, how fast, by whom."""
     title = Text.assemble(("windlass top", "bold"), "  ", plain(snapshot.store))
     slots = sum(worker.slots for worker in snapshot.workers)
-    busy = sum(worker.running for worker in snapshot.workers)
+    busy = sum(worker.busy for worker in snapshot.workers)
     count = len(snapshot.workers)
     crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
@@ -164,10 +164,10 @@ def workers(lines: Sequence[WorkerInfo], snapshot: Snapshot) -> Section:
             name.append(" (stopping)", "yellow")
         beat = None if line.beat_at is None else (snapshot.at - line.beat_at).total_seconds()
         served = plain(", ".join(line.queues))
-        said = (str(line.pid), f"{line.running} of {line.slots}", f"{line.per_minute:.0f}", ago(beat))
+        said = (str(line.pid), f"{line.busy} of {line.slots}", f"{line.per_minute:.0f}", ago(beat))
         rows.append([name, *map(Text, said), served])
     empty = "No workers: jobs wait until one is started (windlass worker APP)."
-    return Section(columns=columns, rows=rows, busy=[float(line.running) for line in lines], empty=empty, grows=True)
+    return Section(columns=columns, rows=rows, busy=[float(line.busy) for line in lines], empty=empty, grows=True)
 
 
 def failures(lines: Sequence[FailureLine], snapshot: Snapshot) -> Section:
