@@ -196,7 +196,8 @@ def cancel(
     """Call off a waiting job, or ask a running one to stop."""
     home = reach(store, app)
     job = home.jobs.cancel(home.jobs.find(id_), reason)
-    typer.echo(f"{job.id} was asked to stop" if job.cancel_requested else f"{job.id} is {job.status}")
+    asked = f"{job.id} was asked to stop; a def handler must look at ctx.cancelled, so it may still complete"
+    typer.echo(asked if job.cancel_requested and not job.finished else f"{job.id} is {job.status}")
 
 
 @jobs.command()
