@@ -98,6 +98,18 @@ def test_what_matters_most_is_there_at_any_width(width: int) -> None:
     assert "2026-01-02 03:04:05 UTC" in text
 
 
+@pytest.mark.parametrize("height", [None, 24])
+def test_no_count_is_cut_off_at_80_columns(height: int | None) -> None:
+    lines = drawn(snapshot(totals={str(status): 12_345 for status in Status}), 80, height)
+    for status in Status:
+        assert f"{status} 12,345" in "\n".join(lines)
+    assert height is None or len(lines) == height
+
+
+def test_what_is_shown_though_there_is_none_of_it_is_what_people_look_for() -> None:
+    assert drawn(snapshot(totals=jobs()), 80)[1] == "pending 0   running 0   failed 0   dead 0"
+
+
 def test_a_wide_terminal_shows_every_figure() -> None:
     lines = drawn(snapshot())
     heading = next(number for number, line in enumerate(lines) if line.startswith("queue"))

@@ -21,7 +21,7 @@ def row_of(job: Job) -> list[str]:
 def what_of(job: Job) -> str:
     """The one thing to know about a job."""
     if _stopping(job):
-        text = f"asked to stop: {job.reason or 'no reason given'}"
+        text = _asked(job)
     elif job.error is not None and job.status != "completed":
         text = f"{job.error.type}: {job.error.message}" + (f" ({job.reason})" if job.reason else "")
     elif job.reason:
@@ -40,6 +40,10 @@ def _stopping(job: Job) -> bool:
     return job.cancel_requested and not job.finished
 
 
+def _asked(job: Job) -> str:
+    return f"asked to stop: {job.reason}" if job.reason else "asked to stop"
+
+
 def _progress(job: Job) -> str:
     assert job.progress is not None
     done, total, note = job.progress.done, job.progress.total, job.progress.note
@@ -52,8 +56,7 @@ def describe(job: Job) -> None:
     out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
         "queue": job.queue,
-        "reason": None if _stopping(job) else job.reason,
-        "asked to stop": (job.reason or "yes") if _stopping(job) else None,
+        "reason": _asked(job) if _stopping(job) else job.reason,
         "payload": json.dumps(job.payload, ensure_ascii=False),
         "result": json.dumps(job.result, ensure_ascii=False) if job.status == "completed" else None,
         "priority": str(job.priority),

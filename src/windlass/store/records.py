@@ -124,6 +124,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     tag: str | None = None
     parent: JobId | None = None
+    id_end: str | None = None
+    """The last characters of the id."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
