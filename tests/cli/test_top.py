@@ -98,6 +98,18 @@ def test_what_matters_most_is_there_at_any_width(width: int) -> None:
     assert "2026-01-02 03:04:05 UTC" in text
 
 
+@pytest.mark.parametrize("height", [None, 24])
+def test_no_count_is_cut_off_at_80_columns(height: int | None) -> None:
+    lines = drawn(snapshot(totals={str(status): 12_345 for status in Status}), 80, height)
+    for status in Status:
+        assert f"{status} 12,345" in "\n".join(lines)
+    assert height is None or len(lines) == height
+
+
+def test_what_is_shown_though_there_is_none_of_it_is_what_people_look_for() -> None:
+    assert drawn(snapshot(totals=jobs()), 80)[1] == "pending 0   running 0   failed 0   dead 0"
+
+
 def test_a_wide_terminal_shows_every_figure() -> None:
     lines = drawn(snapshot())
     heading = next(number for number, line in enumerate(lines) if line.startswith("queue"))
@@ -129,6 +141,13 @@ def test_a_paused_queue_and_a_stopping_worker_are_marked() -> None:
     text = "\n".join(drawn(snapshot(queues=[queue(paused=True)], workers=[stopping])))
     assert "default (paused)" in text
     assert "box (stopping)" in text
+
+
+def test_what_is_claimed_ahead_takes_no_slot() -> None:
+    ahead = worker_info(host="box", running=14, slots=10, beat_at=NOW)
+    text = "\n".join(drawn(snapshot(workers=[ahead])))
+    assert "1 worker, 10 of 10 slots busy" in text
+    assert "14 of" not in text
 
 
 def test_nothing_to_show_is_said_in_sentences() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.client.labour import Labour
 from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
+from windlass.store.sqlite import look
 
 LATER = datetime.now(UTC) + timedelta(days=1)
 
@@ -118,12 +119,45 @@ def test_a_beginning_that_is_not_enough_says_how_many_there_are(app: App, task: 
         app.jobs.find(app.jobs.list(limit=1).items[0].id[:5])
 
 
+@pytest.mark.parametrize(
+    ("end", "index"), [("0001", 0), ("00FF", 1), ("…00aa", 2), ("-8000-0000000000aa", 2), (IDS[1][1:], 1)]
+)
+def test_an_id_is_found_by_its_end(app: App, task: Task[[int], None, None], end: str, index: int) -> None:
+    for id_ in IDS:
+        task.using(id=id_).enqueue(1)
+    assert app.jobs.find(end) == IDS[index]
+
+
+def test_a_beginning_wins_over_an_end_and_an_end_of_several_is_said(app: App, task: Task[[int], None, None]) -> None:
+    begins, ends = "0abc0000-0000-7000-8000-000000000001", "0abd0000-0000-7000-8000-000000000abc"
+    task.using(id=ends).enqueue(1)
+    assert app.jobs.find("0abc") == ends
+    task.using(id=begins).enqueue(1)
+    assert app.jobs.find("0abc") == begins
+    task.using(id="0abe0000-0000-7000-8000-100000000abc").enqueue(1)
+    with pytest.raises(InvalidName, match=r"^id: 2 jobs have an id that ends with '00abc'; give more of it"):
+        app.jobs.find("00abc")
+
+
+def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
+    app: App, task: Task[[int], None, None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "MOST_WALKED", 2)
+    for id_ in IDS:
+        task.using(id=id_).enqueue(1)
+    with pytest.raises(InvalidName, match=r"^id: older jobs may end with '00aa' too; give at least 8 characters"):
+        app.jobs.find("00aa")
+    assert app.jobs.find("000000aa") == IDS[2]
+    with pytest.raises(JobNotFound, match=r"no job 00000bbb… \(an end is looked for among the newest jobs only\)"):
+        app.jobs.find("00000bbb")
+
+
 def test_a_beginning_that_nobody_has_is_no_job(app: App) -> None:
     with pytest.raises(JobNotFound, match="no job 0199abcd"):
         app.jobs.find("0199ABCD")
 
 
 @pytest.mark.parametrize("beginning", ["019", "0199zz", "0199-", "%%%%", "0199' OR 1", "0" * 37])
-def test_what_cannot_begin_an_id_is_refused(app: App, beginning: str) -> None:
-    with pytest.raises(InvalidName, match=r"^id: .* is not a UUID, nor the first 4 characters or more of one"):
+def test_what_can_neither_begin_nor_end_an_id_is_refused(app: App, beginning: str) -> None:
+    with pytest.raises(InvalidName, match=r"^id: .* is not a UUID, nor the first or last 4 characters or more"):
         app.jobs.find(beginning)

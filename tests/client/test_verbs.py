@@ -176,8 +176,8 @@ def test_counts_are_by_queue_and_in_all(app: App, task: Task[[int], None, None])
 
 async def test_workers_are_listed_while_they_live(app: App) -> None:
     store = await app._ready()
-    await store.workers.beat(worker_info("w1", running=3))
-    assert [(worker.id, worker.running) for worker in await app.workers.alist()] == [("w1", 3)]
+    await store.workers.beat(worker_info("w1", slots=3))
+    assert [(worker.id, worker.slots, worker.running) for worker in await app.workers.alist()] == [("w1", 3, 0)]
     await store.workers.forget("w1")
     assert await app.workers.alist() == []
 

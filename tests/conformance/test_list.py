@@ -107,3 +107,10 @@ async def test_select_gives_ids_oldest_first_after_a_given_one(store: Store) -> 
 async def test_a_page_of_no_jobs_is_empty(store: Store) -> None:
     await enqueue_one(store)
     assert (await store.operator.list(JobFilter(), 0, None)).items == ()
+
+
+async def test_jobs_are_found_by_the_end_of_their_id_whatever_their_status(store: Store) -> None:
+    ids = [await put(store, status) for status in Status]
+    for id_ in ids:
+        assert await listed(store, id_end=id_[-12:]) == [id_]
+    assert await listed(store, id_end="not-an-end") == []

@@ -3,7 +3,7 @@
 import msgspec
 
 from tests.support.clock import ManualClock
-from tests.support.seed import worker_info
+from tests.support.seed import claim_one, completed, enqueue, open_lease, settle, worker_info
 from windlass.core.moments import SECOND, to_datetime
 from windlass.store.contract import Store
 from windlass.store.records import Campaign
@@ -12,7 +12,7 @@ from windlass.store.records import Campaign
 async def test_a_worker_is_listed_as_it_registered_with_the_times_of_the_store(
     store: Store, clock: ManualClock
 ) -> None:
-    info = worker_info(queues=("a", "b"), types=("x",), running=3, per_minute=1.5, draining=True)
+    info = worker_info(queues=("a", "b"), types=("x",), per_minute=1.5, draining=True)
     await store.workers.beat(info)
     started = to_datetime(clock.wall())
     clock.advance(SECOND)
@@ -22,9 +22,23 @@ async def test_a_worker_is_listed_as_it_registered_with_the_times_of_the_store(
 
 
 async def test_a_beat_replaces_what_was_said_before(store: Store) -> None:
-    await store.workers.beat(worker_info(running=1))
-    await store.workers.beat(worker_info(running=2))
-    assert [each.running for each in await store.workers.list()] == [2]
+    await store.workers.beat(worker_info(per_minute=1))
+    await store.workers.beat(worker_info(per_minute=2))
+    assert [each.per_minute for each in await store.workers.list()] == [2]
+
+
+async def test_what_a_worker_runs_is_counted_when_it_is_listed_not_as_it_said(store: Store) -> None:
+    await store.workers.beat(worker_info("w1", running=7))
+    await store.workers.beat(worker_info("w2", running=7))
+    for runner in ("r1", "r2"):
+        await open_lease(store, runner, "w1")
+    await open_lease(store, "r3", "w2")
+    await enqueue(store, 4)
+    jobs = [await claim_one(store, runner) for runner in ("r1", "r1", "r2", "r3")]
+    assert [(each.id, each.running) for each in await store.workers.list()] == [("w1", 3), ("w2", 1)]
+    for job in jobs:
+        await settle(store, completed(job))
+    assert [each.running for each in await store.workers.list()] == [0, 0]
 
 
 async def test_a_worker_that_signed_off_is_gone(store: Store) -> None:

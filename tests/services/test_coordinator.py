@@ -13,6 +13,7 @@ from tests.support.seed import (
     let_lapse,
     look,
     open_lease,
+    request,
     running,
     settle,
     status_of,
@@ -20,10 +21,13 @@ from tests.support.seed import (
 )
 from windlass import SchemaMismatch, Status
 from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS, Coordinator
-from windlass.coordinator.duties import MOST_ADMITTED, MOST_EXPIRED, admit, expire, prune
+from windlass.coordinator.duties import MOST_ADMITTED, MOST_EXPIRED, admit, expire, prune, tell_rescued
+from windlass.core.events import Event
 from windlass.core.moments import SECOND
 from windlass.core.queue import DEFAULT_RETENTION
+from windlass.observe.logs import sentence
 from windlass.store.contract import Store
+from windlass.store.records import RunnerEnd
 
 
 def candidate(store: Any, name: str) -> tuple[Coordinator, Listener]:
@@ -107,6 +111,31 @@ async def test_jobs_of_silent_runners_are_rescued_and_told(store: Store, clock: 
     await holder.step(0)
     assert (await look(store, job.id)).rescues == 1
     assert heard.names == ["TermStarted", "JobRescued"]
+
+
+async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
+    store: Store, clock: ManualClock
+) -> None:
+    await open_lease(store)
+    await enqueue(store, 12)
+    await store.jobs.claim(request())
+    holder, heard = candidate(store, "a")
+    await let_lapse(store, clock)
+    await holder.step(0)
+    assert heard.names == ["TermStarted", *["JobRescued"] * 3, "JobsRescued"]
+    assert sentence(heard.heard[-1])[1] == "and so 9 more jobs of runners that are gone: pending now"
+
+
+async def test_a_stopped_job_that_was_to_be_cancelled_is_told_without_contradiction(store: Store) -> None:
+    job = await running(store)
+    await store.operator.cancel([job.id], "unwanted")
+    heard: list[Event] = []
+    tell_rescued(
+        await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=False)),
+        heard.append,
+    )
+    said = f"job {job.id} (t) attempt 1 ended with its runner, and is not run again: the job is cancelled"
+    assert [sentence(event)[1] for event in heard] == [said]
 
 
 async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> None:

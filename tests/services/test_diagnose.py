@@ -80,6 +80,19 @@ def test_jobs_without_a_worker_are_named_with_their_number_and_type() -> None:
     assert "'t'" not in said(found)
 
 
+def test_a_parked_job_could_not_run_now_and_is_told_with_its_type() -> None:
+    parked = Waiting(queue="default", type="welcom", jobs=1, due=False, parked=True)
+    found = census(workers=(), coordinator=None, waiting=(parked,))
+    assert trouble(found) == [(Level.NOTE, "workers"), (Level.PROBLEM, "types")]
+    assert said(found) == "1 job of type 'welcom' is blocked: no worker knew that type"
+    assert "could run now" not in said(found)
+
+
+def test_a_parked_job_is_told_once_where_workers_are_alive() -> None:
+    parked = Waiting(queue="default", type="welcom", jobs=2, due=False, parked=True)
+    assert said(census(waiting=(parked,))) == "2 jobs of type 'welcom' wait, and no live worker knows that type"
+
+
 def test_jobs_that_were_not_all_counted_are_at_least_so_many() -> None:
     assert "at least 20,000 jobs of type 'x'" in said(census(waiting=(waits(20_000, "x"),), counted_all=False))
 

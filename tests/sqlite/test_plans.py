@@ -62,6 +62,7 @@ WALKS = {
     "admit": "windlass_jobs_due",
     "next_due": "windlass_jobs_due",
     "held": "windlass_jobs_held",
+    "busy": "windlass_jobs_held",
     "held_by": "windlass_jobs_held",
     "claimed": "windlass_jobs_held",
     "orphans": "windlass_jobs_held",

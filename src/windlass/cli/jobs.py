@@ -22,7 +22,9 @@ from windlass.store.open import redact
 jobs = typer.Typer(help="Look at jobs and act on them.", no_args_is_help=True)
 dead = typer.Typer(help="Dead letters: jobs that gave up.", no_args_is_help=True)
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id, or its beginning.")]
+IdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="The job's id, or its beginning or end: 4 characters or more.")
+]
 QueueOption = Annotated[str | None, typer.Option("--queue", help="Only this queue.")]
 TypeOption = Annotated[str | None, typer.Option("--type", help="Only this type.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
@@ -196,7 +198,8 @@ def cancel(
     """Call off a waiting job, or ask a running one to stop."""
     home = reach(store, app)
     job = home.jobs.cancel(home.jobs.find(id_), reason)
-    typer.echo(f"{job.id} was asked to stop" if job.cancel_requested else f"{job.id} is {job.status}")
+    asked = f"{job.id} was asked to stop; a def handler must look at ctx.cancelled, so it may still complete"
+    typer.echo(asked if job.cancel_requested and not job.finished else f"{job.id} is {job.status}")
 
 
 @jobs.command()

@@ -1,6 +1,8 @@
 """What people and programs read: tables and JSON, made in one place."""
 
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -29,12 +31,32 @@ STYLES = {
 
 
 TIMES = frozenset({"done/s", "wait p50", "wait p95", "run p50", "run p95"})
-NUMBERS = frozenset({"attempt", "priority", "slots", "running", "per minute", "jobs", *TIMES, *STYLES})
+NUMBERS = frozenset(
+    {"attempt", "priority", "pid", "slots", "running", "per minute", "last beat", "jobs", *TIMES, *STYLES}
+)
 
 
-def console() -> Console:
-    """Standard output; plain when it is not a terminal."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+PLAIN_WIDTH = 200
+"""Of what goes into a file or a pipe, unless COLUMNS says otherwise."""
+
+
+class PlainConsole(Console):
+    """For files and pipes: no line ends in the blanks that fill a table."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As on a terminal, but for those blanks."""
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
+        self.file.flush()
+
+
+def console(plain_width: int = PLAIN_WIDTH) -> Console:
+    """Standard output; plain when it is not a terminal, and then as wide as COLUMNS says, if it does."""
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    told = os.environ.get("COLUMNS", "")
+    return PlainConsole(highlight=False, width=int(told) if told.isdecimal() and int(told) else plain_width)
 
 
 def print_json(value: Any) -> None:
@@ -87,7 +109,8 @@ def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[st
     """The last column, which is a sentence, under each row."""
     widths = [max(len(line[i]) for line in (columns, *rows)) for i in range(len(columns) - 1)]
     for number, line in enumerate((columns, *rows)):
-        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
+        sized = zip(columns[:-1], line[:-1], widths, strict=True)
+        cells = [cell.rjust(width) if name in NUMBERS else cell.ljust(width) for name, cell, width in sized]
         out.print(plain("  ".join(cells).rstrip(), "bold" if number == 0 else ""), overflow="ellipsis", no_wrap=True)
         if number and line[-1]:
             out.print(Padding(plain(line[-1], "dim"), (0, 0, 0, 4)))

@@ -108,17 +108,16 @@ def list_workers(store: StoreOption = None, app: AppOption = None, as_json: Json
             worker.id,
             worker.host,
             str(worker.pid),
-            ", ".join(worker.queues),
             f"{worker.processes} × {worker.slots // worker.processes}",
             str(worker.running),
             f"{worker.per_minute:g}",
             ago(worker.beat_at) + (" (stopping)" if worker.draining else ""),
+            ", ".join(worker.queues),
         ]
         for worker in found
     ]
-    print_table(
-        ["worker", "host", "pid", "queues", "slots", "running", "per minute", "last beat"], rows, empty="No workers."
-    )
+    columns = ["worker", "host", "pid", "slots", "running", "per minute", "last beat", "queues"]
+    print_table(columns, rows, empty="No workers.", spare=("per minute", "pid"))
 
 
 def stats(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:

@@ -2,11 +2,16 @@
 
 import json
 
+from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.output import ago, clock, console, plain, styled
 from windlass.core.job import Job
 from windlass.core.moments import SECOND, show_duration
+from windlass.core.status import Status
+
+_ENDINGS = frozenset({"failed", "crashed", "dead", "completed", "cancelled"})
+"""Outcomes after which a retry starts anew; after any other the job goes on by itself."""
 
 
 def row_of(job: Job) -> list[str]:
@@ -15,7 +20,9 @@ def row_of(job: Job) -> list[str]:
 
 def what_of(job: Job) -> str:
     """The one thing to know about a job."""
-    if job.error is not None and job.status != "completed":
+    if _stopping(job):
+        text = _asked(job)
+    elif job.error is not None and job.status != "completed":
         text = f"{job.error.type}: {job.error.message}" + (f" ({job.reason})" if job.reason else "")
     elif job.reason:
         text = job.reason
@@ -26,6 +33,15 @@ def what_of(job: Job) -> str:
     if job.status in ("scheduled", "failed"):
         text = f"due {ago(job.run_at)}" + (f"; {text}" if text else "")
     return text if len(text) <= 160 else text[:159] + "…"
+
+
+def _stopping(job: Job) -> bool:
+    """Whether the reason is why it was asked to stop: it may still complete."""
+    return job.cancel_requested and not job.finished
+
+
+def _asked(job: Job) -> str:
+    return f"asked to stop: {job.reason}" if job.reason else "asked to stop"
 
 
 def _progress(job: Job) -> str:
@@ -40,7 +56,7 @@ def describe(job: Job) -> None:
     out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
         "queue": job.queue,
-        "reason": job.reason,
+        "reason": _asked(job) if _stopping(job) else job.reason,
         "payload": json.dumps(job.payload, ensure_ascii=False),
         "result": json.dumps(job.result, ensure_ascii=False) if job.status == "completed" else None,
         "priority": str(job.priority),
@@ -57,11 +73,10 @@ def describe(job: Job) -> None:
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,
-        "asked to stop": "yes" if job.cancel_requested and not job.finished else None,
     }
     for name, value in facts.items():
         if value is not None:
-            out.print(Text.assemble((f"  {name:14}", "dim"), plain(value)))
+            out.print(_hanging(f"  {name:14}", value))
     _describe_attempts(job)
     if job.error is not None and job.error.traceback:
         out.print("\n[bold]Last error[/]")
@@ -69,7 +84,16 @@ def describe(job: Job) -> None:
     if job.logs:
         out.print("\n[bold]Log[/]")
         for line in job.logs:
-            out.print(Text.assemble((f"  {clock(line.at)} #{line.attempt} ", "dim"), plain(line.text)))
+            out.print(_hanging(f"  {clock(line.at)} #{line.attempt} ", line.text))
+
+
+def _hanging(head: str, text: str) -> Table:
+    """A line whose text, where it is too long, goes on under itself."""
+    line = Table.grid()
+    line.add_column(no_wrap=True)
+    line.add_column(overflow="fold")
+    line.add_row(Text(head, "dim"), plain(text))
+    return line
 
 
 def _key(job: Job) -> str | None:
@@ -89,7 +113,17 @@ def _counters(job: Job) -> str:
         "snoozed": job.snoozes,
     }
     said = [f"{count} {what}" for what, count in counts.items() if count]
-    return f"{job.attempt} made, {job.max_attempts} allowed" + "".join(f"; {each}" for each in said)
+    return _budget(job) + "".join(f"; {each}" for each in said)
+
+
+def _budget(job: Job) -> str:
+    """Attempts are numbered through; of those that are allowed, a retry gives all again."""
+    spent = job.failures + job.crashes
+    ended_now = job.status in (Status.COMPLETED, Status.CANCELLED)
+    before = sum(each.outcome in _ENDINGS for each in job.attempts) - spent - ended_now
+    if before > 0:
+        return f"{job.attempt} made; {spent} of {job.max_attempts} allowed used since the retry"
+    return f"{job.attempt} made, {job.max_attempts} allowed"
 
 
 def _describe_attempts(job: Job) -> None:
@@ -101,7 +135,5 @@ def _describe_attempts(job: Job) -> None:
         if each.started_at and each.ended_at:
             took = f" after {show_duration(round((each.ended_at - each.started_at).total_seconds() * SECOND))}"
         error = f": {each.error.type}: {each.error.message}" if each.error else ""
-        line = (
-            f"#{each.attempt} {each.outcome}{took} on {each.worker or '-'}, claimed {clock(each.claimed_at)}{error}"
-        )
-        console().print(plain("  " + line))
+        line = f"{each.outcome}{took} on {each.worker or '-'}, claimed {clock(each.claimed_at)}{error}"
+        console().print(_hanging(f"  #{each.attempt} ", line))

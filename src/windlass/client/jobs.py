@@ -12,7 +12,7 @@ from windlass.client.filters import job_filter
 from windlass.client.options import check_options
 from windlass.client.verbs import Verbs
 from windlass.core.change import JobChange
-from windlass.core.ids import LENGTH, check_beginning, check_id, lowest
+from windlass.core.ids import LENGTH, check_id, check_part, is_beginning, is_end, lowest
 from windlass.core.job import Job
 from windlass.core.status import Status
 from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
@@ -21,6 +21,8 @@ from windlass.store.records import JobFilter, Moved, Page
 
 LARGEST_PAGE = 1000
 _BATCH = 500
+SURE_END = 8
+"""So many last characters of an id are enough where not every job was looked at."""
 
 
 class Jobs(Verbs):
@@ -118,21 +120,32 @@ class Jobs(Verbs):
         # Not in the place of the old one, which the job needs until it is changed; that is left to the sweep.
         return await payload_aside(self._home.offload(), job.id, text)
 
-    async def afind(self, beginning: str) -> str:
-        """The id that begins so, if exactly one does: at least four characters of it."""
-        if len(beginning) == LENGTH:
-            return check_id(beginning)
-        begins = check_beginning(beginning)
+    async def afind(self, part: str) -> str:
+        """The id that begins so, or else ends so, if exactly one does: at least four characters of it.
+
+        Ids that were made together begin alike. An end is looked for among the newest jobs only, some thousands; if
+        there are more, it must have eight characters, since an older one might end so too.
+        """
+        if len(part) == LENGTH:
+            return check_id(part)
+        text = check_part(part)
         store = await self._home._ready()
-        # Ids are ordered as text: those that begin so are the next ones after the smallest that could.
-        after = await store.operator.select(JobFilter(), _BATCH, lowest(begins))
-        found = [each for each in after if each.startswith(begins)]
-        if not found:
-            raise JobNotFound(f"{begins}…")
-        if len(found) > 1:
-            many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
-            raise InvalidName("id", f"{many} jobs have an id that begins with {begins!r}; give more of it")
-        return found[0]
+        if is_beginning(text):
+            # Ids are ordered as text: those that begin so are the next ones after the smallest that could.
+            after = await store.operator.select(JobFilter(), _BATCH, lowest(text))
+            if found := [each for each in after if each.startswith(text)]:
+                return _only(found, f"begins with {text!r}")
+        return await self._ending(store.operator, text)
+
+    async def _ending(self, operator: OperatorStore, text: str) -> str:
+        page = await operator.list(JobFilter(id_end=text), _BATCH, None) if is_end(text) else Page[Job]((), None)
+        if not page.items:
+            bound = " (an end is looked for among the newest jobs only)" if page.next_cursor else ""
+            raise JobNotFound(f"{text}…{bound}")
+        found = _only([job.id for job in page.items], f"ends with {text!r}")
+        if page.next_cursor and len(text) < SURE_END:
+            raise InvalidName("id", f"older jobs may end with {text!r} too; give at least {SURE_END} characters")
+        return found
 
     async def adelete(self, id: str) -> None:
         """Drop a finished job and all that is kept of it."""
@@ -192,6 +205,13 @@ class Jobs(Verbs):
     cancel_all = blocking(acancel_all)
     delete_all = blocking(adelete_all)
     list = blocking(alist)
+
+
+def _only(found: Sequence[str], how: str) -> str:
+    if len(found) > 1:
+        many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
+        raise InvalidName("id", f"{many} jobs have an id that {how}; give more of it")
+    return found[0]
 
 
 def _check_limit(limit: int) -> None:

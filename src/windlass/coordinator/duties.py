@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.blobs.offload import Offload, off_loop
 from windlass.coordinator.sweep import Sweep
-from windlass.core.events import Emit, JobRescued, JobsExpired, JobsParked, JobsPruned
+from windlass.core.events import Emit, JobRescued, JobsExpired, JobsParked, JobsPruned, JobsRescued
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
@@ -15,6 +15,10 @@ MOST_ADMITTED = 1000
 MOST_EXPIRED = 500
 MOST_RUNNERS = 100
 MOST_PRUNED = 1000
+MOST_TOLD = 10
+"""So many rescued jobs are told one by one."""
+FIRST_TOLD = 3
+"""Of more than that, so many."""
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -61,8 +65,9 @@ async def rescue(store: Store, emit: Emit) -> float:
 
 
 def tell_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
-    """Say which jobs were put back because their runner is gone."""
-    for job in rescued:
+    """Say which jobs were put back because their runner is gone; of very many only the first, and how many more."""
+    told = rescued if len(rescued) <= MOST_TOLD else rescued[:FIRST_TOLD]
+    for job in told:
         emit(
             JobRescued(
                 job=job.id,
@@ -74,6 +79,8 @@ def tell_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
                 worker=job.runner,
             )
         )
+    if rest := rescued[len(told) :]:
+        emit(JobsRescued(jobs=len(rest), statuses=tuple(sorted({str(job.status) for job in rest}))))
 
 
 async def park(store: Store, emit: Emit) -> float:

@@ -121,6 +121,14 @@ class JobRescued(Event, frozen=True, kw_only=True):
     worker: str
 
 
+class JobsRescued(Event, frozen=True, kw_only=True):
+    """More jobs were put back, by the same look at who is gone, than are worth an event each."""
+
+    jobs: int
+    statuses: tuple[str, ...]
+    """What they are now."""
+
+
 class StaleWrite(Event, frozen=True, kw_only=True):
     """An attempt that is no longer the newest tried to write; nothing changed."""
 

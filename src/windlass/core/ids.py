@@ -12,7 +12,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 JobId = str
 
 LENGTH = 36
-SHORTEST_BEGINNING = 4
+SHORTEST_PART = 4
 _ZERO = "00000000-0000-0000-0000-000000000000"
 
 
@@ -34,14 +34,23 @@ def is_id(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def check_beginning(value: str) -> str:
-    """The first characters of an id, as people copy them."""
-    text = value.lower()
-    if len(text) < SHORTEST_BEGINNING or len(text) > LENGTH or not _UUID.fullmatch(lowest(text)):
-        raise InvalidName(
-            "id", f"{text[:40]!r} is not a UUID, nor the first {SHORTEST_BEGINNING} characters or more of one"
-        )
+def check_part(value: str) -> str:
+    """The first or the last characters of an id, as people copy them."""
+    text = value.lower().strip("…")
+    if not SHORTEST_PART <= len(text) <= LENGTH or not (is_beginning(text) or is_end(text)):
+        said = f"nor the first or last {SHORTEST_PART} characters or more of one"
+        raise InvalidName("id", f"{text[:40]!r} is not a UUID, {said}")
     return text
+
+
+def is_beginning(text: str) -> bool:
+    """Whether an id can begin so."""
+    return is_id(lowest(text))
+
+
+def is_end(text: str) -> bool:
+    """Whether an id can end so."""
+    return is_id(_ZERO[: max(0, LENGTH - len(text))] + text)
 
 
 def lowest(beginning: str) -> JobId:

@@ -70,8 +70,9 @@ def _coordinator(census: Census) -> Iterator[Finding]:
 
 
 def _types(census: Census) -> Iterator[Finding]:
-    """Only with a worker to compare with: without any, that is the finding."""
+    """What waits is compared with live workers; without any, only what was parked is sure to be unknown."""
     if not census.workers:
+        yield from _parked(census)
         return
     known = {type_ for worker in census.workers for type_ in worker.types}
     strange = [each for each in census.waiting if each.type not in known]
@@ -84,6 +85,18 @@ def _types(census: Census) -> Iterator[Finding]:
         )
     if not strange:
         yield ok("types", "live workers know every type that waits")
+
+
+def _parked(census: Census) -> Iterator[Finding]:
+    parked = [each for each in census.waiting if each.parked]
+    for type_ in sorted({each.type for each in parked}):
+        theirs = [each for each in parked if each.type == type_]
+        one = sum(each.jobs for each in theirs) == 1
+        yield problem(
+            "types",
+            f"{_jobs(census, theirs)} of type {type_!r} {'is' if one else 'are'} blocked: no worker knew that type",
+            f"deploy the task, or cancel {'it' if one else 'them'}: windlass jobs list --status blocked",
+        )
 
 
 def _queues(census: Census) -> Iterator[Finding]:

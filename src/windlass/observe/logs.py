@@ -25,6 +25,7 @@ from windlass.core.events import (
     JobsExpired,
     JobsParked,
     JobsPruned,
+    JobsRescued,
     LeaseExpired,
     RunnerBlocked,
     RunnerEnded,
@@ -52,9 +53,10 @@ def sentence(event: Event) -> tuple[int, str]:
         case AttemptEnded():
             return _attempt(event)
         case JobRescued():
-            return logging.WARNING, (
-                f"job {event.job} ({event.type}) attempt {event.attempt} {event.outcome}; it is {event.status} now"
-            )
+            return logging.WARNING, _rescued(event)
+        case JobsRescued():
+            now = " or ".join(event.statuses)
+            return logging.WARNING, f"and so {_count(event.jobs, 'more job')} of runners that are gone: {now} now"
         case StaleWrite():
             return logging.WARNING, (
                 f"job {event.job} attempt {event.attempt} ended too late ({event.found}): another has its place"
@@ -96,6 +98,13 @@ def sentence(event: Event) -> tuple[int, str]:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _rescued(event: JobRescued) -> str:
+    what = f"job {event.job} ({event.type}) attempt {event.attempt}"
+    if event.status is Status.CANCELLED:
+        return f"{what} ended with its runner, and is not run again: the job is cancelled"
+    return f"{what} {event.outcome}; it is {event.status} now"
 
 
 def _attempt(event: AttemptEnded) -> tuple[int, str]:

@@ -184,7 +184,7 @@ class WorkerStore(Protocol):
         """Sign off."""
 
     async def list(self) -> list[WorkerInfo]:
-        """The workers that are alive."""
+        """The workers that are alive, each with the number of jobs that its runners hold at this moment."""
 
 
 class LeaderStore(Protocol):

@@ -38,6 +38,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     due: bool
     """Whether they could run now, if there was somebody to run them."""
+    parked: bool = False
+    """Whether they are set aside because no worker knew their type: starting just any worker does not help them."""
 
 
 class Census(msgspec.Struct, frozen=True, kw_only=True):

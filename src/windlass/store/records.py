@@ -124,6 +124,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     tag: str | None = None
     parent: JobId | None = None
+    id_end: str | None = None
+    """The last characters of the id."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -147,7 +149,7 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker as it registers and beats; the times are the store's."""
+    """A worker as it registers and beats; the times and what it runs are the store's."""
 
     id: str
     host: str
@@ -158,10 +160,16 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     processes: int
     slots: int
     running: int = 0
+    """Jobs that its runners hold now, those that are claimed ahead too: counted as it is listed, not as it beat."""
     per_minute: float = 0.0
     draining: bool = False
     started_at: datetime | None = None
     beat_at: datetime | None = None
+
+    @property
+    def busy(self) -> int:
+        """Slots in use: what is claimed ahead waits for one."""
+        return min(self.running, self.slots)
 
 
 class Campaign(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ from windlass.store.clock import since_boot
 from windlass.store.records import WorkerInfo
 from windlass.version import __version__
 from windlass.worker.crew import Crew
-from windlass.worker.table import State
 
 
 class Registration:
@@ -24,7 +23,6 @@ class Registration:
         """The worker as it is now."""
         crew = self._crew
         self._measure()
-        held = [entry for child in crew.children for entry in child.table.held()]
         return WorkerInfo(
             id=crew.id,
             host=socket.gethostname(),
@@ -34,7 +32,6 @@ class Registration:
             types=crew.types,
             processes=crew.config.processes,
             slots=crew.config.processes * crew.config.concurrency,
-            running=sum(1 for entry in held if entry.state is State.STARTED),
             per_minute=round(self._per_minute, 1),
             draining=self.draining,
         )

@@ -15,7 +15,7 @@ from windlass.errors import InvalidTime
 
 SHORTEST = SECOND // 10
 PLAIN_WIDTH = 120
-"""Of a frame that goes into a file or a pipe."""
+"""Of a frame that goes into a file or a pipe, unless COLUMNS says otherwise."""
 
 
 def top(
@@ -29,11 +29,10 @@ def top(
     every = parse_duration(interval, "--interval")
     if every < SHORTEST:
         raise InvalidTime("--interval", f"must be at least 100ms, not {interval}")
-    home, out = reach(store, app), console()
+    home, out = reach(store, app), console(PLAIN_WIDTH)
     if as_json:
         print_json(gather(home))
     elif once or not sys.stdout.isatty() or out.is_dumb_terminal:
-        width = out.width if sys.stdout.isatty() else PLAIN_WIDTH
-        out.print(frame(gather(home), width, None), width=width)
+        out.print(frame(gather(home), out.width, None))
     else:
         watch(lambda: gather(home), out, every / SECOND)

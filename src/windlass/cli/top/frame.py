@@ -13,9 +13,8 @@ from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
 from windlass.core.status import Status
 from windlass.store.records import WorkerInfo
 
-ALWAYS = (Status.PENDING, Status.RUNNING, Status.FAILED, Status.DEAD, Status.COMPLETED)
+ALWAYS = (Status.PENDING, Status.RUNNING, Status.FAILED, Status.DEAD)
 WIDE = 120
-_HEAD = 3
 _FOOT = 2  # with a blank line before it
 
 
@@ -27,12 +26,13 @@ def frame(snapshot: Snapshot, width: int, height: int | None, foot: Text | None 
         "workers": workers(snapshot.workers, snapshot),
         "failures": failures(snapshot.failures, snapshot),
     }
+    lines: list[RenderableType] = head(snapshot, width)
+    free = None if height is None else height - len(lines) - _FOOT
     for name in ("types", "workers", "failures"):
-        if height is not None and _room(height, len(parts)) < len(parts):
+        if free is not None and _room(free, len(parts)) < len(parts):
             del parts[name]
     wanted = [part.wanted for part in parts.values()]
-    room = sum(wanted) if height is None else _room(height, len(parts))
-    lines: list[RenderableType] = [head(snapshot, width)]
+    room = sum(wanted) if free is None else _room(free, len(parts))
     for part, rows in zip(parts.values(), shares(wanted, room), strict=True):
         lines += [Text(""), part.fitted(width, rows)]
     if foot is not None:
@@ -40,25 +40,25 @@ def frame(snapshot: Snapshot, width: int, height: int | None, foot: Text | None 
     return Group(*lines)
 
 
-def _room(height: int, parts: int) -> int:
+def _room(free: int, parts: int) -> int:
     """Rows that are left for so many tables, each with a blank line and a heading."""
-    return height - _HEAD - _FOOT - 2 * parts
+    return free - 2 * parts
 
 
-def head(snapshot: Snapshot, width: int) -> Group:
-    """Which store, when, how much of what, how fast, by whom."""
+def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
+    """Which store, when, how much of what, how fast, by whom: line by line."""
     title = Text.assemble(("windlass top", "bold"), "  ", plain(snapshot.store))
     slots = sum(worker.slots for worker in snapshot.workers)
-    busy = sum(worker.running for worker in snapshot.workers)
+    busy = sum(worker.busy for worker in snapshot.workers)
     count = len(snapshot.workers)
     crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
     bars = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
-    return Group(
+    return [
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
-        _totals(snapshot.totals),
+        *_totals(snapshot.totals, width),
         _sides(Text.assemble((pace, "bold"), "  ", (bars, "green")), Text(crew, "" if count else "yellow")),
-    )
+    ]
 
 
 def _sides(left: Text, right: Text) -> Table:
@@ -69,13 +69,21 @@ def _sides(left: Text, right: Text) -> Table:
     return table
 
 
-def _totals(totals: dict[str, int]) -> Text:
-    text = Text(no_wrap=True, overflow="ellipsis")
+def _totals(totals: dict[str, int], width: int) -> list[Text]:
+    """As many lines as it takes: a count that is cut off is a wrong one."""
+    lines = [Text(no_wrap=True, overflow="ellipsis")]
     for status in Status:
-        if totals[status] or status in ALWAYS:
-            text.append(f"{status} ", STYLES[status])
-            text.append(f"{totals[status]:,}   ", "bold" if totals[status] else "dim")
-    return text
+        if not totals[status] and status not in ALWAYS:
+            continue
+        count = Text.assemble((f"{status} ", STYLES[status]), (f"{totals[status]:,}", _weight(totals[status])))
+        if lines[-1] and len(lines[-1]) + 3 + len(count) > width:
+            lines.append(Text(no_wrap=True, overflow="ellipsis"))
+        lines[-1].append("   " if lines[-1] else "").append_text(count)
+    return lines
+
+
+def _weight(jobs: int) -> str:
+    return "bold" if jobs else "dim"
 
 
 def queues(lines: Sequence[QueueLine], width: int) -> Section:
@@ -164,10 +172,10 @@ def workers(lines: Sequence[WorkerInfo], snapshot: Snapshot) -> Section:
             name.append(" (stopping)", "yellow")
         beat = None if line.beat_at is None else (snapshot.at - line.beat_at).total_seconds()
         served = plain(", ".join(line.queues))
-        said = (str(line.pid), f"{line.running} of {line.slots}", f"{line.per_minute:.0f}", ago(beat))
+        said = (str(line.pid), f"{line.busy} of {line.slots}", f"{line.per_minute:.0f}", ago(beat))
         rows.append([name, *map(Text, said), served])
     empty = "No workers: jobs wait until one is started (windlass worker APP)."
-    return Section(columns=columns, rows=rows, busy=[float(line.running) for line in lines], empty=empty, grows=True)
+    return Section(columns=columns, rows=rows, busy=[float(line.busy) for line in lines], empty=empty, grows=True)
 
 
 def failures(lines: Sequence[FailureLine], snapshot: Snapshot) -> Section:

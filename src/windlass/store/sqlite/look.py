@@ -61,7 +61,7 @@ def _walked(wanted: JobFilter) -> list[str]:
     """The tables in which matches are looked for row by row, because no index leads to them."""
     if wanted.parent:
         return []
-    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag))
+    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.id_end))
     return [
         table
         for table, _, finished in _tables(wanted)
@@ -136,6 +136,8 @@ def _where(wanted: JobFilter, finished: bool) -> str:
             terms.append(" AND status <> 'completed'")
     if wanted.tag:
         terms.append(" AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(tags), tags, NULL)) WHERE value = :tag)")
+    if wanted.id_end:
+        terms.append(" AND substr(id, -length(:id_end)) = :id_end")
     return "".join(terms)
 
 
@@ -147,4 +149,5 @@ def _values(wanted: JobFilter) -> dict[str, Any]:
         "tenant": wanted.tenant,
         "tag": wanted.tag,
         "parent": wanted.parent,
+        "id_end": wanted.id_end,
     }

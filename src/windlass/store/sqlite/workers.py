@@ -30,8 +30,9 @@ def forget(db: Db, worker: str) -> None:
 
 
 def live_workers(db: Db) -> list[WorkerInfo]:
-    """Those that are alive, as far as can be seen from here."""
-    return [_record(row) for row in db.rows("workers") if _alive(db, row)]
+    """Those that are alive, as far as can be seen from here, with the number of jobs that they hold now."""
+    held: dict[str, int] = dict(db.rows("busy"))
+    return [_record(row, held.get(row[0], 0)) for row in db.rows("workers") if _alive(db, row)]
 
 
 def forget_dead(db: Db) -> None:
@@ -50,8 +51,9 @@ def _alive(db: Db, row: tuple[str, str, str, int, int, int]) -> bool:
     return vouched is True or db.clock.since_boot() - beat_at < SILENT_AFTER
 
 
-def _record(row: tuple[str, str, str, int, int, int]) -> WorkerInfo:
+def _record(row: tuple[str, str, str, int, int, int], running: int) -> WorkerInfo:
     _, info, _, _, started_at, beat_at = row
+    known = _info.decode(info)
     return msgspec.structs.replace(
-        _info.decode(info), started_at=to_datetime(started_at), beat_at=to_datetime(beat_at)
+        known, running=running, started_at=to_datetime(started_at), beat_at=to_datetime(beat_at)
     )

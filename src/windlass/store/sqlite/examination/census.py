@@ -54,4 +54,4 @@ def _parked(db: Db) -> Iterator[list[Waiting]]:
     while rows := db.rows("next_parked", {"after": after}):
         after = rows[0][0]
         found = db.rows("count_parked", {"type": after, "limit": MOST_COUNTED})
-        yield [Waiting(queue=queue, type=after, jobs=jobs, due=True) for queue, jobs in found]
+        yield [Waiting(queue=queue, type=after, jobs=jobs, due=False, parked=True) for queue, jobs in found]
