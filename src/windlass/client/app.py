@@ -191,7 +191,8 @@ class App(Registrar):
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
         if wrong:
             raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
-        return await self._hand_in(list(jobs), [self._returns(job.type) for job in jobs], connection)
+        returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
+        return await self._hand_in(list(jobs), [returns[job.type] for job in jobs], connection)
 
     enqueue_many = blocking(aenqueue_many)
 

@@ -14,12 +14,14 @@ from windlass.core.reference import Reference
 from windlass.errors import BlobUnavailable, EnqueueFailed, KeyConflict, SchemaMismatch
 from windlass.store.records import Moved
 
+_SURELY_INLINE = INLINE_LIMIT // 4
 NO_BLOBS = "this app has no blob store: give it the same blobs=... (or WINDLASS_BLOBS) as whoever put it there"
 
 
 def are_inline(jobs: Sequence[NewJob]) -> bool:
     """Whether every payload fits into its row, as nearly all do."""
-    return all(size_of(job.payload) <= INLINE_LIMIT for job in jobs)
+    # A character is four bytes at most: for short texts there is nothing to count.
+    return not any(len(job.payload) > _SURELY_INLINE and size_of(job.payload) > INLINE_LIMIT for job in jobs)
 
 
 async def enqueue_large(

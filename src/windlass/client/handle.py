@@ -38,6 +38,8 @@ class Home(Protocol):
 class Handle(Generic[T]):
     """The job that stands for what was handed in; `existing` if it stood there before."""
 
+    __slots__ = ("__weakref__", "_home", "_returns", "existing", "id")
+
     def __init__(self, home: Home, id: str, *, existing: bool = False, returns: Any = Any) -> None:
         self.id = id
         self.existing = existing

@@ -1,6 +1,7 @@
 """The records of a job: what a producer hands in, what a runner claims, what a person sees.
 
-`NewJob` and `Claimed` are on the hot path: plain values, moments as microseconds. `Job` is the public record.
+`NewJob` and `Claimed` are on the hot path: plain values, moments as microseconds, and none of the garbage collector's
+business, because nothing in them can lead back to them. `Job` is the public record.
 """
 
 from datetime import datetime
@@ -22,7 +23,7 @@ NO_TIMEOUT: Micros = 0
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
 
 
-class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job as it is handed in: everything is decided except what only the store knows (its clock)."""
 
     id: JobId
@@ -54,14 +55,14 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     meta: str | None = None
 
 
-class Enqueued(msgspec.Struct, frozen=True):
+class Enqueued(msgspec.Struct, frozen=True, gc=False):
     """The store's answer for one hand-in: the id of the job that stands, and whether it stood before."""
 
     id: JobId
     existing: bool = False
 
 
-class Claimed(msgspec.Struct, frozen=True, array_like=True):
+class Claimed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A job as its runner holds it: `attempt` is the fencing token of everything written about it."""
 
     id: JobId

@@ -18,7 +18,7 @@ CRASH_LIMIT = 3
 LONGEST_REASON = 1000
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How one attempt ended, as facts for the store; fenced by (id, attempt)."""
 
     id: JobId
@@ -42,7 +42,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
 
 
-class Done(msgspec.Struct, frozen=True):
+class Done(msgspec.Struct, frozen=True, gc=False):
     """The handler returned; the result is JSON."""
 
     result: str | None

@@ -38,6 +38,9 @@ class Ground(msgspec.Struct, frozen=True):
     """The rank of the last who waits there."""
 
 
+Grounds = dict[tuple[str, int], Ground]
+
+
 def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Insert what is new, all that is alike by one statement.
 
@@ -46,6 +49,8 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     if not jobs:
         return []
     grounds, standing = _survey(db, jobs)
+    if not standing and _are_alike(jobs):
+        return _enqueue_alike(db, jobs, grounds)
     now, contest = db.now, Contest(db, jobs)
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
@@ -70,7 +75,19 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     return answers
 
 
-Grounds = dict[tuple[str, int], Ground]
+def _are_alike(jobs: Sequence[NewJob]) -> bool:
+    """Whether all go into one statement and none can meet another: a bulk of one task, without keys."""
+    kind = _kind(jobs[0])
+    return all(_kind(job) == kind and job.idempotency_key is None for job in jobs) and len(
+        {job.id for job in jobs}
+    ) == len(jobs)
+
+
+def _enqueue_alike(db: Db, jobs: Sequence[NewJob], grounds: Grounds) -> list[Enqueued]:
+    first, now = jobs[0], db.now
+    born = birth(first, now, grounds[first.queue, first.priority].last)
+    _insert(db, jobs, _common(first, born, now, grounds))
+    return [Enqueued(job.id) for job in jobs]
 
 
 def _survey(db: Db, jobs: Sequence[NewJob]) -> tuple[Grounds, set[JobId]]:
@@ -89,7 +106,7 @@ def _survey(db: Db, jobs: Sequence[NewJob]) -> tuple[Grounds, set[JobId]]:
     return grounds, {row[0] for row in db.rows("known", {"ids": array(job.id for job in jobs)})}
 
 
-def _insert(db: Db, alike: list[NewJob], common: dict[str, Any]) -> None:
+def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any]) -> None:
     longest = max(len(job.payload) for job in alike)
     step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
     for start in range(0, len(alike), step):
