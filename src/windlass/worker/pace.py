@@ -4,7 +4,7 @@ Slow jobs are never prefetched, so they never wait here while another worker is 
 batches, so that a round trip is shared by hundreds.
 """
 
-MOST_PREFETCHED = 500
+MOST_PREFETCHED = 1000
 AHEAD_SECONDS = 0.05
 
 

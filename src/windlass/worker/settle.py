@@ -15,7 +15,7 @@ from windlass.worker.meter import Measure, unmeasured
 from windlass.worker.patience import persist
 from windlass.worker.work import Work
 
-MOST_IN_BATCH = 500
+MOST_IN_BATCH = 1000
 LARGEST_BACKLOG = 5_000
 """With so many outcomes unwritten no more jobs are claimed: the store must catch up first."""
 GATHER_SECONDS = 0.01
