@@ -78,7 +78,7 @@ def test_a_running_job_is_asked_to_stop_and_shows_how_far_it_is(stage: Stage) ->
 def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
     ids = [stage.hand_in_one("add", a=2, b=3), stage.hand_in_one("decide", what="dead")]
     stage.start_worker()
-    handles = [Handle[int](stage.app, id_, returns=int) for id_ in ids]
+    handles = [Handle[int](stage.app, id_, False, int) for id_ in ids]
     assert handles[0].result(timeout=30) == 5
     with pytest.raises(JobDead, match="hopeless"):
         handles[1].result(timeout=30)
@@ -86,7 +86,7 @@ def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
     async def from_a_loop() -> int:
         app = App(stage.url)
         try:
-            return await Handle[int](app, ids[0], returns=int).aresult(timeout=30)
+            return await Handle[int](app, ids[0], False, int).aresult(timeout=30)
         finally:
             await app.aclose()
 

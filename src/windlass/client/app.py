@@ -248,10 +248,7 @@ class App(Registrar):
             answers = await enqueue(jobs)
         else:
             answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
-        return [
-            Handle(self, answer.id, existing=answer.existing, returns=kind)
-            for answer, kind in zip(answers, returns, strict=True)
-        ]
+        return [Handle(self, answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 
     async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
         store = None

@@ -158,7 +158,7 @@ class Context:
             job = msgspec.structs.replace(job, parent=self._link.claimed.id)
         home = self._link.home
         returns = home._returns(job.type)
-        child: ChildHandle[Any] = ChildHandle(home, job.id, home._hand_in([job], [returns]), returns=returns)
+        child: ChildHandle[Any] = ChildHandle(home, job.id, False, returns, home._hand_in([job], [returns]))
         if not self._link.is_async:
             home._portal().run(child._handed_in())
         return child
