@@ -23,8 +23,6 @@ RECHECK_SECONDS = 0.05
 """With notices, for commits of programs that are not ours."""
 UNKNOWN, CLOSED = -1, -2
 EPOCH = 1 << 40
-LINGER_SECONDS = 1.0
-"""How long a watch is kept when the last has stopped waiting: most come back."""
 
 
 class _Vigil:
@@ -103,10 +101,7 @@ class Watch:
         try:
             await asyncio.sleep(0)
             pause = RECHECK_SECONDS if vigil.notices.heard else POLL_SECONDS
-            wanted = loop.time()
-            while vigil.waiting or loop.time() - wanted < LINGER_SECONDS:
-                if vigil.waiting:
-                    wanted = loop.time()
+            while vigil.waiting:
                 if (version := self.version()) != vigil.seen:
                     vigil.tell(version)
                 await vigil.notices.next(pause)
