@@ -222,3 +222,22 @@ async def test_one_refusal_among_hand_ins_that_wait_together_is_its_own(opens: O
     assert first == [Enqueued(hands[0][0].id)]
     assert last == [Enqueued(hands[3][0].id)]
     assert await store.operator.get([hands[1][0].id]) == [None]
+
+
+async def test_what_one_of_a_group_did_before_it_failed_does_not_stand(opens: Open) -> None:
+    store = opens()
+    gate = await Gate(store).closed()
+    half, good = new_job(), new_job()
+
+    def broken_off(db: Db) -> None:
+        enqueue(db, [half])
+        raise ValueError("half way")
+
+    broken = asyncio.create_task(store._lanes.write(broken_off, None))
+    whole = asyncio.create_task(store.jobs.enqueue([good]))
+    await asyncio.sleep(0)
+    await gate.open()
+    with pytest.raises(ValueError, match="half way"):
+        await broken
+    assert await whole == [Enqueued(good.id)]
+    assert await store.operator.get([half.id]) == [None]
