@@ -1,0 +1,154 @@
+"""The ways to the server: with how many connections, how long one waits, and what is tried again."""
+
+import asyncio
+import os
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from windlass.errors import StoreUnavailable, WindlassError
+from windlass.store.clock import Clock
+from windlass.store.postgres.address import Address
+from windlass.store.postgres.db import Db, Texts
+from windlass.store.postgres.migrate import is_current, migrate
+from windlass.store.postgres.pool import Pool
+from windlass.store.postgres.session import Session, connect
+from windlass.store.postgres.trouble import RETRIED, is_lost, state_of, translate
+
+T = TypeVar("T")
+Work = Callable[[Db], Awaitable[T]]
+Frame = Callable[[Session], AbstractAsyncContextManager[None]]
+
+CONNECT_SECONDS = 10.0
+LONGEST_CALL = 60.0
+"""A call without a deadline ends too: a line that is dead without a word must not hold a worker for ever."""
+MOST_TRIES = 20
+
+
+class Server:
+    """One database and its schema, as this process reaches it; connections belong to event loops."""
+
+    def __init__(self, address: Address, shown: str, clock: Clock | None, most: int) -> None:
+        self.address = address
+        self.shown = shown
+        self.texts = Texts(address.schema, clock)
+        self.applied: list[str] = []
+        self._most = most
+        self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
+        self._pooled: bool | None = None
+        self._migrated = False
+
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler is known to be in between."""
+        return bool(self._pooled)
+
+    def pool(self) -> Pool:
+        """The connections of this loop."""
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is not None and pool.pid != os.getpid():
+            pool.abandon()
+            pool = None
+        if pool is None:
+            for gone in [each for each in self._pools if each.is_closed()]:
+                self._pools.pop(gone).abandon()
+            pool = self._pools[loop] = Pool(self._open, self._most)
+        return pool
+
+    async def _open(self) -> Session:
+        session = await connect(self.address.dsn, CONNECT_SECONDS, pooled=self._pooled)
+        self._pooled = session.pooled
+        if not self._migrated:
+            try:
+                if not await is_current(session, self.texts):
+                    self.applied += await migrate(session, self.texts)
+            except BaseException:
+                session.drop()
+                raise
+            self._migrated = True
+        return session
+
+    async def close(self) -> None:
+        """Hang up on this loop; what belongs to others goes with them."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        if pool is not None:
+            await pool.close()
+
+
+class Access:
+    """The server, as one user of the store sees it: with a deadline of its own."""
+
+    def __init__(self, server: Server, deadline: float | None) -> None:
+        self.server = server
+        self._deadline = deadline
+
+    async def read(self, work: Work[T]) -> T:
+        """Look. Each statement sees what was committed before it began."""
+        return await self._run(work, _plainly)
+
+    async def once(self, work: Work[T]) -> T:
+        """Do work that is a single statement: it is its own transaction, in one round trip."""
+        return await self.read(work)
+
+    async def write(self, work: Work[T]) -> T:
+        """Do the work in a transaction: all of it or nothing."""
+        return await self._run(work, Session.transaction)
+
+    async def _run(self, work: Work[T], frame: Frame) -> T:
+        call = _Call()
+        try:
+            async with asyncio.timeout(self._deadline or LONGEST_CALL):
+                for attempt in range(MOST_TRIES - 1):
+                    try:
+                        return await self._try(work, frame, call)
+                    except _Conflict:
+                        # Nothing was done: somebody else was first. Not in step with the others who were not.
+                        await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
+                return await self._try(work, frame, call)
+        except _Conflict as conflict:
+            assert conflict.__cause__ is not None
+            raise translate(conflict.__cause__, self.server.shown) from conflict.__cause__
+        except TimeoutError as error:
+            raise StoreUnavailable(f"{self.server.shown}: no answer in time", maybe_done=call.doubtful) from error
+
+    async def _try(self, work: Work[T], frame: Frame, call: "_Call") -> T:
+        pool = self.server.pool()
+        try:
+            session = await pool.take()
+        except Exception as error:
+            raise translate(error, self.server.shown) from error
+        try:
+            async with frame(session):
+                return await work(Db(session, self.server.texts))
+        except WindlassError:
+            raise
+        except asyncio.CancelledError:
+            call.doubtful = session.ending
+            session.drop()
+            raise
+        except Exception as error:
+            if state_of(error) in RETRIED:
+                raise _Conflict from error
+            if is_lost(error):
+                session.drop()
+            raise translate(error, self.server.shown, maybe_done=session.ending) from error
+        finally:
+            pool.give(session)
+
+
+class _Call:
+    """What is to be said of a call that was broken off."""
+
+    doubtful = False
+
+
+class _Conflict(Exception):
+    """Two transactions were in each other's way, and ours gave way."""
+
+
+def _plainly(session: Session) -> AbstractAsyncContextManager[None]:
+    """A statement is its own transaction, except where it must not be alone."""
+    return session.transaction() if session.pooled else nullcontext()

@@ -1,0 +1,79 @@
+"""Numbered, forward-only migrations, applied on first use and by `windlass migrate`.
+
+Each says whether it breaks the code before it. Code that finds steps it does not know goes on as long as none of them
+does: in a rolling deploy old workers run beside new ones.
+"""
+
+import re
+from importlib import resources
+
+import msgspec
+
+from windlass.errors import SchemaMismatch
+from windlass.store.postgres.db import Texts
+from windlass.store.postgres.query import in_schema
+from windlass.store.postgres.session import Session
+
+LOCK = 0x77696E64
+"""The name of the lock under which one process at a time changes the schema: `wind`."""
+
+_BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """One numbered step of the schema."""
+
+    number: int
+    name: str
+    text: str
+    breaking: bool
+
+
+def migrations() -> list[Migration]:
+    """Every step this version knows, in order."""
+    folder = resources.files(__package__).joinpath("migrations")
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [_migration(name, folder.joinpath(name).read_text()) for name in files]
+
+
+def _migration(name: str, text: str) -> Migration:
+    said = _BREAKING.search(text)
+    if said is None:
+        raise ValueError(f"{name} does not say whether it is breaking")
+    return Migration(int(name[:4]), name.removesuffix(".sql"), text, said[1] == "yes")
+
+
+async def is_current(session: Session, texts: Texts) -> bool:
+    """Whether nothing is missing; refuses a schema that a newer Windlass has changed too much."""
+    if not await session.connection.fetchval("SELECT to_regclass($1)", f"{texts.schema}.schema"):
+        return False
+    applied = await session.connection.fetch(f"SELECT number, name, breaking FROM {texts.schema}.schema")
+    newest = migrations()[-1].number
+    for number, name, breaking in applied:
+        if number > newest and breaking:
+            raise SchemaMismatch(
+                f"the schema {texts.schema} has step {name}, which this version of Windlass cannot work with: "
+                "upgrade Windlass (pip install --upgrade windlass)"
+            )
+    return max((row[0] for row in applied), default=0) >= newest
+
+
+async def migrate(session: Session, texts: Texts) -> list[str]:
+    """Apply what is missing, in one transaction: all steps or none, and never two processes at once."""
+    schema = texts.schema
+    async with session.transaction():
+        await session.script(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))")
+        await session.script(
+            f"CREATE SCHEMA IF NOT EXISTS {schema};"
+            f"CREATE TABLE IF NOT EXISTS {schema}.schema (number integer PRIMARY KEY, name text NOT NULL,"
+            " breaking boolean NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+        )
+        found = await session.connection.fetchval(f"SELECT coalesce(max(number), 0) FROM {schema}.schema")
+        missing = [step for step in migrations() if step.number > found]
+        for step in missing:
+            await session.script(in_schema(step.text, schema))
+            await session.script(
+                f"INSERT INTO {schema}.schema (number, name, breaking) "
+                f"VALUES ({step.number}, '{step.name}', {step.breaking})"
+            )
+    return [step.name for step in missing]

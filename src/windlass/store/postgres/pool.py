@@ -1,0 +1,104 @@
+"""The few connections of one event loop: opened when needed, dropped when idle or broken."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from windlass.store.postgres.session import Session
+
+IDLE_SECONDS = 30.0
+"""After so long a connection that nobody needs is given back to the server."""
+
+Opener = Callable[[], Awaitable[Session]]
+
+
+class Pool:
+    """At most so many connections; who finds none free waits in line."""
+
+    def __init__(self, open_session: Opener, most: int) -> None:
+        self._open_session = open_session
+        self._most = most
+        self._loop = asyncio.get_running_loop()
+        self._free: list[Session] = []
+        self._count = 0
+        self._line: deque[asyncio.Future[None]] = deque()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._lowest = 0
+        self.closed = False
+        self.pid = os.getpid()
+
+    async def take(self) -> Session:
+        """A session that is nobody else's until it is given back."""
+        while True:
+            while self._free:
+                session = self._free.pop()
+                self._lowest = min(self._lowest, len(self._free))
+                if session.alive:
+                    return session
+                self._count -= 1
+            if self._count < self._most:
+                return await self._open()
+            turn: asyncio.Future[None] = self._loop.create_future()
+            self._line.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._next()  # our turn had come: let it be somebody's
+                raise
+
+    async def _open(self) -> Session:
+        self._count += 1
+        try:
+            return await self._open_session()
+        except BaseException:
+            self._count -= 1
+            self._next()
+            raise
+
+    def give(self, session: Session) -> None:
+        """Back for others; one that is broken makes room for a new one."""
+        if session.alive and not self.closed:
+            self._free.append(session)
+            self._tidy()
+        else:
+            session.drop()
+            self._count -= 1
+        self._next()
+
+    def _next(self) -> None:
+        while self._line:
+            turn = self._line.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def _tidy(self) -> None:
+        """Now and then, let go of those that nobody needed for a while."""
+        if self._sweep is None:
+            self._lowest = len(self._free)
+            self._sweep = self._loop.call_later(IDLE_SECONDS, self._let_go)
+
+    def _let_go(self) -> None:
+        self._sweep = None
+        for session in self._free[: self._lowest]:
+            session.drop()
+            self._count -= 1
+        del self._free[: self._lowest]
+        if self._free:
+            self._tidy()
+
+    async def close(self) -> None:
+        """Hang up; sessions in use go when they are given back."""
+        self.closed = True
+        if self._sweep is not None:
+            self._sweep.cancel()
+        free, self._free = self._free, []
+        for session in free:
+            session.drop()
+            self._count -= 1
+
+    def abandon(self) -> None:
+        """Its loop is over, or this is a child of the process that it belongs to: only let go."""
+        self._free.clear()

@@ -1,0 +1,63 @@
+"""What can go wrong with the server, and the sentence that says what to do."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+
+from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
+
+RETRIED = ("40001", "40P01")
+"""Serialization failures and deadlocks: nothing was done, and trying again helps."""
+
+_LASTING = ("28", "3D", "42")
+"""Classes of errors that do not go away by themselves: not let in, no such database, not allowed."""
+
+_ADVICE = {
+    "28P01": "check the password in the address",
+    "28000": "check user, host and pg_hba.conf",
+    "3D000": "create the database first, for example with createdb",
+    "42501": "grant it, or let `windlass migrate` be run by a user who may create a schema",
+    "53300": "raise max_connections, use PgBouncer, or run fewer runners",
+    "53100": "the server's disk is full",
+    "25006": "this server is read-only; name the primary, or all hosts with target_session_attrs=read-write",
+    "57014": "a statement_timeout of the server or of this role is too short",
+}
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is gone with it."""
+    if isinstance(error, asyncpg.PostgresError):
+        state = error.sqlstate or ""
+        return state.startswith(("08", "57P")) or state == "25P03"
+    return isinstance(error, OSError | asyncpg.InterfaceError | asyncio.TimeoutError)
+
+
+def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> WindlassError:
+    """What went wrong, in a sentence that says what to do about it; `shown` is the address without secrets.
+
+    An error that the server itself reports is a refusal: it has rolled back. Only silence leaves a doubt.
+    """
+    if isinstance(error, WindlassError):
+        return error
+    if isinstance(error, asyncpg.PostgresError):
+        state = error.sqlstate or ""
+        if state in ("3F000", "42P01", "42703"):
+            return SchemaMismatch(f"{shown}: {_said(error)}; run `windlass migrate`")
+        advice = _ADVICE.get(state)
+        sentence = f"{shown}: {_said(error)}" + (f"; {advice}" if advice else "")
+        unsure = maybe_done and is_lost(error)
+        return StoreUnavailable(sentence, maybe_done=unsure, lasting=state.startswith(_LASTING))
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"{shown}: no answer in time", maybe_done=maybe_done)
+    return StoreUnavailable(f"{shown}: {_said(error)}", maybe_done=maybe_done)
+
+
+def state_of(error: BaseException) -> str:
+    """The five characters by which PostgreSQL tells errors apart; empty if it is none of PostgreSQL's."""
+    state: Any = getattr(error, "sqlstate", None)
+    return state or ""
+
+
+def _said(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
