@@ -16,7 +16,7 @@ from tests.support.checker import read
 from tests.support.processes import until
 from tests.torture.scenes import SCENES
 from tests.torture.yard import Yard
-from windlass.store.sqlite.failpoints import SIDES
+from windlass.store.failpoints import SIDES
 
 AT_ONCE = 3
 MOST_STARTS = 6

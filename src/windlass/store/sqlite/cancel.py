@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from windlass.core.ids import JobId
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import Status
+from windlass.store.keys import Keyed
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.keys import Keyed, release
+from windlass.store.sqlite.keys import release
 from windlass.store.sqlite.prune import drop_unkept
 
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from windlass.core.change import JobChange, Timing, may_change, may_run_now, retimed
 from windlass.core.ids import JobId
 from windlass.core.status import Status
+from windlass.store.keys import Keyed
 from windlass.store.records import Moved
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.keys import Keyed, release, take
+from windlass.store.sqlite.keys import release, take
 from windlass.store.sqlite.queues import make_if_new
 
 

@@ -13,10 +13,10 @@ from windlass.core.expiry import expiry
 from windlass.core.ids import JobId
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
+from windlass.store.contest import Contest, places_of
 from windlass.store.sqlite.cancel import call_off
-from windlass.store.sqlite.contest import Contest
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.keys import hold
+from windlass.store.sqlite.keys import hold, holders
 from windlass.store.sqlite.queues import make
 
 MOST_IN_STATEMENT = 10_000
@@ -51,7 +51,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     grounds, standing = _survey(db, jobs)
     if not standing and _are_alike(jobs):
         return _enqueue_alike(db, jobs, grounds)
-    now, contest = db.now, Contest(db, jobs)
+    now, contest = db.now, Contest(holders(db, places_of(jobs).values()), jobs)
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
     births: dict[Any, Birth] = {}

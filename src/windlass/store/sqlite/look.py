@@ -8,8 +8,8 @@ from windlass.core.ids import JobId, check_id
 from windlass.core.job import Job
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import Counts, JobFilter, JobPage, Page
+from windlass.store.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, to_job
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, to_job
 
 _LATEST = "g"
 """Sorts after every id: ids are hexadecimal."""

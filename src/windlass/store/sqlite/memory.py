@@ -13,7 +13,7 @@ from windlass.errors import InvalidOption
 from windlass.store.open import MEMORY_ADDRESS
 from windlass.store.sqlite.by_apsw import ApswConnection
 from windlass.store.sqlite.connection import CACHED_STATEMENTS, Connection
-from windlass.store.sqlite.failpoints import Failpoints
+from windlass.store.sqlite.failpoints import WatchedCommits
 from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.writer import Turns
 
@@ -23,7 +23,7 @@ class MemorySite:
 
     address = MEMORY_ADDRESS
     snapshots = False
-    failpoints: Failpoints | None = None
+    failpoints: WatchedCommits | None = None
 
     def __init__(self) -> None:
         self.path = self.touched = Path(f"in-memory-{secrets.token_hex(6)}")

@@ -1,20 +1,15 @@
 """record, recent, oldest: statistics, kept added up so that reading them never walks the jobs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import msgspec
-
-from windlass.core.codec import UNREADABLE
 from windlass.core.job import HIGHEST_PRIORITY
-from windlass.core.meter import COUNTERS, Buckets, Histogram, Meter, Recent, slot_of
+from windlass.core.meter import Meter, Recent, slot_of
 from windlass.core.moments import Micros
+from windlass.store.meters import meter_values, to_meter
 from windlass.store.sqlite.db import Db
 
 MOST_PRIORITIES = 100
 """In how many priorities of a queue the oldest job is looked for."""
-
-_buckets = msgspec.json.Decoder(Buckets)
 
 
 def record(db: Db, meters: Sequence[Meter]) -> None:
@@ -22,14 +17,14 @@ def record(db: Db, meters: Sequence[Meter]) -> None:
     slot = slot_of(db.now)
     for each in meters:
         there = db.rows("meter", {"slot": slot, "queue": each.queue, "type": each.type})
-        _write(db, slot, each.add(_record(there[0])) if there else each)
+        db.run("set_meter", meter_values(slot, each.add(to_meter(there[0])) if there else each))
 
 
 def recent(db: Db, length: Micros) -> Recent:
     """One range of the primary key."""
     now = db.now
     rows = db.rows("meters", {"since": slot_of(now - length)})
-    return Recent(now, tuple(_record(row) for row in rows))
+    return Recent(now, tuple(to_meter(row) for row in rows))
 
 
 def oldest(db: Db) -> dict[str, Micros]:
@@ -52,24 +47,3 @@ def _heads(db: Db, queue: str) -> Iterator[Micros]:
             return
         after, rank = rows[0]
         yield rank
-
-
-def _write(db: Db, slot: Micros, meter: Meter) -> None:
-    values: dict[str, Any] = {name: getattr(meter, name) for name in ("queue", "type", *COUNTERS)}
-    for name in ("wait", "run"):
-        values[name] = msgspec.json.encode(getattr(meter, name).buckets).decode()
-    db.run("set_meter", {"slot": slot, **values})
-
-
-def _record(row: tuple[Any, ...]) -> Meter:
-    slot, queue, type_, *counted, wait, run = row
-    counters = dict(zip(COUNTERS, counted, strict=True))
-    return Meter(slot=slot, queue=queue, type=type_, wait=_histogram(wait), run=_histogram(run), **counters)
-
-
-def _histogram(stored: Any) -> Histogram:
-    """What somebody edited by hand into something else counts as nothing: these are only statistics."""
-    try:
-        return Histogram(_buckets.decode(stored))
-    except UNREADABLE:
-        return Histogram()

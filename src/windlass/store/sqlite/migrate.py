@@ -6,12 +6,8 @@ tables of the program that uses it.
 
 import sqlite3
 from collections.abc import Iterator
-from functools import cache
-from importlib import resources
 
-import msgspec
-
-from windlass.errors import SchemaMismatch
+from windlass.store.migrations import Migration, check_version, migrations_of
 from windlass.store.sqlite.connection import Connection, Statements
 
 _VERSIONS = """
@@ -21,20 +17,9 @@ CREATE TABLE IF NOT EXISTS windlass_schema (
 """
 
 
-class Migration(msgspec.Struct, frozen=True):
-    """One numbered step of the schema."""
-
-    number: int
-    name: str
-    text: str
-
-
-@cache
 def migrations() -> list[Migration]:
     """Every step this version knows, in order."""
-    folder = resources.files(__package__).joinpath("migrations")
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [Migration(int(name[:4]), name.removesuffix(".sql"), folder.joinpath(name).read_text()) for name in files]
+    return migrations_of(__package__)
 
 
 def statements(text: str) -> Iterator[str]:
@@ -85,12 +70,3 @@ def is_current(connection: Statements) -> bool:
     found, newest = version_of(connection), migrations()[-1].number
     check_version(found, newest)
     return found == newest
-
-
-def check_version(found: int, newest: int) -> None:
-    """We would not know what the columns of a newer schema mean."""
-    if found > newest:
-        raise SchemaMismatch(
-            f"the database has schema {found}, this Windlass knows up to {newest}: upgrade Windlass "
-            "(pip install --upgrade windlass)"
-        )

@@ -5,13 +5,13 @@ from typing import Any
 
 from windlass.core.ids import JobId
 from windlass.core.status import RETRYABLE, Status
+from windlass.store.attempts import add_attempt, last_attempt
 from windlass.store.records import Moved
+from windlass.store.rows import FINISHED_COLUMNS
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.ending import add_attempt
 from windlass.store.sqlite.keys import take
 from windlass.store.sqlite.prune import drop
-from windlass.store.sqlite.rows import FINISHED_COLUMNS, last_attempt
 
 
 def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Moved | None]:

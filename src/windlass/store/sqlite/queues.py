@@ -1,15 +1,11 @@
 """Queues: what the code declares, what an operator changed, and whether they are paused."""
 
-from typing import Any
-
 import msgspec
 
 from windlass.core.moments import Micros, to_datetime
-from windlass.core.queue import Queue, QueueSettings, merge
-from windlass.core.status import Status
+from windlass.core.queue import Queue, QueueSettings
+from windlass.store.queues import queue_values, to_queue
 from windlass.store.sqlite.db import Db
-
-_settings = msgspec.json.Decoder(QueueSettings)
 
 
 def declare(db: Db, queues: dict[str, QueueSettings]) -> None:
@@ -53,7 +49,7 @@ def resume(db: Db, name: str) -> Queue:
 def queue(db: Db, name: str) -> Queue:
     """One queue; one that nobody has spoken of has the default settings."""
     rows = db.rows("queue", {"name": name})
-    return _record(db, rows[0]) if rows else Queue(name=name)
+    return to_queue(rows[0], db.now) if rows else Queue(name=name)
 
 
 def all_queues(db: Db) -> list[Queue]:
@@ -65,32 +61,6 @@ def _exists(db: Db, name: str) -> bool:
     return bool(db.rows("queue", {"name": name}))
 
 
-def _record(db: Db, row: tuple[str, str, str, int, int | None]) -> Queue:
-    name, declared, changed, paused, until = row
-    over = until is not None and until <= db.now
-    return Queue(
-        name=name,
-        paused=bool(paused) and not over,
-        paused_until=None if until is None or over else to_datetime(until),
-        declared=_settings.decode(declared),
-        changed=_settings.decode(changed),
-    )
-
-
 def _write(db: Db, record: Queue) -> Queue:
-    rules = merge(record.declared, record.changed)
-    until = record.paused_until
-    values: dict[str, Any] = {
-        "name": record.name,
-        "declared": msgspec.json.encode(record.declared).decode(),
-        "changed": msgspec.json.encode(record.changed).decode(),
-        "paused": int(record.paused),
-        "paused_until": None if until is None else round(until.timestamp() * 1_000_000),
-        "max_attempts": rules.max_attempts,
-        "timeout": rules.timeout,
-        "keep_completed": rules.retention[Status.COMPLETED],
-        "keep_cancelled": rules.retention[Status.CANCELLED],
-        "keep_dead": rules.retention[Status.DEAD],
-    }
-    db.run("set_queue", values)
+    db.run("set_queue", queue_values(record))
     return record

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from windlass.core.outcome import LOST, UNSTARTED, Fate, after_crash
+from windlass.store.ending import Running, fated
 from windlass.store.records import Rescued, RunnerEnd
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.ending import Running, end, fated
+from windlass.store.sqlite.ending import end
 from windlass.store.sqlite.leases import feel_pulse, lapsed
 
 

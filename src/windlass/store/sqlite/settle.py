@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
+from windlass.store.ending import Running, is_repeat, settled
 from windlass.store.records import Settled
 from windlass.store.sqlite.db import Db, array
-from windlass.store.sqlite.ending import Running, attempts_of, end, retention, settled
+from windlass.store.sqlite.ending import end, retention
 from windlass.store.sqlite.prune import drop
 
 
@@ -66,13 +67,8 @@ def _settle_one(db: Db, settlement: Settlement) -> Settled:
 
 def _already(db: Db, settlement: Settlement) -> Settled:
     """A repeat finds its own outcome recorded; anything else is stale."""
-    for row in db.rows("recorded", {"id": settlement.id}):
-        attempt, status, kept = row
-        if attempt == settlement.attempt and status == settlement.status == Status.COMPLETED:
-            return Settled.ALREADY
-        mine = (settlement.attempt, settlement.outcome)
-        if any((entry.attempt, entry.outcome) == mine for entry in attempts_of(kept)):
-            return Settled.ALREADY
+    if any(is_repeat(settlement, *row) for row in db.rows("recorded", {"id": settlement.id})):
+        return Settled.ALREADY
     values = {"id": settlement.id, "attempt": settlement.attempt, "outcome": settlement.outcome}
     if db.rows("buried", values):
         return Settled.ALREADY

@@ -7,7 +7,7 @@ from windlass.errors import ConfigError, InvalidOption
 from windlass.store.sqlite.address import DURABILITY, Address
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.drivers import connections_of
-from windlass.store.sqlite.failpoints import Failpoints, armed
+from windlass.store.sqlite.failpoints import WatchedCommits, armed_commits
 from windlass.store.sqlite.filesystem import check_local
 from windlass.store.sqlite.life import Vouchers
 from windlass.store.sqlite.turn import Turn
@@ -23,7 +23,7 @@ class Site(Protocol):
     """How the database is called in errors."""
     snapshots: bool
     """Whether a connection can read while another writes; if not, both take the same lane."""
-    failpoints: Failpoints | None
+    failpoints: WatchedCommits | None
     vouchers: Vouchers
     turn: Turns
     touched: Path
@@ -58,7 +58,7 @@ class FileSite:
         self._by_stdlib = address.url_by_stdlib
         self.path = address.path
         self._library = connections_of(address.driver)
-        self.failpoints = armed()
+        self.failpoints = armed_commits()
         self._place = Turn(address.path, first=first)
         self.vouchers = Vouchers(address.path.with_name(address.path.name + "-live"))
         self.turn: Turns = self._place

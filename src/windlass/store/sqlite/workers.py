@@ -1,15 +1,12 @@
 """The registry of workers."""
 
+from functools import partial
+
 import msgspec
 
-from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.store.records import WorkerInfo
 from windlass.store.sqlite.db import Db
-
-SILENT_AFTER: Micros = 60 * SECOND
-"""A worker that did not vouch and says nothing for so long is not counted as alive."""
-
-_info = msgspec.json.Decoder(WorkerInfo)
+from windlass.store.workers import SILENT_AFTER, to_worker
 
 
 def beat(db: Db, worker: WorkerInfo) -> None:
@@ -32,7 +29,10 @@ def forget(db: Db, worker: str) -> None:
 def live_workers(db: Db) -> list[WorkerInfo]:
     """Those that are alive, as far as can be seen from here, with the number of jobs that they hold now."""
     held: dict[str, int] = dict(db.rows("busy"))
-    return [_record(row, held.get(row[0], 0)) for row in db.rows("workers") if _alive(db, row)]
+    return [
+        to_worker(info, started_at, beat_at, held.get(worker, 0))
+        for worker, info, _, _, started_at, beat_at in filter(partial(_alive, db), db.rows("workers"))
+    ]
 
 
 def forget_dead(db: Db) -> None:
@@ -49,11 +49,3 @@ def _alive(db: Db, row: tuple[str, str, str, int, int, int]) -> bool:
     if boot != db.clock.boot or vouched is False:
         return False
     return vouched is True or db.clock.since_boot() - beat_at < SILENT_AFTER
-
-
-def _record(row: tuple[str, str, str, int, int, int], running: int) -> WorkerInfo:
-    _, info, _, _, started_at, beat_at = row
-    known = _info.decode(info)
-    return msgspec.structs.replace(
-        known, running=running, started_at=to_datetime(started_at), beat_at=to_datetime(beat_at)
-    )

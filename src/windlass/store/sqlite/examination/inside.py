@@ -4,23 +4,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.store.examination import Finding, note, ok, problem, warning
-from windlass.store.records import WorkerInfo
 from windlass.store.sqlite.connection import Connection
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.migrate import migrations, version_of
 from windlass.store.sqlite.trouble import DriverError, Trouble
+from windlass.store.workers import info_of
 
 SECONDS_TO_CHECK = 5.0
 MOST_FAULTS = 5
 UNKNOWN_BOOT = "unknown"
 REBOOT: Micros = 5 * SECOND
 """The two clocks are not read at the same moment, and one of them is slewed."""
-
-_info = msgspec.json.Decoder(WorkerInfo)
 
 
 def check_schema(connection: Connection) -> Iterator[Finding]:
@@ -77,7 +73,7 @@ def check_machines(db: Db) -> Iterator[Finding]:
     for _, info, beat_at in others:
         yield problem(
             "machine",
-            f"a worker on {_info.decode(info).host} used this file {_ago(db.now - beat_at)} from another machine",
+            f"a worker on {info_of(info).host} used this file {_ago(db.now - beat_at)} from another machine",
             "an SQLite file serves one machine: move the workers together, or use PostgreSQL",
         )
     if not others and db.clock.boot != UNKNOWN_BOOT:

@@ -7,20 +7,27 @@ from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.status import Status
 from windlass.errors import KeyConflict
-from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.keys import Holder, Place, holders, place_of
+from windlass.store.keys import Holder, Place, place_of
+
+Named = tuple[str, str]
+"""A queue and a key in it, as people write it."""
+
+
+def places_of(jobs: Sequence[NewJob]) -> dict[Named, Place]:
+    """The keys that these jobs want: who has them is looked up before the contest."""
+    return {
+        (job.queue, job.idempotency_key): place_of(job.queue, job.idempotency_key)
+        for job in jobs
+        if job.idempotency_key is not None
+    }
 
 
 class Contest:
     """The keys of one hand-in: its jobs meet who has them, and each other, in their order."""
 
-    def __init__(self, db: Db, jobs: Sequence[NewJob]) -> None:
-        self._places = {
-            (job.queue, job.idempotency_key): place_of(job.queue, job.idempotency_key)
-            for job in jobs
-            if job.idempotency_key is not None
-        }
-        self._held: dict[Place, Holder] = holders(db, self._places.values())
+    def __init__(self, held: dict[Place, Holder], jobs: Sequence[NewJob]) -> None:
+        self._places = places_of(jobs)
+        self._held = dict(held)
         self.taken: dict[Place, JobId] = {}
         self.replaced: dict[JobId, str] = {}
 

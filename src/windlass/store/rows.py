@@ -7,9 +7,9 @@ import msgspec
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
 from windlass.core.job import Attempt, Job, JobError
 from windlass.core.moments import SECOND, Micros, to_datetime
-from windlass.core.status import FINISHED, Status
-from windlass.store.sqlite.ending import AttemptRow, attempts_of
-from windlass.store.sqlite.note import notes_of
+from windlass.core.status import Status
+from windlass.store.attempts import attempts_of, last_attempt
+from windlass.store.notes import notes_of
 
 SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
@@ -48,24 +48,6 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
     fields["lease_expires_at"] = _moment(lease_ends)
     return Job(**fields)
-
-
-def last_attempt(fields: dict[str, Any]) -> AttemptRow | None:
-    """The newest attempt, while only the job's own columns tell of it: it runs, or it just completed."""
-    ended = attempts_of(fields["attempts"])
-    known = ended[-1].attempt if ended else 0
-    if fields["attempt"] <= known or fields["status"] not in FINISHED | {Status.RUNNING}:
-        return None
-    if fields["claimed_at"] is None:
-        return None
-    return AttemptRow(
-        attempt=fields["attempt"],
-        outcome=str(fields["status"]),
-        worker=fields["worker"],
-        claimed_at=fields["claimed_at"],
-        started_at=fields["started_at"],
-        ended_at=fields["finished_at"],
-    )
 
 
 def _attempts(fields: dict[str, Any]) -> tuple[Attempt, ...]:

@@ -1,0 +1,72 @@
+"""Failpoints: named places around every commit, at which a test lets this process die or its disk fail.
+
+    WINDLASS_FAILPOINTS="settle.after_commit=kill,claim.before_commit=raise"
+
+A point is the name of a verb and a side of its commit. `kill` ends the process as the kernel would. `raise` is an
+error of the driver while the verb works: it is rolled back, and that is certain. `cut` is an error of the commit
+itself: nobody knows, and before the commit nothing was done, after it everything. Each fires once in a process, or
+once at all if WINDLASS_FAILPOINTS_ONCE names a folder to keep that in. For our own tests only; see tests/torture.
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from windlass.errors import ConfigError
+
+SIDES = ("before_commit", "after_commit")
+ACTIONS = ("kill", "raise", "cut")
+
+
+def armed(error: Callable[[str], Exception]) -> "Failpoints | None":
+    """What the environment asks for; None, and nothing to pay, if it asks for nothing.
+
+    `error` makes the store's own kind of failure.
+    """
+    text = os.environ.get("WINDLASS_FAILPOINTS")
+    return Failpoints(_parse(text), os.environ.get("WINDLASS_FAILPOINTS_ONCE"), error) if text else None
+
+
+def verb_of(work: Callable[..., Any]) -> str:
+    """The verb that asks for this work: the method in which it was written down."""
+    return work.__qualname__.partition(".<locals>")[0].rpartition(".")[2]
+
+
+def _parse(text: str) -> dict[str, str]:
+    wanted = dict(part.strip().partition("=")[::2] for part in text.split(","))
+    for point, action in wanted.items():
+        if point.partition(".")[2] not in SIDES or action not in ACTIONS:
+            raise ConfigError(
+                f"WINDLASS_FAILPOINTS: {point}={action} is not verb.{'|'.join(SIDES)}={'|'.join(ACTIONS)}"
+            )
+    return wanted
+
+
+class Failpoints:
+    """The points that are armed in this process."""
+
+    def __init__(self, wanted: dict[str, str], once: str | None, error: Callable[[str], Exception]) -> None:
+        self._wanted = wanted
+        self._once = once
+        self._error = error
+
+    def reach(self, point: str, *actions: str) -> None:
+        """Fire if this point is armed with one of these actions: die, or raise."""
+        if self._wanted.get(point) in actions and self._is_first(point):
+            self._fire(point, self._wanted.pop(point))
+
+    def _is_first(self, point: str) -> bool:
+        if self._once is None:
+            return True
+        try:
+            os.close(os.open(Path(self._once) / point, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
+
+    def _fire(self, point: str, action: str) -> NoReturn:
+        if action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise self._error(f"failpoint {point}={action}")

@@ -1,0 +1,51 @@
+"""Queues as they are kept: what the code declares and what an operator changed as JSON, what follows as columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.moments import Micros, to_datetime
+from windlass.core.queue import DEFAULT_RETENTION, Queue, QueueSettings, merge
+from windlass.core.status import Status
+
+_settings = msgspec.json.Decoder(QueueSettings)
+
+
+def to_queue(row: tuple[str, str, str, int, int | None], now: Micros) -> Queue:
+    """A row of name, declared, changed, paused and paused_until; a pause that is over is none."""
+    name, declared, changed, paused, until = row
+    over = until is not None and until <= now
+    return Queue(
+        name=name,
+        paused=bool(paused) and not over,
+        paused_until=None if until is None or over else to_datetime(until),
+        declared=_settings.decode(declared),
+        changed=_settings.decode(changed),
+    )
+
+
+def queue_values(record: Queue) -> dict[str, Any]:
+    """What is written of a queue, by column."""
+    rules = merge(record.declared, record.changed)
+    until = record.paused_until
+    return {
+        "name": record.name,
+        "declared": msgspec.json.encode(record.declared).decode(),
+        "changed": msgspec.json.encode(record.changed).decode(),
+        "paused": int(record.paused),
+        "paused_until": None if until is None else round(until.timestamp() * 1_000_000),
+        "max_attempts": rules.max_attempts,
+        "timeout": rules.timeout,
+        "keep_completed": rules.retention[Status.COMPLETED],
+        "keep_cancelled": rules.retention[Status.CANCELLED],
+        "keep_dead": rules.retention[Status.DEAD],
+    }
+
+
+def retention_of(row: Sequence[Micros] | None, status: Status) -> Micros:
+    """How long a job is kept that ended so; the row is keep_completed, keep_cancelled and keep_dead of its queue."""
+    if row is None:
+        return DEFAULT_RETENTION[status]
+    kept = dict(zip((Status.COMPLETED, Status.CANCELLED, Status.DEAD), row, strict=True))
+    return int(kept[status])
