@@ -33,7 +33,7 @@ def queue_values(record: Queue) -> dict[str, Any]:
         "name": record.name,
         "declared": msgspec.json.encode(record.declared).decode(),
         "changed": msgspec.json.encode(record.changed).decode(),
-        "paused": int(record.paused),
+        "paused": bool(record.paused),
         "paused_until": None if until is None else round(until.timestamp() * 1_000_000),
         "max_attempts": rules.max_attempts,
         "timeout": rules.timeout,

@@ -137,6 +137,19 @@ CREATE INDEX history_dead_drop ON windlass.history_dead (drop_at);
 CREATE INDEX history_dead_newest ON windlass.history_dead (finished_at);
 CREATE INDEX history_loose_drop ON windlass.history_loose (drop_at);
 
+-- The day on which a finished job may be dropped with its whole shelf: a number since 1970; -1: row by row.
+CREATE FUNCTION windlass.drop_day(status text, ended bigint, keep bigint) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN status = 'dead' OR keep NOT BETWEEN 86400000000 AND 2592000000000 THEN -1
+        ELSE ((ended + keep) / 86400000000)::integer END
+$$;
+-- The shelf that it stands on until then.
+CREATE FUNCTION windlass.shelf(status text, ended bigint, keep bigint) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (CASE WHEN status = 'dead' THEN 100 WHEN keep NOT BETWEEN 86400000000 AND 2592000000000 THEN 101
+        ELSE ((ended + keep) / 86400000000) % 32 END)::smallint
+$$;
+
 -- How many finished jobs there are: a row is added with every move into and out of history, and the coordinator adds
 -- the rows up. Nobody waits for anybody's row, and no count walks millions of jobs. By drop day, so that a shelf that
 -- is emptied takes its counts along.
