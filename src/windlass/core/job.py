@@ -53,6 +53,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: Micros | None = None
     tags: tuple[str, ...] = ()
     meta: str | None = None
+    fresh: bool = False
+    """Whether the id was made for this very hand-in, so that nobody can have handed it in before."""
 
 
 class Enqueued(msgspec.Struct, frozen=True, gc=False):

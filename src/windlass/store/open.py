@@ -25,6 +25,15 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
 
         site = FileSite(parse_address(url, redact(url)), first=first)
         return SqliteStore(site, clock=clock, deadline=deadline)
+    if scheme in ("postgresql", "postgres"):
+        try:
+            from windlass.store.postgres.address import parse_address as parse_postgres
+            from windlass.store.postgres.store import PostgresStore
+        except ImportError as error:
+            raise ConfigError(f"{redact(url)}: pip install 'windlass[postgres]' first ({error})") from error
+
+        shown = redact(url)
+        return PostgresStore(parse_postgres(url, shown), shown, clock=clock, first=first, deadline=deadline)
     raise _unknown(url)
 
 
@@ -46,7 +55,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 def _unknown(url: str) -> ConfigError:
     scheme = url.partition(":")[0]
-    return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db")
+    return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db and postgresql://user@host/database")
 
 
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:

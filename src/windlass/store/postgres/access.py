@@ -39,6 +39,8 @@ class Server:
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
         self._migrated = False
+        self.greet: Callable[[Session], Awaitable[None]] | None = None
+        """What is done with every new session."""
 
     @property
     def pooled(self) -> bool:
@@ -69,6 +71,8 @@ class Server:
                 session.drop()
                 raise
             self._migrated = True
+        if self.greet is not None:
+            await self.greet(session)
         return session
 
     async def close(self) -> None:

@@ -1,0 +1,152 @@
+"""enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from windlass.core.codec import encode
+from windlass.core.idempotency import OnConflict
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, NewJob
+from windlass.core.status import Status
+from windlass.store.contest import Contest, places_of
+from windlass.store.postgres.cancel import call_off
+from windlass.store.postgres.db import Db
+from windlass.store.postgres.keys import claim_keys, hand_over
+from windlass.store.postgres.queues import make_if_new
+
+MOST_IN_STATEMENT = 10_000
+MOST_TEXT = 32_000_000
+"""Bound what one statement has to carry."""
+
+_OWN = ("id", "payload", "idempotency_key", "concurrency_key")
+"""What even jobs of one task, handed in together, do not have in common."""
+_kind = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _OWN))
+
+
+class Hint:
+    """Whether a hand-in also wakes workers, and by which channel."""
+
+    def __init__(self, channel: str, given: bool) -> None:
+        self.channel = channel
+        self.given = given
+
+
+def are_alike(jobs: Sequence[NewJob]) -> bool:
+    """Whether all go into one statement and none can meet another: new jobs of one task, without keys."""
+    first = jobs[0]
+    if not first.fresh or first.idempotency_key is not None or len(jobs) > MOST_IN_STATEMENT:
+        return False
+    if len(jobs) == 1:
+        return True
+    kind = _kind(first)
+    return all(_kind(job) == kind and job.idempotency_key is None for job in jobs)
+
+
+async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued] | None:
+    """One statement; None, and nothing stored, if the place that they come to must be made first."""
+    ((stored, _),) = await db.rows("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
+    return [Enqueued(job.id) for job in jobs] if stored else None
+
+
+async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
+    """In a transaction: whatever they are. An id is known while it is live, in history or under a tombstone."""
+    if not jobs:
+        return []
+    await _make_places(db, jobs)
+    standing = await _standing(db, jobs)
+    contest = await _contest(db, [job for job in jobs if job.id not in standing])
+    answers: list[Enqueued] = []
+    fresh: dict[Any, list[NewJob]] = defaultdict(list)
+    for job in jobs:
+        holder: JobId | None = job.id if job.id in standing else None
+        if holder is None and job.idempotency_key is not None:
+            holder = contest.enter(job, Status.PENDING)
+        if holder is None:
+            standing.add(job.id)
+            fresh[_kind(job)].append(job)
+        answers.append(Enqueued(holder or job.id, existing=holder is not None))
+    late: set[JobId] = set()
+    for alike in fresh.values():
+        late |= await _insert(db, alike, hint)
+    # First the keys: those who are replaced then have none to release.
+    await hand_over(db, contest.taken)
+    await call_off(db, {id_: why for id_, why in contest.replaced.items() if id_ not in late})
+    return [Enqueued(each.id, existing=True) if each.id in late else each for each in answers] if late else answers
+
+
+async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
+    places = sorted({(job.queue, -job.priority) for job in jobs})
+    await make_if_new(db, sorted({queue for queue, _ in places}))
+    for queue, urgency in places:
+        await db.run("make_place", {"queue": queue, "urgency": urgency})
+
+
+async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
+    """Which of them are known: new ids cannot be, others may be."""
+    ids = [job.id for job in jobs if not job.fresh]
+    return {row[0] for row in await db.rows("standing", {"ids": ids})} if ids else set()
+
+
+async def _contest(db: Db, jobs: Sequence[NewJob]) -> Contest:
+    keyed = [job for job in jobs if job.idempotency_key is not None]
+    places = places_of(keyed)
+    wanted: dict[Any, JobId] = {}
+    giving_way = set()
+    for job in keyed:
+        place = places[job.queue, job.idempotency_key or ""]
+        wanted.setdefault(place, job.id)
+        if job.on_conflict is OnConflict.REPLACE:
+            giving_way.add(place)
+    return Contest(await claim_keys(db, wanted, giving_way) if wanted else {}, keyed)
+
+
+async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
+    """Store them; which of them had been there before after all, handed in by somebody else at the same moment."""
+    longest = max(len(job.payload) for job in alike)
+    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
+    common, late = _common(alike[0], hint), set()
+    for start in range(0, len(alike), step):
+        part = alike[start : start + step]
+        if part[0].fresh:
+            await db.rows("enqueue", {**common, **_own(part)})
+            continue
+        ((_, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
+        over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
+        if over:
+            await db.run("drop_new", {"ids": sorted(over)})
+        late |= {job.id for job in part} - set(stored or []) | over
+    return late
+
+
+def _own(jobs: Sequence[NewJob]) -> dict[str, list[Any]]:
+    return {
+        "ids": [job.id for job in jobs],
+        "payloads": [job.payload for job in jobs],
+        "keys": [job.idempotency_key for job in jobs],
+        "concurrency_keys": [job.concurrency_key for job in jobs],
+    }
+
+
+def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
+    return {
+        "queue": job.queue,
+        "type": job.type,
+        "urgency": -job.priority,
+        "run_at": job.run_at,
+        "delay": job.delay,
+        "max_attempts": job.max_attempts,
+        "tenant": job.tenant,
+        "parent": job.parent,
+        "flow": job.flow,
+        "parents": encode(job.parents, "parents") if job.parents else None,
+        "timeout": job.timeout,
+        "expires": job.expires,
+        "expires_at": job.expires_at,
+        "tags": encode(job.tags, "tags") if job.tags else None,
+        "meta": job.meta,
+        "window": job.idempotency_window,
+        "channel": hint.channel,
+        "hint": hint.given,
+    }

@@ -1,0 +1,42 @@
+"""The way in: hand-ins of one process that come while another is on its way go together, by one statement."""
+
+from collections.abc import Sequence
+
+from windlass.core.job import Enqueued, NewJob
+from windlass.core.queue import QueueSettings
+from windlass.store.postgres import queues
+from windlass.store.postgres.access import Access
+from windlass.store.postgres.db import Db
+from windlass.store.postgres.enqueue import are_alike, enqueue, enqueue_alike
+from windlass.store.postgres.hints import Hints
+from windlass.store.postgres.hosts import visit
+
+
+class HandIn:
+    """Hands jobs in, and wakes who may want them."""
+
+    def __init__(self, hints: Hints) -> None:
+        self._hints = hints
+
+    async def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """All or none."""
+        if not jobs:
+            return []
+        hint = self._hints.next({job.queue for job in jobs})
+        if are_alike(jobs):
+            answers = await access.once(lambda db: enqueue_alike(db, jobs, hint))
+            if answers is not None:
+                return answers
+        return await access.write(lambda db: enqueue(db, jobs, hint))
+
+    async def enqueue_inside(
+        self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
+    ) -> list[Enqueued]:
+        """In the caller's own transaction. The hint goes with it: it is heard when they commit, and only then."""
+
+        async def work(db: Db) -> list[Enqueued]:
+            if await queues.undeclared(db, declared):
+                await queues.declare(db, declared)
+            return await enqueue(db, jobs, self._hints.always())
+
+        return await visit(access.server, connection, work)

@@ -1,0 +1,42 @@
+-- Take up to :limit pending jobs for a runner, from places in their order, each from its cursor or its floor on. The
+-- attempt is counted here, so that a job that kills its runner has still used one up. Always a row: the first two columns
+-- tell whether the runner has its lease, and whether an earlier try of this very claim has taken jobs already.
+WITH leased AS MATERIALIZED (
+    SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > :now
+), again AS MATERIALIZED (
+    SELECT 1 FROM windlass.jobs
+    WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running' AND :first::boolean LIMIT 1
+), place AS MATERIALIZED (
+    SELECT floor.queue, floor.urgency,
+        CASE WHEN seen.rank >= floor.rank THEN seen.rank ELSE floor.rank END AS rank,
+        CASE WHEN seen.rank >= floor.rank THEN seen.id ELSE '00000000-0000-0000-0000-000000000000' END AS id
+    FROM unnest(:queues::text[]) WITH ORDINALITY AS share (queue, place)
+    JOIN windlass.floors AS floor ON floor.queue = share.queue
+    LEFT JOIN unnest(:seen_queues::text[], :seen_urgencies::integer[], :seen_ranks::bigint[], :seen_ids::uuid[])
+        AS seen (queue, urgency, rank, id) ON seen.queue = floor.queue AND seen.urgency = floor.urgency
+    WHERE EXISTS (SELECT 1 FROM leased) AND NOT EXISTS (SELECT 1 FROM again)
+    AND NOT EXISTS (
+        SELECT 1 FROM windlass.queues AS queue
+        WHERE queue.name = floor.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)
+    )
+    ORDER BY share.place, floor.urgency
+), taken AS (
+    -- By the row's place in the table: it is locked, so it stays there, and no plan can go astray.
+    UPDATE windlass.jobs
+    SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
+        started_at = NULL, updated_at = :now, reason = NULL
+    WHERE ctid = ANY(ARRAY(
+        SELECT job.ctid FROM place CROSS JOIN LATERAL (
+            SELECT pending.ctid FROM windlass.jobs AS pending
+            WHERE pending.queue = place.queue AND pending.urgency = place.urgency
+            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.status = 'pending'
+            AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
+            ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+        ) AS job LIMIT :limit::integer
+    ))
+    RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
+        snoozes, -urgency AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        parent::text, flow, timeout, expires_at, tags, meta, rank
+)
+SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again, taken.*
+FROM (VALUES (1)) AS always LEFT JOIN taken ON true ORDER BY taken.priority DESC, taken.rank, taken.id

@@ -1,0 +1,47 @@
+-- Completed: into history, all of the batch at once. Answers with those that were not running as the batch says.
+-- What its queue does not keep leaves only a tombstone; keys are freed, at once or after their windows.
+WITH done AS MATERIALIZED (
+    SELECT * FROM unnest(:ids::uuid[], :attempts::integer[], :started::bigint[], :results::text[])
+        AS one (id, attempt, started_after, result)
+), gone AS (
+    DELETE FROM windlass.jobs AS job USING done
+    WHERE job.id = done.id AND job.attempt = done.attempt AND job.status = 'running'
+    RETURNING job.*, done.started_after, done.result
+), ended AS MATERIALIZED (
+    SELECT gone.*, clock.now, coalesce(queue.keep_completed, :keep::bigint) AS keep
+    FROM gone CROSS JOIN (SELECT :now AS now) AS clock LEFT JOIN windlass.queues AS queue ON queue.name = gone.queue
+), filed AS (
+    INSERT INTO windlass.history (
+        id, shelf, queue, type, payload, status, urgency, run_at, attempt, max_attempts, failures, crashes, rescues,
+        suspicions, hand_backs, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker,
+        idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result,
+        attempts, tags, meta, idempotency_window
+    )
+    SELECT id, windlass.shelf('completed', now, keep), queue, type, payload, 'completed', urgency, run_at, attempt,
+        max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, now, claimed_at,
+        coalesce(claimed_at + started_after, started_at), now, now + keep, worker, idempotency_key, concurrency_key,
+        tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, attempts, tags, meta,
+        idempotency_window
+    FROM ended WHERE keep > 0
+), tallied AS (
+    INSERT INTO windlass.tallies (queue, status, day, jobs)
+    SELECT queue, 'completed', windlass.drop_day('completed', now, keep), count(*) FROM ended WHERE keep > 0
+    GROUP BY queue, windlass.drop_day('completed', now, keep)
+), buried AS (
+    INSERT INTO windlass.tombstones AS old (id, attempt, outcome, until)
+    SELECT id, attempt, 'completed', now + :tombstone::bigint FROM ended WHERE keep = 0
+    ON CONFLICT (id) DO UPDATE SET attempt = excluded.attempt, outcome = excluded.outcome, until = excluded.until
+), unnoted AS (
+    DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM ended WHERE keep = 0))
+), keyed AS MATERIALIZED (
+    SELECT queue, encode(sha256(convert_to(idempotency_key, 'UTF8')), 'hex') AS hash, id,
+        now + idempotency_window AS until
+    FROM ended WHERE idempotency_key IS NOT NULL
+), freed AS (
+    DELETE FROM windlass.keys AS held USING keyed
+    WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NULL
+), windowed AS (
+    UPDATE windlass.keys AS held SET until = keyed.until FROM keyed
+    WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
+)
+SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)

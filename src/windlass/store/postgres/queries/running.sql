@@ -1,0 +1,6 @@
+-- Running attempts, if they are these ones, locked in the order of their ids.
+SELECT job.id::text, queue, type, job.attempt, max_attempts, failures, crashes, worker, claimed_at, started_at,
+    cancel_requested, reason, idempotency_key, attempts, idempotency_window, expires_at
+FROM windlass.jobs AS job
+JOIN unnest(:ids::uuid[], :attempts::integer[]) AS wanted (id, attempt) ON job.id = wanted.id AND job.attempt = wanted.attempt
+WHERE job.status = 'running' ORDER BY job.id FOR UPDATE OF job

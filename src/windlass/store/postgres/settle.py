@@ -1,0 +1,74 @@
+"""settle: record how attempts ended, fenced by (job, attempt)."""
+
+from collections.abc import Sequence
+
+from windlass.core.ids import JobId
+from windlass.core.outcome import Settlement
+from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
+from windlass.core.status import Status
+from windlass.store.ending import Running, is_repeat, settled
+from windlass.store.postgres.access import Access
+from windlass.store.postgres.db import Db
+from windlass.store.postgres.ending import end
+from windlass.store.records import Settled
+
+
+async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
+    """Completions go by one statement; the others, and what was not as it said, by a transaction after it."""
+    plain = [s for s in settlements if s.status is Status.COMPLETED]
+    if len({s.id for s in settlements}) != len(settlements):
+        plain = []
+    missing = await access.once(lambda db: _complete(db, plain)) if plain else set()
+    done = {s.id for s in plain if s.id not in missing}
+    rest = [s for s in settlements if s.id not in done] if len(done) < len(settlements) else []
+    answers = dict.fromkeys(range(len(settlements)), Settled.SETTLED)
+    if rest:
+        found = iter(await access.write(lambda db: _settle_others(db, rest)))
+        answers |= {i: next(found) for i, s in enumerate(settlements) if s.id not in done}
+    return list(answers.values())
+
+
+async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId]:
+    """Move them into history: those that are not running as they say are left out, and answered."""
+    values = {
+        "ids": [s.id for s in settlements],
+        "attempts": [s.attempt for s in settlements],
+        "started": [s.started_after for s in settlements],
+        "results": [s.result for s in settlements],
+        "keep": DEFAULT_RETENTION[Status.COMPLETED],
+        "tombstone": TOMBSTONE,
+    }
+    return {row[0] for row in await db.rows("complete", values)}
+
+
+async def _settle_others(db: Db, settlements: Sequence[Settlement]) -> list[Settled]:
+    ids, attempts = [s.id for s in settlements], [s.attempt for s in settlements]
+    rows = await db.rows("running", {"ids": ids, "attempts": attempts})
+    running = {(row[0], row[3]): Running(*row) for row in rows}
+    endings, answers = [], []
+    for settlement in settlements:
+        # Taken out: a settlement that comes twice in one call is a repeat of itself.
+        job = running.pop((settlement.id, settlement.attempt), None)
+        answers.append(None if job is None else Settled.SETTLED)
+        if job is not None:
+            endings.append((job, settled(settlement)))
+    await end(db, endings)
+    unsettled = [s for s, answer in zip(settlements, answers, strict=True) if answer is None]
+    repeats = await _repeats(db, unsettled)
+    return [
+        answer or (Settled.ALREADY if (s.id, s.attempt, s.outcome) in repeats else Settled.STALE)
+        for s, answer in zip(settlements, answers, strict=True)
+    ]
+
+
+async def _repeats(db: Db, settlements: Sequence[Settlement]) -> set[tuple[JobId, int, str]]:
+    """Those that find their own outcome recorded; anything else is stale."""
+    if not settlements:
+        return set()
+    values = {"ids": [s.id for s in settlements]}
+    recorded = {row[0]: row[1:] for row in await db.rows("recorded", values)}
+    buried = {tuple(row) for row in await db.rows("buried", values)}
+    repeats = {(s.id, s.attempt, s.outcome) for s in settlements if (s.id, s.attempt, s.outcome) in buried}
+    return repeats | {
+        (s.id, s.attempt, s.outcome) for s in settlements if s.id in recorded and is_repeat(s, *recorded[s.id])
+    }
