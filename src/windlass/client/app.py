@@ -244,6 +244,7 @@ class App(Registrar):
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any], connection: object = None) -> list[Handle[Any]]:
         enqueue = partial(self._enqueue, connection=connection)
+        jobs = self._berth.told(jobs)
         if are_inline(jobs):
             answers = await enqueue(jobs)
         else:

@@ -4,6 +4,10 @@ import os
 import threading
 from collections.abc import Callable
 
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.job import NewJob
 from windlass.core.queue import QueueSettings
 from windlass.observe.history import recorded
 from windlass.store.contract import Store
@@ -23,6 +27,7 @@ class Berth:
         self.opened: tuple[int, Store] | None = None
         """By which process, and what."""
         self._opener = opener
+        self._newest: JobId = ""
         self._borrowed = False
         self._left_behind: list[Store] = []
         self._guard, self._guard_of = threading.RLock(), os.getpid()
@@ -51,6 +56,17 @@ class Berth:
         self._borrowed = True
         self.opened = (os.getpid(), store)
         self.written = None
+
+    def told(self, jobs: list[NewJob]) -> list[NewJob]:
+        """The jobs, marked as no longer fresh if they may have been handed in here before.
+
+        Ids grow within a process: one that is larger than all that were handed in is handed in for the first time.
+        """
+        newest, before = max((job.id for job in jobs), default=""), self._newest
+        self._newest = max(newest, before)
+        if all(job.id > before for job in jobs) and len({job.id for job in jobs}) == len(jobs):
+            return jobs
+        return [msgspec.structs.replace(job, fresh=False) if job.fresh else job for job in jobs]
 
     async def close(self) -> None:
         """Close what this process has opened; the next to come opens it again."""

@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 RECHECK_SECONDS = 1.0
 """Hints may be lost, so waiting also looks this often."""
+SHORTEST_PAUSE = 0.01
+"""Not every store tells a producer that a job has ended: who waits for one looks again, ever more rarely."""
 SHORTEST_PACE, LONGEST_PACE = 0.0005, 0.02
 """A busy store commits all the time: the longer it takes, the less often we look after a commit."""
 
@@ -58,13 +60,14 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         mark = store.signals.mark()
         # Looked at before the time counts: `timeout=0` asks whether it is there already.
         job = await self._look(store)
-        pace = SHORTEST_PACE
+        pace, pause = SHORTEST_PACE, SHORTEST_PAUSE
         try:
             async with asyncio.timeout(timeout) as limit:
                 while not job.finished:
-                    if await store.signals.wait(mark, RECHECK_SECONDS):
+                    if await store.signals.wait(mark, pause):
                         await asyncio.sleep(pace)
                         pace = min(2 * pace, LONGEST_PACE)
+                    pause = min(2 * pause, RECHECK_SECONDS)
                     mark = store.signals.mark()
                     job = await self._look(store)
         except TimeoutError:

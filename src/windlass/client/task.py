@@ -115,7 +115,7 @@ class Task(Generic[P, R, T]):
         if self._options:
             check_together(fields)
         payload = definition.signature.encode(args, kwargs, self._desk.payload_limit)
-        return NewJob(type=definition.type, payload=payload, **fields)
+        return NewJob(type=definition.type, payload=payload, fresh="id" not in self._options, **fields)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Hand a job in. When this returns, the job is stored; with `using(connection=...)`, when you commit."""

@@ -22,7 +22,7 @@ MOST_TEXT = 32_000_000
 
 _OWN = ("id", "payload", "idempotency_key", "concurrency_key")
 """What even jobs of one task, handed in together, do not have in common."""
-_kind = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _OWN))
+kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _OWN))
 
 
 class Hint:
@@ -40,8 +40,8 @@ def are_alike(jobs: Sequence[NewJob]) -> bool:
         return False
     if len(jobs) == 1:
         return True
-    kind = _kind(first)
-    return all(_kind(job) == kind and job.idempotency_key is None for job in jobs)
+    kind = kind_of(first)
+    return all(kind_of(job) == kind and job.idempotency_key is None for job in jobs)
 
 
 async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued] | None:
@@ -65,7 +65,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
             holder = contest.enter(job, Status.PENDING)
         if holder is None:
             standing.add(job.id)
-            fresh[_kind(job)].append(job)
+            fresh[kind_of(job)].append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
     for alike in fresh.values():

@@ -1,13 +1,16 @@
 """The way in: hand-ins of one process that come while another is on its way go together, by one statement."""
 
+import asyncio
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.queue import QueueSettings
 from windlass.store.postgres import queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.enqueue import are_alike, enqueue, enqueue_alike
+from windlass.store.postgres.enqueue import are_alike, enqueue, enqueue_alike, kind_of
+from windlass.store.postgres.gather import Gather
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.hosts import visit
 
@@ -17,16 +20,26 @@ class HandIn:
 
     def __init__(self, hints: Hints) -> None:
         self._hints = hints
+        self._gathers: WeakKeyDictionary[asyncio.AbstractEventLoop, Gather] = WeakKeyDictionary()
 
     async def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """All or none."""
         if not jobs:
             return []
-        hint = self._hints.next({job.queue for job in jobs})
-        if are_alike(jobs):
-            answers = await access.once(lambda db: enqueue_alike(db, jobs, hint))
-            if answers is not None:
-                return answers
+        if not are_alike(jobs):
+            hint = self._hints.next({job.queue for job in jobs})
+            return await access.write(lambda db: enqueue(db, jobs, hint))
+        loop = asyncio.get_running_loop()
+        gather = self._gathers.get(loop)
+        if gather is None:
+            gather = self._gathers[loop] = Gather()
+        return await gather.add(kind_of(jobs[0]), jobs, lambda alike: self._enqueue_alike(access, alike))
+
+    async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        hint = self._hints.next((jobs[0].queue,))
+        answers = await access.once(lambda db: enqueue_alike(db, jobs, hint))
+        if answers is not None:
+            return answers
         return await access.write(lambda db: enqueue(db, jobs, hint))
 
     async def enqueue_inside(

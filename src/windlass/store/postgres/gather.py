@@ -1,0 +1,85 @@
+"""Hand-ins of one process that come while another is on its way: they go together, by one statement and one flush."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+
+from windlass.core.job import Enqueued, NewJob
+from windlass.errors import StoreUnavailable
+
+Store = Callable[[Sequence[NewJob]], Awaitable[list[Enqueued]]]
+MOST_TOGETHER = 1000
+
+
+class Gather:
+    """Those of one event loop. Who comes alone does not wait for company."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: dict[Hashable, list[_Part]] = defaultdict(list)
+        self._task: asyncio.Task[None] | None = None
+
+    async def add(self, kind: Hashable, jobs: Sequence[NewJob], store: Store) -> list[Enqueued]:
+        """Store the jobs, alone or with others of their kind."""
+        if self._busy:
+            part = _Part(jobs, store)
+            self._waiting[kind].append(part)
+            return await part.answer
+        self._busy = True
+        try:
+            return await store(jobs)
+        finally:
+            if self._waiting:
+                self._task = asyncio.get_running_loop().create_task(self._go_on())
+            else:
+                self._busy = False
+
+    async def _go_on(self) -> None:
+        while self._waiting:
+            kind = next(iter(self._waiting))
+            parts = self._waiting.pop(kind)
+            await _store_together(parts[:MOST_TOGETHER])
+            if rest := parts[MOST_TOGETHER:]:
+                self._waiting[kind] = rest + self._waiting.pop(kind, [])
+        self._busy = False
+
+
+class _Part:
+    """One hand-in that waits."""
+
+    def __init__(self, jobs: Sequence[NewJob], store: Store) -> None:
+        self.jobs = jobs
+        self.store = store
+        self.answer: asyncio.Future[list[Enqueued]] = asyncio.get_running_loop().create_future()
+
+    def tell(self, answers: list[Enqueued]) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answers)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+async def _store_together(parts: list[_Part]) -> None:
+    wanted = [part for part in parts if not part.answer.done()]
+    try:
+        answers = iter(await wanted[0].store([job for part in wanted for job in part.jobs]) if wanted else [])
+    except StoreUnavailable as error:
+        for part in wanted:
+            part.fail(error)
+        return
+    except Exception:
+        # One of them is not like the others: none was stored, so each may try for itself.
+        for part in wanted:
+            await _store_alone(part)
+        return
+    for part in wanted:
+        part.tell([next(answers) for _ in part.jobs])
+
+
+async def _store_alone(part: _Part) -> None:
+    try:
+        part.tell(await part.store(part.jobs))
+    except Exception as error:
+        part.fail(error)
