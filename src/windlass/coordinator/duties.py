@@ -36,6 +36,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("expire", lambda: expire(store, emit)),
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
+        Duty("tidy", lambda: tidy(store)),
         Duty("prune", lambda: prune(store, emit, blobs)),
         *sweeping,
     ]
@@ -88,6 +89,12 @@ async def park(store: Store, emit: Emit) -> float:
     parked = await store.jobs.park()
     if parked:
         emit(JobsParked(types=tuple(sorted(parked)), jobs=sum(parked.values())))
+    return 1.0
+
+
+async def tidy(store: Store) -> float:
+    """What keeps the store quick is done again and again."""
+    await store.tidy()
     return 1.0
 
 

@@ -200,6 +200,16 @@ class LeaderStore(Protocol):
 class SignalStore(Protocol):
     """Wake-up hints. They may be lost; polling is always enough."""
 
+    @property
+    def relayed(self) -> bool:
+        """Whether hints reach only supervisors, which pass them on to their runners, and each tells of work.
+
+        Otherwise everybody sees for himself that something was written, and looks whether it concerns him.
+        """
+
+    def hear(self) -> None:
+        """A hint was passed on to this process."""
+
     def mark(self) -> int:
         """Where things stand. Taken before one looks: then nothing that comes between look and wait is missed."""
 
@@ -260,6 +270,9 @@ class Store(Protocol):
 
     def bounded(self, seconds: float) -> "Store":
         """The same store, with every call giving up after so many seconds."""
+
+    async def tidy(self) -> None:
+        """Do what keeps the store quick, if there is anything to do: the coordinator asks for it every second."""
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date: the names of what was applied."""

@@ -55,7 +55,9 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 def _unknown(url: str) -> ConfigError:
     scheme = url.partition(":")[0]
-    return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db and postgresql://user@host/database")
+    return ConfigError(
+        f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db and postgresql://user@host/database"
+    )
 
 
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:

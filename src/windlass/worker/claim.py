@@ -71,6 +71,7 @@ class ClaimLoop:
             await self._lease.wait()
             await self._wait_for_room()
             shares, room = self._shares(queues)
+            mark = self._store.signals.mark()
             self._settler.go()
             await asyncio.sleep(0)  # outcomes first: they are what makes room
             self.asking = True
@@ -84,8 +85,14 @@ class ClaimLoop:
                 await self._reconcile()
             if self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit()
-            if len(jobs) < room:
-                await self._wait_for_work(tuple(queues), types, found=bool(jobs))
+            if len(jobs) == room:
+                continue
+            if jobs:
+                self._poll = SHORTEST_POLL
+            if self._store.signals.relayed:
+                await self._wait_for_hint(mark)
+            else:
+                await self._wait_for_work(tuple(queues), types)
 
     def _shares(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueShare, ...], int]:
         """What to ask for: free slots and a small prefetch, and of each queue no more than its share."""
@@ -175,10 +182,13 @@ class ClaimLoop:
         job = work.claimed
         self._settler.add(work, hand_back(job.id, job.queue, job.attempt))
 
-    async def _wait_for_work(self, queues: tuple[str, ...], types: tuple[str, ...], *, found: bool) -> None:
+    async def _wait_for_hint(self, mark: int) -> None:
+        """Until there is work, or for one poll: here a hint says that there is, and the claim itself is the look."""
+        if not await self._store.signals.wait(mark, self._poll * random.uniform(0.75, 1.0)):
+            self._poll = min(self._poll * 2, LONGEST_POLL)
+
+    async def _wait_for_work(self, queues: tuple[str, ...], types: tuple[str, ...]) -> None:
         """Until a hint or the next poll says that a claim may find something."""
-        if found:
-            self._poll = SHORTEST_POLL
         signals = self._store.signals
         while self._lease.is_set() and self._now() - self._reconciled < self._reconcile_every:
             mark = signals.mark()

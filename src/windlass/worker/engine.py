@@ -23,7 +23,7 @@ from windlass.worker.dead import DeadHooks
 from windlass.worker.deadlines import Deadlines
 from windlass.worker.holdings import Holdings
 from windlass.worker.lifespan import STOP_SECONDS, Lifespan
-from windlass.worker.link import Cancel, Go, Lapsed, Link, Overdue, Stop
+from windlass.worker.link import Cancel, Go, Lapsed, Link, Look, Overdue, Stop
 from windlass.worker.meter import Meters
 from windlass.worker.notes import Notes
 from windlass.worker.run import halted
@@ -127,6 +127,8 @@ class Engine:
                     if (work := self._holdings.find(id_, attempt)) is not None:
                         work.cancel()
                         self._cells.leave(work)
+                case Look():
+                    self._store.signals.hear()
                 case Stop(grace):
                     self.stop(grace)
         self._be_orphan()

@@ -69,8 +69,12 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
     attempt: int
 
 
+class Look(msgspec.Struct, frozen=True, tag=True):
+    """There may be work: a hint that only the supervisor has heard."""
+
+
 FromRunner = Hello | Problem | Lapsed | Overdue | Bye
-FromSupervisor = Go | Stop | Cancel
+FromSupervisor = Go | Stop | Cancel | Look
 
 LONGEST_MESSAGE = 2**24
 """An app may know thousands of types."""

@@ -29,6 +29,7 @@ from windlass.worker.leases import LeaseKeeper
 from windlass.worker.link import Bye, Hello, Lapsed, Overdue, Problem
 from windlass.worker.patience import persist
 from windlass.worker.registration import Registration
+from windlass.worker.relay import relay
 from windlass.worker.settle import attempt_ended
 from windlass.worker.table import State
 from windlass.worker.watch import Watch
@@ -229,6 +230,8 @@ class Supervisor:
             group.create_task(self._leases.run())
             group.create_task(Watch(self._crew).run())
             group.create_task(self._lead())
+            if self._crew.store.signals.relayed:
+                group.create_task(relay(self._crew))
             if self._config.until_empty:
                 group.create_task(self._stop_when_empty())
 

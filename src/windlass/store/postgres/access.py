@@ -113,8 +113,7 @@ class Access:
                         await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
                 return await self._try(work, frame, call)
         except _Conflict as conflict:
-            assert conflict.__cause__ is not None
-            raise translate(conflict.__cause__, self.server.shown) from conflict.__cause__
+            raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
             raise StoreUnavailable(f"{self.server.shown}: no answer in time", maybe_done=call.doubtful) from error
 
@@ -135,7 +134,7 @@ class Access:
             raise
         except Exception as error:
             if state_of(error) in RETRIED:
-                raise _Conflict from error
+                raise _Conflict(error) from error
             if is_lost(error):
                 session.drop()
             raise translate(error, self.server.shown, maybe_done=session.ending) from error
@@ -151,6 +150,9 @@ class _Call:
 
 class _Conflict(Exception):
     """Two transactions were in each other's way, and ours gave way."""
+
+    def __init__(self, reason: Exception) -> None:
+        self.reason = reason
 
 
 def _plainly(session: Session) -> AbstractAsyncContextManager[None]:

@@ -23,13 +23,14 @@ _RANK = 2 + _FIELDS
 class Claims:
     """The claims of one process, and how far it has come in each queue.
 
-    A claim begins where the last one ended: what was dead then is not walked past again. Jobs behind that cursor, which
-    were committed late or put back, are found by claims that begin at the floor: whenever the cursor finds too few,
-    as long as these take only a small part of the time.
+    While jobs flow, a claim begins where the last one ended: what was dead then is not walked past again. Jobs behind
+    that cursor, which were committed late or put back, are found by claims that begin at the floor: every second,
+    and whenever jobs do not flow, as long as these take only a small part of the time.
     """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
+        self._flowing = False
         self._swept = 0
         self._sweep_again = 0
 
@@ -49,13 +50,15 @@ class Claims:
         self, access: Access, request: ClaimRequest, shares: Sequence[QueueShare], limit: int, *, first: bool
     ) -> list[Claimed]:
         began = since_boot()
-        seen = self._cursors(shares) if began - self._swept < SWEEP_EVERY else {}
+        from_floor = began >= self._sweep_again and (not self._flowing or began - self._swept >= SWEEP_EVERY)
+        seen = {} if from_floor else self._cursors(shares)
         jobs = await self._take(access, request, shares, limit, seen, first=first)
         if not seen:
             self._note_sweep(began)
         elif len(jobs) < limit and (began := since_boot()) >= self._sweep_again:
             jobs += await self._take(access, request, shares, limit - len(jobs), {}, first=False)
             self._note_sweep(began)
+        self._flowing = len(jobs) == limit
         if len(shares) > 1:
             place = {share.queue: i for i, share in enumerate(shares)}
             jobs.sort(key=lambda job: place.get(job.queue, len(place)))

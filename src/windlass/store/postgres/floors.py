@@ -1,14 +1,14 @@
 """Floors: where claims begin.
 
-Claimed and finished jobs leave dead entries at the low end of the index of pending jobs, and as long as anybody holds an
-old snapshot they cannot be cleaned away. A claim that began there would step over all of them. So each queue and
-urgency has a floor: a rank below which nothing is pending. It is raised from time to time, and lowered by whoever puts a
-job back below it.
+Claimed and finished jobs leave dead entries at the low end of the index of pending jobs, and as long as anybody holds
+an old snapshot they cannot be cleaned away. A claim that began there would step over all of them. So each queue and
+urgency has a floor: a rank below which nothing is pending. It is raised from time to time, and lowered by whoever
+puts a job back below it.
 
 Ranks come from the clock, so jobs are committed nearly in the order of their ranks, but not quite: one that took its
-rank at T may be committed long after. A floor is raised to T only when every transaction that had begun when T was noted
-is over, and a look then finds nothing pending below T. T is noted a little in the past, because a transaction has
-its clock before it has its number.
+rank at T may be committed long after. A floor is raised to T only when every transaction that had begun when T was
+noted is over, and a look then finds nothing pending below T. T is noted a little in the past, because a transaction
+has its clock before it has its number.
 """
 
 from collections.abc import Iterable
@@ -40,9 +40,7 @@ async def lower(db: Db, places: Iterable[tuple[str, int, Micros]]) -> None:
     columns = list(zip(*sorted(places), strict=True))
     if columns:
         queues, urgencies, ranks = columns
-        await db.run(
-            "lower_floors", {"queues": list(queues), "urgencies": list(urgencies), "ranks": list(ranks)}
-        )
+        await db.run("lower_floors", {"queues": list(queues), "urgencies": list(urgencies), "ranks": list(ranks)})
 
 
 class Floors:

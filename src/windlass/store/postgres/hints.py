@@ -1,9 +1,9 @@
 """Wake-up hints by NOTIFY. They may be lost; polling is always enough.
 
-A process that hands jobs in tells of it at once, and then at most every 20 milliseconds per queue: what comes in between
-is told at the end of that time. Every notification takes a lock that all commits with one take in turn, and wakes
-every listener, so one for each job would be a brake. Only supervisors listen, on the one connection that they have, and
-pass on to their runners what they hear.
+A process that hands jobs in tells of it at once, and then at most every 20 milliseconds per queue: what comes in
+between is told at the end of that time. Every notification takes a lock that all commits with one take in turn, and
+wakes every listener, so one for each job would be a brake. Only supervisors listen, on the one connection that they
+have, and pass on to their runners what they hear.
 """
 
 import asyncio

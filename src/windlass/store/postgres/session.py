@@ -1,8 +1,8 @@
 """One connection to the server, used by one verb at a time.
 
-Straight to the server a single statement is its own transaction, prepared once and answered in one round trip. Behind a
-pooler that lends its connections for one transaction at a time, nothing may be left on a connection: there every verb
-is a transaction that says for itself what it needs, and no statement outlives it.
+Straight to the server a single statement is its own transaction, prepared once and answered in one round trip. Behind
+a pooler that lends its connections for one transaction at a time, nothing may be left on a connection: there every
+verb is a transaction that says for itself what it needs, and no statement outlives it.
 """
 
 import contextlib

@@ -17,6 +17,7 @@ from windlass.store.postgres.admit import admit
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.expire import expire
+from windlass.store.postgres.floors import Floors
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.note import note
@@ -230,6 +231,11 @@ class PostgresSignals:
         self._access = access
         self._hints = hints
 
+    relayed = True
+
+    def hear(self) -> None:
+        self._hints.hear()
+
     def mark(self) -> int:
         return self._hints.mark()
 
@@ -270,17 +276,20 @@ class PostgresStore:
         first: bool = False,
         deadline: float | None = None,
     ) -> None:
-        """`deadline` bounds every call; `first` is said by a supervisor, which has one connection and listens on it."""
+        """`deadline` bounds every call; `first` says a supervisor, which has one connection and listens on it."""
         self.address = address.url
         most = 1 if first else CONNECTIONS
         server = Server(address, shown, clock, address.connections or most)
-        self._share(server, Hints(server, listening=first), deadline)
+        hints = Hints(server, listening=first)
+        self._share(server, hints, HandIn(hints), deadline)
 
-    def _share(self, server: Server, hints: Hints, deadline: float | None) -> None:
+    def _share(self, server: Server, hints: Hints, hand_in: HandIn, deadline: float | None) -> None:
         access = Access(server, deadline)
         self._server = server
         self._hints = hints
-        self.jobs = PostgresJobs(access, HandIn(hints), Claims())
+        self._hand_in = hand_in
+        self._floors = Floors()
+        self.jobs = PostgresJobs(access, hand_in, Claims())
         self.operator = PostgresOperator(access)
         self.queues = PostgresQueues(access)
         self.leases = PostgresLeases(access)
@@ -293,8 +302,12 @@ class PostgresStore:
         """Another view of the same server and the same connections."""
         view = object.__new__(PostgresStore)
         view.address = self.address
-        view._share(self._server, self._hints, seconds)
+        view._share(self._server, self._hints, self._hand_in, seconds)
         return view
+
+    async def tidy(self) -> None:
+        """Raise the floors from which claims and admissions begin."""
+        await self._floors.tidy(Access(self._server, None))
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""

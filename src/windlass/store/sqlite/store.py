@@ -234,6 +234,11 @@ class SqliteSignals:
     def __init__(self, access: Access) -> None:
         self._access = access
 
+    relayed = False
+
+    def hear(self) -> None:
+        """Everybody sees the file for himself."""
+
     def mark(self) -> int:
         return self._access.lanes.watch.version()
 
@@ -288,6 +293,9 @@ class SqliteStore:
         view.address = self.address
         view._share(self._lanes, seconds)
         return view
+
+    async def tidy(self) -> None:
+        """A file needs nothing of the kind."""
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""

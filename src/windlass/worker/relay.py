@@ -1,0 +1,19 @@
+"""The relay: hints that reach only the supervisor are passed on to its runners."""
+
+import asyncio
+
+from windlass.worker.crew import Crew
+from windlass.worker.link import Look
+
+LISTEN_SECONDS = 60.0
+
+
+async def relay(crew: Crew) -> None:
+    """Until cancelled."""
+    signals = crew.store.signals
+    while True:
+        mark = signals.mark()
+        if await signals.wait(mark, LISTEN_SECONDS):
+            for child in crew.serving.values():
+                child.link.say(Look())
+        await asyncio.sleep(0)
