@@ -2,14 +2,13 @@
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.meta.tree import ROOT
-from tests.support.processes import Processes, until
+from tests.support.processes import Processes, command, processes, until
 from tests.support.servers import folder as folders
 from tests.support.servers import keeper
 from tests.support.servers.places import VARIABLE
@@ -28,7 +27,8 @@ THEN_WAITS = "    import signal; print('WAITING', flush=True); signal.pause()\n"
 @pytest.fixture
 def runs(tmp_path: Path) -> Iterator[Processes]:
     """Runs of tests in processes of their own."""
-    environment = {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", VARIABLE: ""}
+    paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = {"PYTHONPATH": os.pathsep.join(paths), VARIABLE: ""}
     started = Processes(tmp_path, environment)
     yield started
     started.end()
@@ -37,18 +37,8 @@ def runs(tmp_path: Path) -> Iterator[Processes]:
 def arguments(tmp_path: Path, body: str) -> list[str]:
     """One test file, run with the fixtures of the servers and nothing else of ours."""
     (tmp_path / "test_it.py").write_text(body)
-    plugins = ["-p", "tests.support.servers.fixtures", "-p", "no:cacheprovider"]
-    return [
-        "-m",
-        "pytest",
-        "-s",
-        "-c",
-        os.devnull,
-        "--rootdir",
-        str(tmp_path),
-        *plugins,
-        str(tmp_path / "test_it.py"),
-    ]
+    options = ["-s", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    return ["-m", "pytest", *options, "-p", "tests.support.servers.fixtures", str(tmp_path / "test_it.py")]
 
 
 def said(output: str, word: str) -> str:
@@ -80,10 +70,8 @@ def test_what_a_run_left_whose_keeper_was_killed_too_is_swept_by_the_next(tmp_pa
     run = runs.start("run", *arguments(tmp_path, SAYS_WHERE + THEN_WAITS))
     until(lambda: "WAITING" in run.output, "the server runs")
     folder = Path(said(run.output, "FOLDER"))
-    run.send(signal.SIGSTOP)  # so that it cannot see the keeper go
-    subprocess.run(["/bin/sh", "-c", f"kill -9 {keeper_of(folder)} {run.pid}"], check=True)
-    run.wait()
-    assert keeper.servers_in(folder)
+    os.kill(keeper_of(folder), signal.SIGKILL)
+    run.kill()
     folders.sweep(folder.parent)
     assert keeper.servers_in(folder) == []
     assert not folder.exists()
@@ -128,8 +116,6 @@ def test_a_named_server_is_freed_of_what_a_killed_run_left(
 
 def keeper_of(folder: Path) -> int:
     """The process that waits for the end of a folder's run."""
-    looked = [
-        (entry, (entry / "cmdline").read_bytes()) for entry in Path("/proc").iterdir() if entry.name.isdecimal()
-    ]
-    (found,) = [entry for entry, line in looked if keeper.__file__.encode() in line and bytes(folder) in line]
-    return int(found.name)
+    words = {keeper.__file__.encode(), bytes(folder)}
+    (found,) = [pid for pid in processes() if words <= set(command(pid).split(b"\0"))]
+    return found

@@ -1,6 +1,7 @@
 """Where PostgreSQL's programs are: on the path, where systems put them, or in a package from PyPI."""
 
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -86,12 +87,15 @@ def _candidates() -> Iterator[Path]:
 
 def _readable(package: Path) -> Path:
     """A copy that the account of the servers can read, libraries and all: our environment may be private."""
-    home = Path(tempfile.gettempdir(), f"windlass-{PACKAGE}-{os.geteuid()}")
+    name = f"windlass-{PACKAGE}-{importlib.metadata.version(PACKAGE)}-{os.geteuid()}"
+    home = Path(tempfile.gettempdir(), name)  # not in memory, from which nothing may be run in some containers
+    home.mkdir(mode=0o755, exist_ok=True)
+    if home.stat().st_uid != os.geteuid():
+        raise PermissionError(f"{home} belongs to somebody else")
     done = home / "done"
     if not done.exists():
         for part in (package, package.with_name(f"{PACKAGE}.libs")):
             if part.exists():
                 shutil.copytree(part, home / part.name, dirs_exist_ok=True, symlinks=True)
-        home.chmod(0o755)
         done.touch()
     return home / PACKAGE / "pginstall" / "bin"
