@@ -1,7 +1,6 @@
 """Where PostgreSQL's programs are: on the path, where systems put them, or in a package from PyPI."""
 
 import functools
-import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -78,17 +77,25 @@ def _candidates() -> Iterator[Path]:
     if (config := shutil.which("pg_config")) is not None:
         yield Path(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
     yield from system_folders()
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is not None and spec.origin is not None:
-        package = Path(spec.origin).parent
+    for package in _packages():
         yield package / "pginstall" / "bin"
         yield _readable(package)  # only asked for if the one above cannot be run
 
 
+def _packages() -> Iterator[Path]:
+    """Of our own environment, else of the one that `make` sets up."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is not None and spec.origin is not None:
+        yield Path(spec.origin).parent
+    yield from Path(__file__).parents[3].glob(f".venv/lib/python*/site-packages/{PACKAGE}")
+
+
 def _readable(package: Path) -> Path:
     """A copy that the account of the servers can read, libraries and all: our environment may be private."""
-    name = f"windlass-{PACKAGE}-{importlib.metadata.version(PACKAGE)}-{os.geteuid()}"
-    home = Path(tempfile.gettempdir(), name)  # not in memory, from which nothing may be run in some containers
+    (described,) = package.parent.glob(f"{PACKAGE}-*.dist-info")
+    home = Path(
+        tempfile.gettempdir(), f"windlass-{described.stem}-{os.geteuid()}"
+    )  # not in memory, from which nothing may be run in some containers
     home.mkdir(mode=0o755, exist_ok=True)
     if home.stat().st_uid != os.geteuid():
         raise PermissionError(f"{home} belongs to somebody else")
