@@ -15,7 +15,7 @@ PEERS      := $(PEERS_VENV)/.ready
 .PHONY: help demo test test-failed test-versions test-postgres-all check format docs pictures bench mutants torture clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
 	@$(BIN)/windlass demo
