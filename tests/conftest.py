@@ -10,7 +10,7 @@ from tests.support.clock import ManualClock
 from tests.support.stores import STORES
 from windlass.store.contract import Store
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.support.servers.fixtures"]
 
 # Derandomised, so that a red run is red again; print_blob gives the line that replays a failure.
 settings.register_profile(

@@ -29,6 +29,9 @@ WHAT = (
 OURS = ("PYTHON", "WINDLASS", "VIRTUAL_ENV")
 """Variables that begin so would let the wheel's environment see this tree instead."""
 
+TESTS = "WINDLASS_TEST_"
+"""But these say which servers to test on."""
+
 
 def main(wanted: list[str]) -> int:
     """Zero if all that was run passed."""
@@ -110,7 +113,7 @@ def run(command: list[Path | str], stdout: int | None = None) -> bool:
 
 
 def clean() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {name: value for name, value in os.environ.items() if not name.startswith(OURS) or name.startswith(TESTS)}
 
 
 def _word(good: bool) -> str:
