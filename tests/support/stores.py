@@ -1,10 +1,13 @@
 """The stores that every conformance and model test runs on: a new one adds one entry to STORES."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.servers.places import postgres_place
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
 from windlass.store.open import open_memory, open_store
@@ -34,7 +37,25 @@ def sqlite_memory(folder: Path, clock: Clock) -> Store:
     return open_memory(clock=clock)
 
 
+def postgres(folder: Path, clock: Clock) -> Store:
+    """A database of its own on the server of the test run."""
+    return open_store(postgres_place(folder, _migrated), clock=clock)
+
+
+def _migrated(url: str) -> None:
+    """What every test's database is a copy of."""
+
+    async def migrate() -> None:
+        store = open_store(url)
+        await store.migrate()
+        await store.close()
+
+    with ThreadPoolExecutor() as aside:  # a test may have a loop running here
+        aside.submit(asyncio.run, migrate()).result()
+
+
 STORES: dict[str, Kind] = {
+    "postgres": Kind(postgres),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),

@@ -96,8 +96,8 @@ class Pool:
             self._sweep.cancel()
         free, self._free = self._free, []
         for session in free:
-            session.drop()
             self._count -= 1
+            await session.close()
 
     def abandon(self) -> None:
         """Its loop is over, or this is a child of the process that it belongs to: only let go."""

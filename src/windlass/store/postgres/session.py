@@ -28,6 +28,7 @@ _BEGIN_POOLED = f"{_BEGIN}; " + "; ".join(
 )
 LARGEST_STATEMENT = 100_000
 CACHED_STATEMENTS = 200
+LEAVE_SECONDS = 2.0
 
 
 class Session:
@@ -80,6 +81,11 @@ class Session:
         self.ending = True
         await self.connection.execute("COMMIT")
         self._open = self.ending = False
+
+    async def close(self) -> None:
+        """Take leave."""
+        with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await self.connection.close(timeout=LEAVE_SECONDS)
 
     def drop(self) -> None:
         """Hang up, whatever is under way."""
