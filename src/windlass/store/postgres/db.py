@@ -35,14 +35,15 @@ class Texts:
 
     def named(self, name: str, prepare: Callable[..., Statement]) -> Statement:
         """A statement by its name."""
-        found = self._known.get((name, prepare))
-        if found is None:
-            found = self._known[name, prepare] = self.made(sql(name), prepare)
-        return found
+        return self.made(sql(name), prepare)
 
     def made(self, text: str, prepare: Callable[..., Statement]) -> Statement:
-        """A statement by its text."""
-        return prepare(in_schema(text, self.schema), server_clock=self.clock is None)
+        """A statement by its text; there are only so many, because none has values in it."""
+        found = self._known.get((text, prepare))
+        if found is None:
+            made = prepare(in_schema(text, self.schema), server_clock=self.clock is None)
+            found = self._known[text, prepare] = made
+        return found
 
 
 class Db:

@@ -1,0 +1,2 @@
+-- A worker is gone.
+DELETE FROM windlass.workers WHERE id = :id

@@ -1,0 +1,8 @@
+-- Queues that are used for the first time; those that are there stay as they are, and are not even touched.
+INSERT INTO windlass.queues (
+    name, declared, changed, paused, paused_until, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead
+)
+SELECT name, :declared::text, :changed::text, :paused::boolean, :paused_until::bigint, :max_attempts::integer,
+    :timeout::bigint, :keep_completed::bigint, :keep_cancelled::bigint, :keep_dead::bigint
+FROM unnest(:names::text[]) WITH ORDINALITY AS new (name, place) ORDER BY place
+ON CONFLICT (name) DO NOTHING

@@ -1,0 +1,2 @@
+-- These queues, those of them that exist.
+SELECT name, declared, changed, paused, paused_until, :now FROM windlass.queues WHERE name = ANY(:names::text[])
