@@ -32,29 +32,18 @@ class Rescuer:
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
         """Of up to `limit` runners whose leases lapsed, and of as many that have none."""
+        lapsed, now = (await access.read(lambda db: db.rows("lapsed")))[0]
         rescued = []
-        if await access.read(needs_rescue):
+        if lapsed:
             moment = await access.write(feel_pulse)
             values = {"moment": moment, "limit": limit}
             gone = [row[0] for row in await access.once(lambda db: db.rows("drop_lapsed", values))]
             rescued += await _put_back(access, gone, EVER)
-        return rescued + await self._adopt(access, limit)
-
-    async def _adopt(self, access: Access, limit: int) -> list[Rescued]:
-        """Jobs whose lease is gone already. Only after a moment: who just dropped the lease is about to put them back."""
-        now = await access.read(lambda db: db.now())
         # Not later than usual either, if the clock was set back.
-        if now < self._orphans_at <= now + ORPHANS_EVERY:
-            return []
-        self._orphans_at = now + ORPHANS_EVERY
-        values = {"before": now - ORPHAN_AGE, "limit": limit}
-        runners = [row[0] for row in await access.read(lambda db: db.rows("orphans", values))]
-        return await _put_back(access, runners, now - ORPHAN_AGE)
-
-
-async def needs_rescue(db: Db) -> bool:
-    """A look without a lock: whether any lease has lapsed."""
-    return bool((await db.rows("lapsed"))[0][0])
+        if not now < self._orphans_at <= now + ORPHANS_EVERY:
+            self._orphans_at = now + ORPHANS_EVERY
+            rescued += await _adopt(access, limit, now - ORPHAN_AGE)
+        return rescued
 
 
 async def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
@@ -75,6 +64,13 @@ async def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
     await db.run("drop_lease", {"runner": ended.runner})
     rows = await db.rows("lock_held", {"runner": ended.runner})
     return await _end(db, [Running(*row) for row in rows], fate)
+
+
+async def _adopt(access: Access, limit: int, before: Micros) -> list[Rescued]:
+    """Jobs whose lease is gone already. Only after a moment: who just dropped the lease is about to put them back."""
+    values = {"before": before, "limit": limit}
+    runners = [row[0] for row in await access.read(lambda db: db.rows("orphans", values))]
+    return await _put_back(access, runners, before)
 
 
 async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> list[Rescued]:
