@@ -16,7 +16,7 @@ from windlass.store.postgres.address import Address
 from windlass.store.postgres.admit import admit
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.expire import expire
+from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.note import note
@@ -71,6 +71,8 @@ class PostgresJobs:
         return await self._claims.claim(self._access, request)
 
     async def expire(self, limit: int) -> int:
+        if not await self._access.read(is_any_due):
+            return 0
         return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
