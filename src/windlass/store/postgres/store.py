@@ -16,14 +16,14 @@ from windlass.store.postgres.address import Address
 from windlass.store.postgres.admit import admit
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.expire import expire
+from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.floors import Floors
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.note import note
 from windlass.store.postgres.park import needs_parking, park, unpark
 from windlass.store.postgres.prune import prune
-from windlass.store.postgres.rescue import end_runner, needs_rescue, rescue
+from windlass.store.postgres.rescue import Rescuer, end_runner
 from windlass.store.postgres.settle import settle
 from windlass.store.postgres.work import has_work
 from windlass.store.records import (
@@ -72,6 +72,8 @@ class PostgresJobs:
         return await self._claims.claim(self._access, request)
 
     async def expire(self, limit: int) -> int:
+        if not await self._access.read(is_any_due):
+            return 0
         return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
@@ -158,6 +160,7 @@ class PostgresLeases:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._rescuer = Rescuer()
 
     async def open(self, request: LeaseRequest) -> None:
         await self._access.write(lambda db: leases.open_lease(db, request))
@@ -172,9 +175,7 @@ class PostgresLeases:
         return await self._access.read(lambda db: leases.cancels(db, worker))
 
     async def rescue(self, limit: int) -> list[Rescued]:
-        if not await self._access.read(needs_rescue):
-            return []
-        return await self._access.write(lambda db: rescue(db, limit))
+        return await self._rescuer.rescue(self._access, limit)
 
     def vouch(self, holder: str) -> None:
         """Only time tells on this store."""

@@ -1,0 +1,83 @@
+"""change and run_now: waiting jobs get another time, priority, payload or queue."""
+
+from collections.abc import Mapping, Sequence
+
+from windlass.core.change import JobChange, Timing, may_change, may_run_now, retimed
+from windlass.core.ids import JobId
+from windlass.core.status import Status
+from windlass.store.keys import Keyed
+from windlass.store.postgres import floors
+from windlass.store.postgres.db import Db
+from windlass.store.postgres.find import Found, each, find
+from windlass.store.postgres.keys import release, take
+from windlass.store.postgres.queues import make_if_new
+from windlass.store.records import Moved
+
+
+async def run_now(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
+    """Pending at once, behind those that wait already; one that is pending stays where it is."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Moved]:
+        found = await find(db, some)
+        ready = [id_ for id_, at in found.items() if may_run_now(at.status)]
+        places = await db.rows("run_now", {"ids": ready}) if ready else []
+        await floors.lower(db, [tuple(place) for place in places])
+        moved = {id_: Moved(id_, at.status, done=False) for id_, at in found.items()}
+        return moved | {id_: Moved(id_, Status.PENDING, done=True) for id_ in ready}
+
+    return await each(ids, verb)
+
+
+async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Moved | None]:
+    """Each of them wholly or not at all; a key goes with its job into another queue."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Moved]:
+        found = await find(db, some)
+        waiting = [id_ for id_ in some if id_ in found and may_change(found[id_].status)]
+        holders = await _move_keys(db, found, waiting, wanted.queue)
+        now = await db.now()
+        after = {
+            id_: retimed(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
+            for id_ in waiting
+            if id_ not in holders and (at := found[id_])
+        }
+        await _write(db, after, wanted)
+        moved = {id_: Moved(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
+        return moved | {id_: Moved(id_, timing.status, done=True) for id_, timing in after.items()}
+
+    return await each(ids, verb)
+
+
+async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | None) -> dict[JobId, JobId]:
+    """Take the keys of these jobs in their new queue: of those that cannot have theirs there, who holds it."""
+    holders: dict[JobId, JobId] = {}
+    moving = [id_ for id_ in ids if queue is not None and found[id_].queue != queue]
+    if queue is None or not moving:
+        return holders
+    await make_if_new(db, [queue])
+    keyed = [(key, id_) for id_ in moving if (key := found[id_].key) is not None]
+    # In order of the keys; of two that have the same, from two queues, the first that was named has it there.
+    for key, id_ in sorted(keyed, key=lambda each: each[0]):
+        if holder := await take(db, queue, key, id_):
+            holders[id_] = holder
+    await release(db, [Keyed(id_, found[id_].queue, key, None) for key, id_ in keyed if id_ not in holders])
+    return holders
+
+
+async def _write(db: Db, after: Mapping[JobId, Timing], wanted: JobChange) -> None:
+    if not after:
+        return
+    timings = after.values()
+    values = {
+        "ids": list(after),
+        "statuses": [str(timing.status) for timing in timings],
+        "reasons": [timing.reason for timing in timings],
+        "run_ats": [timing.run_at for timing in timings],
+        "ranks": [timing.rank for timing in timings],
+        "urgency": None if wanted.priority is None else -wanted.priority,
+        "payload": wanted.payload,
+        "queue": wanted.queue,
+    }
+    rows = await db.rows("change", values)
+    # It may have come to another place, with a rank from long ago.
+    await floors.lower(db, [tuple(row[:3]) for row in rows if row[3] == Status.PENDING])

@@ -1,0 +1,66 @@
+"""Leases: one per runner, by the server's clock. Lapsed ones are never renewed, and an outage is no one's death."""
+
+from collections.abc import Sequence
+
+from windlass.core.moments import SECOND, Micros
+from windlass.store.postgres.db import Db
+from windlass.store.records import CancelRequest, LeaseRequest, Renewal
+
+FRESH: Micros = SECOND
+"""A pulse younger than this is not written again: each time leaves a dead row behind."""
+_FRESH_PART = 8
+"""Of a lease. A pulse that is a little old already must not make half a lease of a silence that was none."""
+
+
+async def open_lease(db: Db, request: LeaseRequest) -> None:
+    """A lease for a new runner; asking twice for the same one is the same as asking once."""
+    await feel_pulse(db, _fresh(request.length))
+    await db.run("open_lease", {"runner": request.runner, "worker": request.worker, "length": request.length})
+
+
+async def renew(db: Db, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+    """Extend the leases that hold; the others are gone for good."""
+    moment = await feel_pulse(db, _fresh(length))
+    rows = await db.rows("renew", {"runners": list(runners), "length": length, "moment": moment})
+    held = {row[0] for row in rows}
+    kept = tuple(runner for runner in runners if runner in held)
+    return Renewal(kept, tuple(runner for runner in runners if runner not in held), await cancels(db, worker))
+
+
+async def cancels(db: Db, worker: str) -> tuple[CancelRequest, ...]:
+    """Running jobs under this worker's leases that somebody wants stopped."""
+    return tuple(CancelRequest(*row) for row in await db.rows("cancels", {"worker": worker}))
+
+
+async def feel_pulse(db: Db, fresh: Micros = 0) -> Micros:
+    """Notice a general silence, and give every lease a grace for it: the moment up to which that is done.
+
+    If nobody renewed for half a lease, the server was out of reach: that is no one's death. Whoever comes first
+    afterwards grants everybody one more lease, counted from now. A forward jump of the server's clock looks the same,
+    and is forgiven in the same way. Needs a transaction.
+
+    What lapsed by the moment returned may be taken for dead, but nothing that lapsed since: between two statements
+    of ours the server may have stood still, and that would be a silence that nobody has noticed yet.
+    """
+    at, moment = (await db.rows("pulse"))[0]
+    if at is None:
+        await db.run("make_pulse")
+    elif not _is_fresh(moment - at, fresh):
+        # Two come at the same time after an outage: the second waits here until the first has granted, and every
+        # statement after this one sees it.
+        at, moment = (await db.rows("lock_pulse"))[0]
+        silence = moment - at
+        if not _is_fresh(silence, fresh):
+            if silence > 0:
+                await db.run("grace", {"silence": silence, "moment": moment})
+            await db.run("set_pulse", {"moment": moment})
+    return int(moment)
+
+
+def _is_fresh(silence: Micros, fresh: Micros) -> bool:
+    """Also when somebody was here while we waited for the row; but not if the clock was set back."""
+    return -FRESH < silence <= fresh
+
+
+def _fresh(length: Micros) -> Micros:
+    return min(FRESH, length // _FRESH_PART)

@@ -1,0 +1,34 @@
+-- Make due jobs pending, the earliest first, and tell how many and when the next one is due. Nobody waits for anybody:
+-- what another one has in hand at this moment is left to him. The rank is never in the past (see core/admission.py) nor
+-- below the floor of its place. Where nothing is due, nothing is written. The next one is looked for behind the last
+-- that was taken, because this statement still sees what it takes as due.
+WITH start AS MATERIALIZED (
+    SELECT due FROM windlass.due_floor WHERE one = 1
+), due AS MATERIALIZED (
+    SELECT id, queue, urgency, run_at FROM windlass.jobs
+    WHERE status IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
+    ORDER BY run_at, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+), places AS (
+    INSERT INTO windlass.floors (queue, urgency) SELECT DISTINCT queue, urgency FROM due
+    ON CONFLICT (queue, urgency) DO NOTHING
+), admitted AS (
+    UPDATE windlass.jobs AS job
+    SET status = 'pending', reason = NULL, updated_at = :now,
+        rank = greatest(job.run_at, :now, (
+            SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
+        ))
+    WHERE job.id = ANY (ARRAY(SELECT id FROM due))
+), taken AS MATERIALIZED (
+    SELECT count(*) AS jobs FROM due
+), last AS MATERIALIZED (
+    (SELECT run_at, id FROM due WHERE (SELECT jobs FROM taken) = :limit::integer ORDER BY run_at DESC, id DESC LIMIT 1)
+    UNION ALL
+    SELECT CASE WHEN :limit::integer = 0 THEN due - 1 ELSE :now END, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid FROM start
+    LIMIT 1
+)
+SELECT (SELECT jobs FROM taken), (
+    SELECT greatest(0, job.run_at - :now) FROM windlass.jobs AS job
+    WHERE job.status IN ('scheduled', 'failed')
+        AND (job.run_at, job.id) > ((SELECT run_at FROM last), (SELECT id FROM last))
+    ORDER BY job.run_at, job.id LIMIT 1
+)

@@ -1,0 +1,19 @@
+-- Runners that have held jobs for a moment and have no lease. From one runner to the next in the index, however many
+-- jobs each of them holds.
+WITH RECURSIVE holders AS (
+    (SELECT worker FROM windlass.jobs WHERE status = 'running' ORDER BY worker LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT job.worker FROM windlass.jobs AS job
+        WHERE job.status = 'running' AND job.worker > holders.worker ORDER BY job.worker LIMIT 1
+    )
+    FROM holders WHERE holders.worker IS NOT NULL
+)
+SELECT worker FROM holders
+WHERE worker IS NOT NULL
+    AND NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = holders.worker)
+    AND EXISTS (
+        SELECT FROM windlass.jobs AS job
+        WHERE job.status = 'running' AND job.worker = holders.worker AND job.claimed_at <= :before::bigint
+    )
+LIMIT :limit::integer

@@ -1,0 +1,3 @@
+-- Ask running jobs to stop. The caller has locked them.
+UPDATE windlass.jobs SET cancel_requested = true, reason = :reason::text, updated_at = :now
+WHERE id = ANY (:ids::uuid[]) AND status = 'running'

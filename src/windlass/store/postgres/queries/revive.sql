@@ -1,0 +1,18 @@
+-- Finished jobs go back among the living, with a fresh budget and no expiry; their attempts are not forgotten.
+WITH gone AS (
+    DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[]) RETURNING *
+), counted AS (
+    INSERT INTO windlass.tallies (queue, status, day, jobs)
+    SELECT queue, status, CASE WHEN shelf < 32 THEN drop_at / 86400000000 ELSE -1 END, -count(*)
+    FROM gone GROUP BY 1, 2, 3
+)
+INSERT INTO windlass.jobs (
+    id, queue, type, payload, status, urgency, rank, run_at, attempt, max_attempts, rescues, suspicions, hand_backs,
+    snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
+    attempts, tags, meta, idempotency_window
+)
+SELECT gone.id, queue, type, payload, 'pending', urgency, :now, :now, attempt, max_attempts, rescues, suspicions,
+    hand_backs, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
+    error, known.attempts, tags, meta, idempotency_window
+FROM gone JOIN unnest(:ids::uuid[], :attempts::text[]) AS known (id, attempts) ON known.id = gone.id
+RETURNING queue, urgency, rank
