@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed
 from windlass.core.moments import SECOND, Micros
@@ -16,8 +18,20 @@ SWEEP_EVERY: Micros = 1 * SECOND
 SHARE = 20
 """Of so many parts of the time, claims that begin at the floor may take one."""
 
-_FIELDS = len(Claimed.__struct_fields__)
-_RANK = 2 + _FIELDS
+_BEGIN = 2
+_END = _BEGIN + len(Claimed.__struct_fields__)
+
+
+class Seen(msgspec.Struct, frozen=True, order=True):
+    """How far a place has been looked through; not true any more once a job was put back there."""
+
+    returns: int
+    rank: Micros
+    id: JobId
+
+
+At = tuple[str, int]
+"""A queue and an urgency."""
 
 
 class Claims:
@@ -29,7 +43,7 @@ class Claims:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
+        self._seen: dict[At, Seen] = {}
         self._flowing = False
         self._swept = 0
         self._sweep_again = 0
@@ -70,7 +84,7 @@ class Claims:
         request: ClaimRequest,
         shares: Sequence[QueueShare],
         limit: int,
-        seen: dict[tuple[str, int], tuple[Micros, JobId]],
+        seen: dict[At, Seen],
         *,
         first: bool,
     ) -> list[Claimed]:
@@ -83,8 +97,9 @@ class Claims:
             "limit": limit,
             "seen_queues": [queue for queue, _ in seen],
             "seen_urgencies": [urgency for _, urgency in seen],
-            "seen_ranks": [rank for rank, _ in seen.values()],
-            "seen_ids": [id_ for _, id_ in seen.values()],
+            "seen_returns": [each.returns for each in seen.values()],
+            "seen_ranks": [each.rank for each in seen.values()],
+            "seen_ids": [each.id for each in seen.values()],
         }
         rows = await access.once(lambda db: db.rows("claim", values))
         leased, again = rows[0][0], rows[0][1]
@@ -97,16 +112,17 @@ class Claims:
         if rows[0][2] is None:
             return []
         self._advance(rows)
-        return [Claimed(*row[2:_RANK]) for row in rows]
+        return [Claimed(*row[_BEGIN:_END]) for row in rows]
 
-    def _cursors(self, shares: Sequence[QueueShare]) -> dict[tuple[str, int], tuple[Micros, JobId]]:
+    def _cursors(self, shares: Sequence[QueueShare]) -> dict[At, Seen]:
         queues = {share.queue for share in shares}
         return {at: seen for at, seen in self._seen.items() if at[0] in queues}
 
     def _advance(self, rows: Sequence[Any]) -> None:
         """Within a queue and a priority they come in their order: the last of each is the farthest."""
-        farthest = {(row["queue"], -row["priority"]): (row["rank"], row["id"]) for row in rows}
-        for at, seen in farthest.items():
+        farthest = {(row["queue"], row["urgency"]): row for row in rows}
+        for at, row in farthest.items():
+            seen = Seen(row["returns"], row["rank"], row["id"])
             self._seen[at] = max(seen, self._seen.get(at, seen))
 
     def _note_sweep(self, began: Micros) -> None:

@@ -1,5 +1,6 @@
--- Take up to :limit pending jobs for a runner, from places in their order, each from its cursor or its floor on. The
--- attempt is counted here, so that a job that kills its runner has still used one up. Always a row: the first two columns
+-- Take up to :limit pending jobs for a runner, from places in their order, each from its cursor on, or from its floor
+-- if jobs were put back since the cursor was where it is. The attempt is counted here, so that a job that kills its
+-- runner has still used one up. Always a row: the first two columns
 -- tell whether the runner has its lease, and whether an earlier try of this very claim has taken jobs already.
 WITH leased AS MATERIALIZED (
     SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > :now
@@ -7,13 +8,16 @@ WITH leased AS MATERIALIZED (
     SELECT 1 FROM windlass.jobs
     WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running' AND :first::boolean LIMIT 1
 ), place AS MATERIALIZED (
-    SELECT floor.queue, floor.urgency,
-        CASE WHEN seen.rank >= floor.rank THEN seen.rank ELSE floor.rank END AS rank,
-        CASE WHEN seen.rank >= floor.rank THEN seen.id ELSE '00000000-0000-0000-0000-000000000000' END AS id
+    SELECT floor.queue, floor.urgency, floor.returns, coalesce(seen.rank, floor.rank) AS rank,
+        coalesce(seen.id, '00000000-0000-0000-0000-000000000000') AS id
     FROM unnest(:queues::text[]) WITH ORDINALITY AS share (queue, place)
     JOIN windlass.floors AS floor ON floor.queue = share.queue
-    LEFT JOIN unnest(:seen_queues::text[], :seen_urgencies::integer[], :seen_ranks::bigint[], :seen_ids::uuid[])
-        AS seen (queue, urgency, rank, id) ON seen.queue = floor.queue AND seen.urgency = floor.urgency
+    LEFT JOIN unnest(
+        :seen_queues::text[], :seen_urgencies::integer[], :seen_returns::bigint[], :seen_ranks::bigint[],
+        :seen_ids::uuid[]
+    ) AS seen (queue, urgency, returns, rank, id)
+        ON seen.queue = floor.queue AND seen.urgency = floor.urgency AND seen.returns = floor.returns
+        AND seen.rank >= floor.rank
     WHERE EXISTS (SELECT 1 FROM leased) AND NOT EXISTS (SELECT 1 FROM again)
     AND NOT EXISTS (
         SELECT 1 FROM windlass.queues AS queue
@@ -36,7 +40,9 @@ WITH leased AS MATERIALIZED (
     ))
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
         snoozes, -urgency AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-        parent::text, flow, timeout, expires_at, tags, meta, rank
+        parent::text, flow, timeout, expires_at, tags, meta, urgency, rank
 )
-SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again, taken.*
-FROM (VALUES (1)) AS always LEFT JOIN taken ON true ORDER BY taken.priority DESC, taken.rank, taken.id
+SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again, taken.*, place.returns
+FROM (VALUES (1)) AS always
+LEFT JOIN (taken JOIN place ON place.queue = taken.queue AND place.urgency = taken.urgency) ON true
+ORDER BY taken.urgency, taken.rank, taken.id
