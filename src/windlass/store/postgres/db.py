@@ -75,7 +75,7 @@ class Db:
         return await self._connection.run(statement, self._with_clock(values))
 
     async def select(self, text: str, values: Values = _NONE) -> list[Any]:
-        """The rows of a statement put together from constants (only `look` does that)."""
+        """The rows of a statement put together from constants (only `look` and `prune` do that)."""
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._with_clock(values))
 

@@ -22,7 +22,7 @@ from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.note import note
 from windlass.store.postgres.park import needs_parking, park, unpark
-from windlass.store.postgres.prune import prune
+from windlass.store.postgres.prune import Pruner
 from windlass.store.postgres.rescue import Rescuer, end_runner
 from windlass.store.postgres.settle import settle
 from windlass.store.postgres.work import has_work
@@ -97,6 +97,7 @@ class PostgresOperator:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._pruner = Pruner()
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await self._access.read(lambda db: look.get(db, ids))
@@ -120,7 +121,7 @@ class PostgresOperator:
         return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
 
     async def prune(self, limit: int) -> Sequence[JobId]:
-        return await self._access.write(lambda db: prune(db, limit))
+        return await self._pruner.prune(self._access, limit)
 
     async def counts(self) -> Counts:
         return await self._access.read(look.counts)

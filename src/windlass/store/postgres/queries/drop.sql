@@ -1,0 +1,21 @@
+-- Remove finished jobs and all that is kept of them. Their ids are remembered until a day after they ended. Plain
+-- completions are not in the list of attempts; an outcome is a plain word, so it is cut out of the list unread: what
+-- else is there may be text that PostgreSQL has no characters for.
+WITH gone AS (
+    DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[])
+    RETURNING id, shelf, queue, status, attempt, attempts, finished_at, drop_at
+), buried AS (
+    INSERT INTO windlass.tombstones (id, attempt, outcome, until)
+    SELECT id, attempt,
+        CASE status WHEN 'completed' THEN status ELSE btrim((attempts::json -> -1 -> 'outcome')::text, '"') END,
+        finished_at + :tombstone::bigint
+    FROM gone WHERE finished_at + :tombstone::bigint > :now ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET attempt = excluded.attempt, outcome = excluded.outcome, until = excluded.until
+), noted AS (
+    DELETE FROM windlass.notes WHERE job = ANY (ARRAY(SELECT id FROM gone))
+), counted AS (
+    INSERT INTO windlass.tallies (queue, status, day, jobs)
+    SELECT queue, status, CASE WHEN shelf < 32 THEN drop_at / 86400000000 ELSE -1 END, -count(*)
+    FROM gone GROUP BY 1, 2, 3
+)
+SELECT id::text FROM gone

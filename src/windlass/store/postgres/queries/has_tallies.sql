@@ -1,0 +1,2 @@
+-- Whether anything is counted for this day.
+SELECT EXISTS (SELECT FROM windlass.tallies WHERE day = :day::integer)
