@@ -19,12 +19,12 @@ async def check_shelves(db: Db) -> AsyncIterator[Finding]:
     yield warning(
         "retention",
         f"{many} should have been dropped up to {show_duration(since)} ago",
-        "a coordinator drops them: is a worker running? A transaction that stays open on the tables keeps it from that",
+        "a coordinator drops them: is a worker running? A transaction that stays open keeps it from that",
     )
 
 
 async def check_contents(db: Db) -> AsyncIterator[Finding]:
-    """Count all that is also kept added up, and look for pending jobs where no claim looks. Takes as long as it needs."""
+    """Count all that is also kept added up, and look for pending jobs where no claim looks."""
     wrong = await db.rows("examine_tallies")
     for queue, status, kept, counted in wrong:
         yield problem(

@@ -1,4 +1,4 @@
-"""Examine a server: every check, one after the other, whatever the others found. Nothing is made and nothing changed."""
+"""Examine a server: every check, one after the other, whatever the others found. Nothing is made or changed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

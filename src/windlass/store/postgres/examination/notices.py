@@ -23,12 +23,10 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
             "there is a pooler in between; Windlass leaves nothing on its connections, and works in any mode",
             "a direct address for the workers is faster: statements are prepared once, and notifications arrive",
         )
-        yield note(
-            "wake-up", "through a pooler no notification arrives: idle workers look for jobs from time to time"
-        )
+        yield note("wake-up", "no notification arrives through a pooler: idle workers look from time to time")
         return
     if not address.notify:
-        yield note("wake-up", "?notify=off: idle workers look for jobs from time to time")
+        yield note("wake-up", "?notify=off: idle workers look from time to time")
         return
     if await session.connection.fetchval("SELECT pg_is_in_recovery()"):
         yield note("wake-up", "a standby passes on no notifications")
@@ -38,7 +36,7 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
     else:
         yield warning(
             "wake-up",
-            f"a notification did not arrive within {PATIENCE_SECONDS:g} s: idle workers look for jobs from time to time",
+            f"a notification did not arrive within {PATIENCE_SECONDS:g} s: idle workers look from time to time",
             "something between here and the server swallows it: write ?notify=off, or name the server itself",
         )
     used = await session.connection.fetchval("SELECT pg_notification_queue_usage()")

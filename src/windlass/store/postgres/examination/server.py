@@ -36,22 +36,22 @@ async def check_versions(db: Db) -> AsyncIterator[Finding]:
 async def check_durability(db: Db) -> AsyncIterator[Finding]:
     """What the server does with an accepted job, as far as its settings tell."""
     settings = (await db.rows("examine_settings"))[0]
-    fine = True
-    for finding in _weaknesses(settings["fsync"], settings["full_page_writes"], settings["synchronous_commit"]):
+    commit, fine = settings["synchronous_commit"], True
+    for finding in _weaknesses(settings["fsync"], settings["full_page_writes"], commit):
         fine = False
         yield finding
-    if settings["standbys"] and settings["synchronous_commit"] in ("local", "remote_write"):
+    if settings["standbys"] and commit in ("local", "remote_write"):
         fine = False
         yield warning(
             "durability",
-            f"synchronous_commit = {settings['synchronous_commit']}: a job is accepted before the synchronous standby "
-            "has it on its disk; if the standby takes over, the newest jobs may be missing",
+            f"synchronous_commit = {commit}: a job is accepted before the synchronous standby has it on its disk; "
+            "if the standby takes over, the newest jobs may be missing",
             "set synchronous_commit = on for this user or database",
         )
     if fine:
         yield ok(
             "durability",
-            f"an accepted job is flushed to the disk (synchronous_commit={settings['synchronous_commit']})",
+            f"an accepted job is flushed to the disk (synchronous_commit = {commit})",
         )
 
 
@@ -66,8 +66,8 @@ def _weaknesses(fsync: str, full_pages: str, commit: str) -> list[Finding]:
         found.append(warning("durability", says, advice))
     if commit == "off":
         says = (
-            "synchronous_commit = off: a crash of the server may lose the jobs and outcomes of the last second, although "
-            "they were accepted; nothing is damaged"
+            "synchronous_commit = off: a crash of the server may lose the jobs and outcomes of the last second, "
+            "although they were accepted; nothing is damaged"
         )
         found.append(warning("durability", says, "set synchronous_commit = on for this user or database"))
     return found

@@ -25,9 +25,7 @@ async def check_snapshots(db: Db, limit: Micros = HELD_BACK) -> AsyncIterator[Fi
             "vacuum", "transactions of other users are hidden from this one: one of them may hold vacuum back", advice
         )
     elif fine:
-        yield ok(
-            "vacuum", f"no transaction, slot or prepared transaction older than {show_duration(limit)} holds it back"
-        )
+        yield ok("vacuum", f"nothing older than {show_duration(limit)} holds it back")
 
 
 def _holder(kind: str, name: str, age: Micros | None, query: str | None) -> Finding:
@@ -48,7 +46,7 @@ def _holder(kind: str, name: str, age: Micros | None, query: str | None) -> Find
     return warning(
         "vacuum",
         f"process {name} has had a transaction open {since} and holds vacuum back; its last statement: {query}",
-        f"end it, or SELECT pg_terminate_backend({pid}); idle_in_transaction_session_timeout keeps it from coming back",
+        f"end it, or SELECT pg_terminate_backend({pid}); idle_in_transaction_session_timeout ends such by itself",
     )
 
 
