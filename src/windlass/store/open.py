@@ -9,6 +9,7 @@ from windlass.store.contract import Store
 from windlass.store.examination import Examination
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
+POSTGRES = ("postgresql", "postgres")
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
 """Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
@@ -25,12 +26,12 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
 
         site = FileSite(parse_address(url, redact(url)), first=first)
         return SqliteStore(site, clock=clock, deadline=deadline)
-    if scheme in ("postgresql", "postgres"):
+    if scheme in POSTGRES:
         try:
             from windlass.store.postgres.address import parse_address as parse_postgres
             from windlass.store.postgres.store import PostgresStore
         except ImportError as error:
-            raise ConfigError(f"{redact(url)}: pip install 'windlass[postgres]' first ({error})") from error
+            raise _not_installed(url, error) from error
 
         shown = redact(url)
         return PostgresStore(parse_postgres(url, shown), shown, clock=clock, first=first, deadline=deadline)
@@ -44,13 +45,26 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
     an address that names no store raises ConfigError. The census comes from one snapshot and costs little, however
     many jobs there are; `deep` may take as long as it needs.
     """
-    if url.partition(":")[0] == "sqlite":
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
         from windlass.store.sqlite.address import parse_address
         from windlass.store.sqlite.examination.examine import examine as examine_file
 
         address = parse_address(url, redact(url))
         return await asyncio.to_thread(examine_file, address, clock or SystemClock(), deep=deep)
+    if scheme in POSTGRES:
+        try:
+            from windlass.store.postgres.address import parse_address as parse_postgres
+            from windlass.store.postgres.examination.examine import examine as examine_server
+        except ImportError as error:
+            raise _not_installed(url, error) from error
+
+        return await examine_server(parse_postgres(url, redact(url)), redact(url), clock, deep=deep)
     raise _unknown(url)
+
+
+def _not_installed(url: str, error: ImportError) -> ConfigError:
+    return ConfigError(f"{redact(url)}: pip install 'windlass[postgres]' first ({error})")
 
 
 def _unknown(url: str) -> ConfigError:

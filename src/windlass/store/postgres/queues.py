@@ -1,6 +1,6 @@
 """Queues: what the code declares, what an operator changed, and whether they are paused.
 
-A queue's row is locked before it is read for a change: two people who change it at once change it one after the other.
+A queue's row is locked before it is read for a change: two who change it at once change it one after the other.
 """
 
 from collections.abc import Callable, Collection
