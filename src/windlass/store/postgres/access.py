@@ -15,7 +15,7 @@ from windlass.store.postgres.db import Db, Texts
 from windlass.store.postgres.migrate import is_current, migrate
 from windlass.store.postgres.pool import Pool
 from windlass.store.postgres.session import Session, connect
-from windlass.store.postgres.trouble import RETRIED, is_lost, state_of, translate
+from windlass.store.postgres.trouble import RETRIED, TROUBLE, is_lost, state_of, translate
 
 T = TypeVar("T")
 Work = Callable[[Db], Awaitable[T]]
@@ -121,7 +121,7 @@ class Access:
         pool = self.server.pool()
         try:
             session = await pool.take()
-        except Exception as error:
+        except TROUBLE as error:
             raise translate(error, self.server.shown) from error
         try:
             async with frame(session):
@@ -132,7 +132,7 @@ class Access:
             call.doubtful = session.ending
             session.drop()
             raise
-        except Exception as error:
+        except TROUBLE as error:
             if state_of(error) in RETRIED:
                 raise _Conflict(error) from error
             if is_lost(error):

@@ -10,6 +10,9 @@ from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
 RETRIED = ("40001", "40P01")
 """Serialization failures and deadlocks: nothing was done, and trying again helps."""
 
+TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+"""What the driver raises when something is wrong with the server or the line; anything else is a mistake of ours."""
+
 _LASTING = ("28", "3D", "42")
 """Classes of errors that do not go away by themselves: not let in, no such database, not allowed."""
 
