@@ -36,10 +36,9 @@ async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Moved 
         waiting = [id_ for id_ in some if id_ in found and may_change(found[id_].status)]
         holders = await _move_keys(db, found, waiting, wanted.queue)
         now = await db.now()
+        changed = {id_: found[id_] for id_ in waiting if id_ not in holders}
         after = {
-            id_: retimed(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
-            for id_ in waiting
-            if id_ not in holders and (at := found[id_])
+            id_: retimed(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now) for id_, at in changed.items()
         }
         await _write(db, after, wanted)
         moved = {id_: Moved(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}

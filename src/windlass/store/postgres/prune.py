@@ -43,7 +43,7 @@ class Pruner:
         self._looked: tuple[int, JobId] = (0, _FIRST)
 
     async def prune(self, access: Access, limit: int) -> list[JobId]:
-        """Drop what is over: of whole days only those are named that have blobs or notes, of others all, up to `limit`."""
+        """Drop what is over: of whole days only those are named that have blobs or notes, else all, up to `limit`."""
         dropped = await access.write(lambda db: _prune_rows(db, limit))
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:
@@ -62,24 +62,36 @@ class Pruner:
         after = self._looked[1] if self._looked[0] == day else _FIRST
         for _ in range(PAGES):
             left = limit - len(dropped)
-            values = {
-                "shelf": day % SHELVES,
-                "until": (day + 1) * DAY,
-                "after": after,
-                "size": PAGE,
-                "limit": left,
-                "every": every,
-                "tombstone": TOMBSTONE,
-            }
-            last, laden = (await access.read(lambda db, values=values: db.rows("laden", values)))[0]
+            last, laden = await _laden(access, day, after, left, every=every)
             if last is None:
                 return dropped, True
-            dropped += await access.once(lambda db, laden=laden: drop(db, laden))
+            dropped += await _drop(access, laden)
             after = laden[-1] if len(laden) == left else last
             self._looked = (day, after)
             if len(laden) == left:
                 break
         return dropped, False
+
+
+async def _laden(
+    access: Access, day: int, after: JobId, limit: int, *, every: bool
+) -> tuple[JobId | None, list[JobId]]:
+    """Of the next page of a shelf: the last one, and those that must go one by one."""
+    values = {
+        "shelf": day % SHELVES,
+        "until": (day + 1) * DAY,
+        "after": after,
+        "size": PAGE,
+        "limit": limit,
+        "every": every,
+        "tombstone": TOMBSTONE,
+    }
+    last, laden = (await access.read(lambda db: db.rows("laden", values)))[0]
+    return last, laden
+
+
+async def _drop(access: Access, ids: list[JobId]) -> list[JobId]:
+    return await access.once(lambda db: drop(db, ids)) if ids else []
 
 
 async def _prune_rows(db: Db, limit: int) -> list[JobId]:

@@ -1,8 +1,8 @@
 """rescue: what a gone runner held is put back. The lease goes first, the jobs after it.
 
 The leases go in a transaction of their own, so that no claim that begins afterwards finds them. The jobs follow in
-portions. If the rescuer dies in between, or a claim that had seen the lease is committed later, jobs run under no lease:
-such orphans are looked for too, by whoever comes next.
+portions. If the rescuer dies in between, or a claim that had seen the lease is committed later, jobs run under no
+lease: such orphans are looked for too, by whoever comes next.
 """
 
 from collections.abc import Callable, Sequence

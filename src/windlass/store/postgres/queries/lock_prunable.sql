@@ -1,7 +1,10 @@
 -- Finished jobs that go row by row and whose retention is over, the oldest first. What somebody else has in hand is his.
-(SELECT id::text, drop_at FROM windlass.history_loose WHERE drop_at <= :now
- ORDER BY drop_at LIMIT :limit::integer FOR UPDATE SKIP LOCKED)
-UNION ALL
-(SELECT id::text, drop_at FROM windlass.history_dead WHERE drop_at <= :now
- ORDER BY drop_at LIMIT :limit::integer FOR UPDATE SKIP LOCKED)
-ORDER BY 2 LIMIT :limit::integer
+WITH loose AS MATERIALIZED (
+    SELECT id, drop_at FROM windlass.history_loose WHERE drop_at <= :now
+    ORDER BY drop_at LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+), dead AS MATERIALIZED (
+    SELECT id, drop_at FROM windlass.history_dead WHERE drop_at <= :now
+    ORDER BY drop_at LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+)
+SELECT id::text FROM (SELECT * FROM loose UNION ALL SELECT * FROM dead) AS both_shelves
+ORDER BY drop_at LIMIT :limit::integer
