@@ -244,6 +244,7 @@ async def test_a_job_told_to_run_now_still_expires(store: Store, clock: ManualCl
     clock.advance(2 * DAY)
     await open_lease(store)
     assert await claim_ids(store) == []
+    await store.jobs.expire(10)
     assert await status_of(store, id_) is Status.CANCELLED
 
 

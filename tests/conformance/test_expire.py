@@ -91,6 +91,7 @@ async def test_a_claim_never_hands_out_an_expired_job(store: Store, clock: Manua
     await open_lease(store)
     clock.advance(SECOND)
     assert await claim_ids(store) == [second, third]
+    await store.jobs.expire(10)
     assert await status_of(store, first) is Status.CANCELLED
     assert (await look(store, first)).attempt == 0
 
@@ -136,6 +137,7 @@ async def test_expiry_ends_the_wait_of_a_job_that_is_due_at_that_moment(store: S
     await store.jobs.admit(10)
     await open_lease(store)
     assert await claim_ids(store) == []
+    await store.jobs.expire(10)
     assert await status_of(store, id_) is Status.CANCELLED
 
 

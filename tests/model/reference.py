@@ -263,14 +263,16 @@ class Reference:
             self._bury(job, now)
         return job.status, job.status in FINISHED
 
-    def prune(self, now: Micros) -> int:
+    def over(self, now: Micros) -> set[JobId]:
         """Everything whose retention is over."""
         finished = [job for job in self.jobs.values() if job.status in FINISHED]
-        over = [job for job in finished if job.finished_at + DEFAULT_RETENTION[job.status] <= now]
-        for job in over:
-            self._bury(job, now)
+        return {job.id for job in finished if job.finished_at + DEFAULT_RETENTION[job.status] <= now}
+
+    def prune(self, ids: set[JobId], now: Micros) -> None:
+        """These are dropped, and old graves with them."""
+        for id_ in ids:
+            self._bury(self.jobs[id_], now)
         self.graves = {id_: grave for id_, grave in self.graves.items() if grave[0] > now}
-        return len(over)
 
     def _bury(self, job: Job, now: Micros) -> None:
         del self.jobs[job.id]

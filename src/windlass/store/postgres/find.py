@@ -1,4 +1,4 @@
-"""Where jobs are, wherever they are in their lives: the living are locked, so that what is decided about them holds."""
+"""Where jobs are in their lives. The living are locked, so that what is decided about them holds."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -70,7 +70,9 @@ async def each(ids: Sequence[JobId], verb: Verb) -> list[Moved | None]:
     answers: list[Moved | None] = [None] * len(ids)
     waiting = dict(enumerate(ids))
     while waiting:
-        firsts = {id_: place for place, id_ in reversed(waiting.items())}
+        firsts: dict[JobId, int] = {}
+        for place, id_ in waiting.items():
+            firsts.setdefault(id_, place)
         moved = await verb(list(firsts))
         for id_, place in firsts.items():
             answers[place] = moved.get(id_)

@@ -1,8 +1,8 @@
-"""prune: drop finished jobs whose retention is over: a whole day at once where they stand by the day, else row by row.
+"""prune: drop finished jobs whose retention is over: a whole day at once, or row by row if they do not stand by days.
 
 A shelf is emptied when its day is over, so a job may stay for up to a day longer than its queue wants. Emptying needs
-the shelf for itself for a moment. Whoever asks for that makes others wait behind him: so only for a tenth of a second,
-and if somebody reads the shelf for longer than that, it is tried again the next time.
+the shelf for itself for a moment. Whoever asks for that makes others wait behind him: so only for a tenth of a
+second, and if somebody reads the shelf for longer than that, it is tried again the next time.
 """
 
 from collections.abc import Sequence
