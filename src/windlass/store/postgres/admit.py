@@ -16,7 +16,7 @@ WHOLE_EVERY: Micros = 60 * SECOND
 
 
 class _Noted(msgspec.Struct, frozen=True):
-    """A moment, and the first transaction that had not begun by then."""
+    """A moment, and a number below which are all transactions that had begun by then."""
 
     due: Micros
     ahead: int
