@@ -17,7 +17,8 @@ from windlass.store.postgres.trouble import is_lost
 SETTINGS = {
     "default_transaction_isolation": "read committed",
     # Every statement here has one good plan, by an index. The planner must not be led astray by statistics that are
-    # old, or of a table that was empty a moment ago.
+    # old, or of a table that was empty a moment ago; nor collect and sort all that is due for the sake of the first few.
+    "enable_bitmapscan": "off",
     "enable_seqscan": "off",
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",

@@ -5,11 +5,11 @@ WITH page AS MATERIALIZED (
         left(payload, 5) = 'blob:' OR coalesce(left(result, 5) = 'blob:', false) AS refers
     FROM windlass.history WHERE shelf = :shelf::smallint AND id > :after::uuid ORDER BY id LIMIT :size::integer
 )
-SELECT (SELECT id::text FROM page ORDER BY id DESC LIMIT 1), ARRAY(
-    SELECT id::text FROM page
+SELECT (SELECT page.id::text FROM page ORDER BY page.id DESC LIMIT 1), ARRAY(
+    SELECT page.id::text FROM page
     WHERE drop_at < :until::bigint AND (
         :every::boolean OR refers OR finished_at + :tombstone::bigint > :now
-        OR EXISTS (SELECT FROM windlass.notes AS note WHERE note.job = page.id)
+        OR coalesce((SELECT true FROM windlass.notes AS note WHERE note.job = page.id), false)
     )
-    ORDER BY id LIMIT :limit::integer
+    ORDER BY page.id LIMIT :limit::integer
 )
