@@ -1,8 +1,10 @@
-"""A PostgreSQL store with a clock of ours, and a second connection that does what another process would do."""
+"""A PostgreSQL store with a clock of ours, its database without it, and somebody who does what another process would."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import psycopg
 import pytest
 
@@ -30,3 +32,11 @@ async def other(store: Store, tmp_path: Path) -> AsyncIterator[Other]:
     yield Other(connection, watcher)
     await connection.close()
     await watcher.close()
+
+
+@pytest.fixture
+async def connection(store: Store) -> AsyncIterator[Any]:
+    """A connection of the test's own to the same database."""
+    opened = await asyncpg.connect(store.address)
+    yield opened
+    await opened.close()

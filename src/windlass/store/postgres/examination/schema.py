@@ -9,8 +9,10 @@ from windlass.store.postgres.migrate import migrations
 
 async def check_schema(db: Db) -> AsyncIterator[Finding]:
     """Which steps are applied; newer ones that do not break us are good to know."""
-    steps = migrations()
-    there = (await db.rows("examine_schema", {"name": f"{db.schema}.schema"}))[0][0]
+    steps, there = migrations(), await db.rows("examine_schema", {"schema": db.schema})
+    if there and not there[0][1]:
+        yield _closed(db, there[0][0], "the schema")
+        return
     applied = await db.rows("examine_steps") if there else []
     found = {row[0] for row in applied}
     newer = [row for row in applied if row[0] > steps[-1].number]
@@ -45,12 +47,16 @@ async def _may_create(db: Db, *, exists: bool) -> AsyncIterator[Finding]:
 
 async def check_rights(db: Db) -> AsyncIterator[Finding]:
     """Whether this user may do with the tables what a worker and a producer do."""
-    closed = [row[0] for row in await db.rows("examine_rights", {"schema": db.schema})]
+    closed = await db.rows("examine_rights", {"schema": db.schema})
     if closed:
-        yield problem(
-            "rights",
-            f"this user may not read and write {', '.join(closed)} in the schema {db.schema}",
-            f"GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA {db.schema} TO this user",
-        )
+        yield _closed(db, closed[0][0], ", ".join(row[1] for row in closed) + " in the schema")
     else:
         yield ok("rights", "all tables may be read and written by this user")
+
+
+def _closed(db: Db, user: str, what: str) -> Finding:
+    return problem(
+        "rights",
+        f"the user {user} may not read and write {what} {db.schema}",
+        f"GRANT USAGE ON SCHEMA {db.schema} TO {user}; GRANT ALL ON ALL TABLES IN SCHEMA {db.schema} TO {user}",
+    )

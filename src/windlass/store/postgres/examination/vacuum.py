@@ -19,8 +19,9 @@ async def check_snapshots(db: Db, limit: Micros = HELD_BACK) -> AsyncIterator[Fi
     for kind, name, age, query in await db.rows("examine_snapshots", {"limit": limit, "old": OLD_SNAPSHOT}):
         fine = False
         yield _holder(kind, name, age, query)
-    if not (await db.rows("examine_insight"))[0][0]:
-        advice = "to see them: GRANT pg_read_all_stats TO this user"
+    user, sees = (await db.rows("examine_insight"))[0]
+    if not sees:
+        advice = f"to see them: GRANT pg_read_all_stats TO {user}"
         yield note(
             "vacuum", "transactions of other users are hidden from this one: one of them may hold vacuum back", advice
         )
