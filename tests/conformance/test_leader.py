@@ -61,11 +61,6 @@ async def test_nobody_gives_up_the_office_of_another(store: Store) -> None:
     assert await store.leader.campaign(Campaign("b", TERM)) is None
 
 
-async def test_a_reboot_frees_the_office(store: Store, clock: ManualClock) -> None:
-    await store.leader.campaign(Campaign("a", 3600 * SECOND))
-    clock.reboot()
-    assert await store.leader.campaign(Campaign("b", TERM)) is not None
-
 
 async def test_of_many_at_once_one_wins(store: Store) -> None:
     answers = await asyncio.gather(*(store.leader.campaign(Campaign(f"c{n}", TERM)) for n in range(10)))

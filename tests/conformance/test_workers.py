@@ -59,11 +59,6 @@ async def test_a_worker_that_fell_silent_is_not_listed_until_it_beats(store: Sto
     assert len(await store.workers.list()) == 1
 
 
-async def test_a_reboot_ends_every_worker(store: Store, clock: ManualClock) -> None:
-    await store.workers.beat(worker_info())
-    clock.reboot()
-    assert await store.workers.list() == []
-
 
 async def test_a_coordinator_clears_dead_workers_away(store: Store, clock: ManualClock) -> None:
     """A worker that comes back after that starts anew."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL store with a clock of ours, its database without it, and somebody who does what another process would."""
+"""A PostgreSQL store with a clock of ours, its database without it, and somebody who acts like another process."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

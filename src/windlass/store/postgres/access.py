@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import asyncpg
+
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
 from windlass.store.postgres.address import Address
@@ -35,6 +37,7 @@ class Server:
         self.shown = shown
         self.texts = Texts(address.schema, clock)
         self.applied: list[str] = []
+        self.closed = False
         self._most = most
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
@@ -49,6 +52,8 @@ class Server:
 
     def pool(self) -> Pool:
         """The connections of this loop."""
+        if self.closed:
+            raise StoreUnavailable(f"{self.shown}: this store is closed", lasting=True)
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is not None and pool.pid != os.getpid():
@@ -77,6 +82,7 @@ class Server:
 
     async def close(self) -> None:
         """Hang up on this loop; what belongs to others goes with them."""
+        self.closed = True
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.close()
@@ -132,6 +138,11 @@ class Access:
             call.doubtful = session.ending
             session.drop()
             raise
+        except asyncpg.DataError as error:
+            # Text that is no text never reached the server, and is nothing that a server could help with.
+            if isinstance(error.__cause__, UnicodeError):
+                raise error.__cause__ from None
+            raise translate(error, self.server.shown) from error
         except TROUBLE as error:
             if state_of(error) in RETRIED:
                 raise _Conflict(error) from error

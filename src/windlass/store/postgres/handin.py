@@ -28,7 +28,9 @@ class HandIn:
             return []
         if not are_alike(jobs):
             hint = self._hints.next({job.queue for job in jobs})
-            return await access.write(lambda db: enqueue(db, jobs, hint))
+            answers = await access.write(lambda db: enqueue(db, jobs, hint))
+            self._hints.hear()
+            return answers
         loop = asyncio.get_running_loop()
         gather = self._gathers.get(loop)
         if gather is None:
@@ -37,10 +39,11 @@ class HandIn:
 
     async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
         hint = self._hints.next((jobs[0].queue,))
-        answers = await access.once(lambda db: enqueue_alike(db, jobs, hint))
-        if answers is not None:
-            return answers
-        return await access.write(lambda db: enqueue(db, jobs, hint))
+        stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
+        if stored is None:
+            stored = await access.write(lambda db: enqueue(db, jobs, hint))
+        self._hints.hear()
+        return stored
 
     async def enqueue_inside(
         self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]

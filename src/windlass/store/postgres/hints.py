@@ -8,7 +8,7 @@ have, and pass on to their runners what they hear.
 
 import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 from windlass.errors import StoreUnavailable
@@ -75,6 +75,12 @@ class Hints:
         """The hint of a caller's transaction: when that commits nobody here knows, so it is not held back."""
         return Hint(self._channel, given=self._server.address.notify)
 
+    def announce(self) -> None:
+        """Jobs have become pending, whoever did it and in whichever queue."""
+        if self.next(("",)).given:
+            self._start(self._notify([""]))
+        self.hear()
+
     def _tell_later(self, queues: Collection[str]) -> None:
         loop = asyncio.get_running_loop()
         late = self._late.setdefault(loop, set())
@@ -85,7 +91,10 @@ class Hints:
     def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
         queues = sorted(self._late.pop(loop, ()))
         self._told.update(dict.fromkeys(queues, since_boot()))
-        task = loop.create_task(self._notify(queues))
+        self._start(self._notify(queues))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -109,6 +118,7 @@ class Hints:
             self._tell(loop)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=PATIENCE_SECONDS)
+        self.hear()
 
 
 def _wake(waiter: "asyncio.Future[None]") -> None:

@@ -10,11 +10,14 @@ from windlass.store.postgres.db import Db
 MOST_ROUNDS = 10
 
 
-async def claim_keys(db: Db, wanted: Mapping[Place, JobId], giving_way: Collection[Place]) -> dict[Place, Holder]:
+async def claim_keys(
+    db: Db, wanted: Mapping[Place, JobId], giving_way: Collection[Place] = (), *, own: bool = False
+) -> dict[Place, Holder]:
     """Take each key for its job if nobody has it; else who has it.
 
     A key may be freed between the try and the look: then it is tried again. The status of a holder is told only where
-    it may have to give way, and only if it is in nobody's hands at this moment: it is locked from then on.
+    it may have to give way, and only if it is in nobody's hands at this moment: it is locked from then on. A job
+    that comes back takes its `own` window over; one that is handed in again meets it.
     """
     held: dict[Place, JobId] = {}
     open_ = dict(wanted)
@@ -22,7 +25,7 @@ async def claim_keys(db: Db, wanted: Mapping[Place, JobId], giving_way: Collecti
         if not open_:
             break
         for name in ("take_keys", "take_over_keys"):
-            for queue, hash_ in await db.rows(name, _columns(open_)):
+            for queue, hash_ in await db.rows(name, {**_columns(open_), "own": own}):
                 del open_[queue, hash_]
             if not open_:
                 break
@@ -56,7 +59,7 @@ async def hand_over(db: Db, taken: Mapping[Place, JobId]) -> None:
 async def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
     """Take a key for a job: None if it is ours now, else the id of the job that stands."""
     place = place_of(queue, key)
-    holder = (await claim_keys(db, {place: job}, ())).get(place)
+    holder = (await claim_keys(db, {place: job}, own=True)).get(place)
     return None if holder is None or holder.job == job else holder.job
 
 

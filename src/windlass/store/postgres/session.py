@@ -17,7 +17,7 @@ from windlass.store.postgres.trouble import is_lost
 SETTINGS = {
     "default_transaction_isolation": "read committed",
     # Every statement here has one good plan, by an index. The planner must not be led astray by statistics that are
-    # old, or of a table that was empty a moment ago; nor collect and sort all that is due for the sake of the first few.
+    # old, or of a table that was empty a moment ago; nor collect and sort all that is due for the sake of a few.
     "enable_bitmapscan": "off",
     "enable_seqscan": "off",
     "jit": "off",
@@ -124,4 +124,5 @@ async def _connect(dsn: str, seconds: float, *, pooled: bool) -> "asyncpg.Connec
 async def _is_pooled(connection: "asyncpg.Connection[Any]") -> bool:
     """A pooler introduces itself by a number of its own, not by that of the process that serves us."""
     pid = connection.get_server_pid()
-    return await connection.execute(f"SELECT 1 WHERE pg_backend_pid() = {int(pid)}") != "SELECT 1"
+    tag: str = await connection.execute(f"SELECT 1 WHERE pg_backend_pid() = {int(pid)}")
+    return tag != "SELECT 1"

@@ -9,6 +9,7 @@ from windlass.core.meter import Meter, Recent
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
+from windlass.core.status import Status
 from windlass.store.clock import Clock
 from windlass.store.postgres import change, leader, leases, look, meters, operate, queues, workers
 from windlass.store.postgres.access import Access, Server
@@ -52,8 +53,9 @@ CONNECTIONS = 2
 class PostgresJobs:
     """The walk of a job."""
 
-    def __init__(self, access: Access, hand_in: HandIn, claims: Claims) -> None:
+    def __init__(self, access: Access, hints: Hints, hand_in: HandIn, claims: Claims) -> None:
         self._access = access
+        self._hints = hints
         self._hand_in = hand_in
         self._claims = claims
 
@@ -66,7 +68,10 @@ class PostgresJobs:
         return await self._hand_in.enqueue_inside(self._access, connection, jobs, declared)
 
     async def admit(self, limit: int) -> Admitted:
-        return await self._access.once(lambda db: admit(db, limit))
+        admitted = await self._access.once(lambda db: admit(db, limit))
+        if admitted.jobs:
+            self._hints.announce()
+        return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         return await self._claims.claim(self._access, request)
@@ -77,7 +82,10 @@ class PostgresJobs:
         return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        return await settle(self._access, settlements)
+        settled = await settle(self._access, settlements)
+        if any(settlement.status is Status.PENDING for settlement in settlements):
+            self._hints.announce()
+        return settled
 
     async def note(self, notes: Sequence[Note]) -> None:
         await self._access.write(lambda db: note(db, notes))
@@ -95,8 +103,9 @@ class PostgresJobs:
 class PostgresOperator:
     """What people do with jobs."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, hints: Hints) -> None:
         self._access = access
+        self._hints = hints
         self._pruner = Pruner()
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
@@ -106,13 +115,19 @@ class PostgresOperator:
         return await self._access.write(lambda db: operate.cancel(db, ids, reason))
 
     async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.retry(db, ids))
+        moved = await self._access.write(lambda db: operate.retry(db, ids))
+        self._hints.announce()
+        return moved
 
     async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: change.run_now(db, ids))
+        moved = await self._access.write(lambda db: change.run_now(db, ids))
+        self._hints.announce()
+        return moved
 
     async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
-        return await self._access.write(lambda db: change.change(db, ids, changed))
+        moved = await self._access.write(lambda db: change.change(db, ids, changed))
+        self._hints.announce()
+        return moved
 
     async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
         return await self._access.write(lambda db: operate.delete(db, ids))
@@ -136,8 +151,9 @@ class PostgresOperator:
 class PostgresQueues:
     """Queues and their settings."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, hints: Hints) -> None:
         self._access = access
+        self._hints = hints
 
     async def declare(self, declared: dict[str, QueueSettings]) -> None:
         if await self._access.read(lambda db: queues.undeclared(db, declared)):
@@ -150,7 +166,9 @@ class PostgresQueues:
         return await self._access.write(lambda db: queues.pause(db, name, length))
 
     async def resume(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.resume(db, name))
+        queue = await self._access.write(lambda db: queues.resume(db, name))
+        self._hints.announce()
+        return queue
 
     async def list(self) -> list[Queue]:
         return await self._access.read(queues.all_queues)
@@ -159,8 +177,9 @@ class PostgresQueues:
 class PostgresLeases:
     """Leases and proofs of life."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, hints: Hints) -> None:
         self._access = access
+        self._hints = hints
         self._rescuer = Rescuer()
 
     async def open(self, request: LeaseRequest) -> None:
@@ -170,13 +189,18 @@ class PostgresLeases:
         return await self._access.write(lambda db: leases.renew(db, worker, runners, length))
 
     async def end(self, ended: RunnerEnd) -> list[Rescued]:
-        return await self._access.write(lambda db: end_runner(db, ended))
+        rescued = await self._access.write(lambda db: end_runner(db, ended))
+        self._hints.announce()
+        return rescued
 
     async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
         return await self._access.read(lambda db: leases.cancels(db, worker))
 
     async def rescue(self, limit: int) -> list[Rescued]:
-        return await self._rescuer.rescue(self._access, limit)
+        rescued = await self._rescuer.rescue(self._access, limit)
+        if rescued:
+            self._hints.announce()
+        return rescued
 
     def vouch(self, holder: str) -> None:
         """Only time tells on this store."""
@@ -291,10 +315,10 @@ class PostgresStore:
         self._hints = hints
         self._hand_in = hand_in
         self._floors = Floors()
-        self.jobs = PostgresJobs(access, hand_in, Claims())
-        self.operator = PostgresOperator(access)
-        self.queues = PostgresQueues(access)
-        self.leases = PostgresLeases(access)
+        self.jobs = PostgresJobs(access, hints, hand_in, Claims())
+        self.operator = PostgresOperator(access, hints)
+        self.queues = PostgresQueues(access, hints)
+        self.leases = PostgresLeases(access, hints)
         self.workers = PostgresWorkers(access)
         self.leader = PostgresLeader(access)
         self.signals = PostgresSignals(access, hints)
