@@ -12,8 +12,9 @@ async def note(db: Db, notes: Sequence[Note]) -> None:
 
     The jobs are locked first: none can end, and none of its notes be dropped, before what it says is written.
     """
-    rows = await db.rows("lock_running", {"ids": [each.id for each in notes]})
-    running = {(row[0], row[1]) for row in rows}
+    said = dict.fromkeys((each.id, each.attempt) for each in notes)
+    fences = {"ids": [id_ for id_, _ in said], "attempts": [attempt for _, attempt in said]}
+    running = {(row["id"], row["attempt"]) for row in await db.rows("running", fences)}
     current = [each for each in notes if (each.id, each.attempt) in running]
     await _note_starts(db, [each for each in current if each.started_after is not None])
     await _keep(db, [each for each in current if each.progress or each.lines])

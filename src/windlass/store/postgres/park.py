@@ -15,7 +15,7 @@ HEAD = 200
 MOST_PARKED = 1000
 """Of each priority of a queue, at a time."""
 MOST_FREED = 10_000
-"""With one beat, so that it does not take long; the next one goes on."""
+"""Of each type with one beat, so that it does not take long; the next one goes on."""
 
 
 async def needs_parking(db: Db) -> bool:

@@ -20,7 +20,7 @@ async def check_notices(address: Address, session: Session) -> AsyncIterator[Fin
     if session.pooled:
         yield note(
             "pooler",
-            "there is a pooler in between; Windlass leaves nothing on its connections, and works in any mode",
+            "there is a pooler in between; Windlass leaves nothing on its connections (transaction mode will do)",
             "a direct address for the workers is faster: statements are prepared once, and notifications arrive",
         )
         yield note("wake-up", "no notification arrives through a pooler: idle workers look from time to time")

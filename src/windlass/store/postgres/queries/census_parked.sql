@@ -4,6 +4,6 @@ SELECT type, queue, count(*) FROM (
     WHERE status = 'blocked' AND reason = 'no worker for type' AND type = (
         SELECT type FROM windlass.jobs
         WHERE status = 'blocked' AND reason = 'no worker for type' AND type > :after ORDER BY type LIMIT 1
-    ) LIMIT :limit
+    ) ORDER BY id LIMIT :limit
 ) AS parked
 GROUP BY type, queue ORDER BY queue

@@ -1,17 +1,20 @@
 -- Set jobs of unknown types aside, among the next ones of each queue and urgency. What somebody claims at this moment
 -- is left to them: they know its type.
-WITH strange AS (
-    SELECT job.id
+WITH strange AS MATERIALIZED (
+    SELECT head.id
     FROM windlass.floors AS place CROSS JOIN LATERAL (
-        SELECT id, type FROM windlass.jobs
+        SELECT id FROM windlass.jobs
         WHERE queue = place.queue AND urgency = place.urgency AND rank >= place.rank AND status = 'pending'
-        ORDER BY rank, id LIMIT :limit
+        AND rank <= coalesce((
+            SELECT rank FROM windlass.jobs
+            WHERE queue = place.queue AND urgency = place.urgency AND rank >= place.rank AND status = 'pending'
+            ORDER BY rank, id LIMIT 1 OFFSET :limit::integer
+        ), 9223372036854775807)
+        AND type <> ALL(:known::text[])
+        ORDER BY rank, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
     ) AS head
-    JOIN windlass.jobs AS job ON job.id = head.id
-    WHERE head.type <> ALL(:known::text[]) AND job.status = 'pending'
-    FOR UPDATE OF job SKIP LOCKED
 ), parked AS (
-    UPDATE windlass.jobs AS job SET status = 'blocked', reason = 'no worker for type', updated_at = :now
-    FROM strange WHERE job.id = strange.id RETURNING job.type
+    UPDATE windlass.jobs SET status = 'blocked', reason = 'no worker for type', updated_at = :now
+    WHERE id = ANY(ARRAY(SELECT id FROM strange)) RETURNING type
 )
 SELECT type, count(*) FROM parked GROUP BY type
