@@ -1,10 +1,24 @@
 """A reboot of the machine: whatever was alive before it is dead, because worker and store share the machine."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, open_lease, running, worker_info
+from tests.support.stores import STORES
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.records import Campaign
+
+
+@pytest.fixture(params=sorted(name for name in STORES if name.startswith("sqlite")))
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    """An empty one of each kind."""
+    opened = STORES[request.param].open(tmp_path, clock)
+    yield opened
+    await opened.close()
 
 
 async def test_a_reboot_frees_the_office(store: Store, clock: ManualClock) -> None:

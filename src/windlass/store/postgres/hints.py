@@ -90,6 +90,8 @@ class Hints:
 
     def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
         queues = sorted(self._late.pop(loop, ()))
+        if not queues:
+            return  # told by whoever closed the store
         self._told.update(dict.fromkeys(queues, since_boot()))
         self._start(self._notify(queues))
 
