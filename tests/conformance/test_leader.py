@@ -61,7 +61,6 @@ async def test_nobody_gives_up_the_office_of_another(store: Store) -> None:
     assert await store.leader.campaign(Campaign("b", TERM)) is None
 
 
-
 async def test_of_many_at_once_one_wins(store: Store) -> None:
     answers = await asyncio.gather(*(store.leader.campaign(Campaign(f"c{n}", TERM)) for n in range(10)))
     assert sum(answer is not None for answer in answers) == 1

@@ -74,7 +74,6 @@ async def test_only_the_runners_named_are_renewed(store: Store, clock: ManualClo
     assert (await store.leases.renew("w1", ["r1", "r2"], LEASE)).lost == ("r2",)
 
 
-
 async def test_a_renewal_names_the_jobs_that_are_to_stop_until_they_do(store: Store) -> None:
     job = await running(store)
     await store.operator.cancel([job.id], "stop")

@@ -144,7 +144,6 @@ async def test_a_lease_gets_one_grace_until_it_is_renewed(store: Store, clock: M
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
-
 async def test_a_wall_clock_that_jumps_ends_no_lease(store: Store, clock: ManualClock) -> None:
     await running(store)
     for jump in (365 * DAY, -2 * 365 * DAY):

@@ -59,7 +59,6 @@ async def test_a_worker_that_fell_silent_is_not_listed_until_it_beats(store: Sto
     assert len(await store.workers.list()) == 1
 
 
-
 async def test_a_coordinator_clears_dead_workers_away(store: Store, clock: ManualClock) -> None:
     """A worker that comes back after that starts anew."""
     await store.workers.beat(worker_info("old"))
