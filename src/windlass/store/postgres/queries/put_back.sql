@@ -8,5 +8,5 @@ FROM unnest(
     :ids::uuid[], :reasons::text[], :errors::text[], :attempts::text[], :crashes::integer[], :rescues::integer[],
     :suspicions::integer[], :hand_backs::integer[]
 ) AS back (id, reason, error, attempts, crashes, rescues, suspicions, hand_backs)
-WHERE job.id = back.id
+WHERE job.id = back.id AND job.id = ANY (:ids::uuid[])
 RETURNING queue, urgency, rank

@@ -7,4 +7,4 @@ FROM unnest(
     :ids::uuid[], :statuses::text[], :reasons::text[], :delays::bigint[], :errors::text[], :attempts::text[],
     :failures::integer[], :snoozes::integer[]
 ) AS off (id, status, reason, delay, error, attempts, failures, snoozes)
-WHERE job.id = off.id
+WHERE job.id = off.id AND job.id = ANY (:ids::uuid[])
