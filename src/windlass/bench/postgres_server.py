@@ -39,12 +39,23 @@ def serve(folder: Path) -> Iterator[str]:
     try:
         _give(home, user)
         data, port = home / "data", _free_port()
-        command = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale"]
+        command = [
+            str(programs / "initdb"),
+            "-D",
+            str(data),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+        ]
         made = _start(command, home, user).wait()
         if made != 0:
             raise ConfigError(f"initdb ended with code {made}: {_log(home)}")
         flags = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        server = _start([programs / "postgres", "-D", data, "-p", str(port), *flags], home, user)
+        server = _start([str(programs / "postgres"), "-D", str(data), "-p", str(port), *flags], home, user)
         try:
             _await(server, data, home)
             yield f"postgresql://postgres@127.0.0.1:{port}/{{run}}"
@@ -83,10 +94,10 @@ def _give(home: Path, user: str | None) -> None:
             )
 
 
-def _start(command: list[Path | str], home: Path, user: str | None) -> subprocess.Popen[bytes]:
+def _start(command: list[str], home: Path, user: str | None) -> subprocess.Popen[bytes]:
     with (home / "log").open("ab") as log:
         return subprocess.Popen(
-            [str(word) for word in command],
+            command,
             cwd=home,
             user=user,
             extra_groups=[] if user else None,

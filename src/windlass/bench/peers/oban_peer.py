@@ -62,7 +62,7 @@ async def bulk(pool) -> None:  # type: ignore[no-untyped-def]
 async def drain(pool) -> None:  # type: ignore[no-untyped-def]
     """From the first start until its table says that all are completed."""
     async with Oban(pool=pool, queues={"bench": LIMIT}):
-        while len(calls) < JOBS or await _ask(pool, LEFT):
+        while len(calls) < JOBS or await _ask(pool, LEFT):  # noqa: ASYNC110 - its tables are asked
             await asyncio.sleep(0.005 if len(calls) >= JOBS else 0.05)
         say(time.perf_counter() - calls[0])
         sys.stdout.flush()
