@@ -13,6 +13,8 @@ from windlass.bench.ground import Ground
 from windlass.bench.labour import Labour
 
 UNIT = "jobs/s"
+LEAST_SECONDS = 0.01
+"""Start-up varies by more than that: a quick run may come out with less than nothing."""
 ONE = "one runner, async"
 
 
@@ -53,8 +55,8 @@ def _ours(ground: Ground, rates: Rates) -> None:
     rates.one.append(rate)
     rates.walls.append(wall)
     unkept, empty = _wall(ground, jobs), _wall(ground, 0)
-    rates.kept_wall.append(jobs / (wall - empty))
-    rates.unkept_wall.append(jobs / (unkept - empty))
+    rates.kept_wall.append(jobs / max(wall - empty, LEAST_SECONDS))
+    rates.unkept_wall.append(jobs / max(unkept - empty, LEAST_SECONDS))
     if (together := yardstick.bare_together(jobs)) is not None:
         rates.together.append(together)
     rates.two.append(_drain(ground, ("--processes", "2"), threads=False)[0])
