@@ -16,6 +16,7 @@ from windlass.bench import postgres_race
 from windlass.bench.postgres import PostgresYardstick
 from windlass.bench.postgres_server import serve
 from windlass.bench.run import find_yardstick
+from windlass.client.app import App
 from windlass.errors import ConfigError
 
 
@@ -98,6 +99,21 @@ def test_a_held_snapshot_is_seen_by_the_server_and_ends(yardstick: PostgresYards
     with yardstick.hold_snapshot(address):
         assert _ask(address, holding)[0][0] == 1
     assert _ask(address, holding)[0][0] == 0
+    yardstick.drop(address)
+
+
+def test_history_that_is_put_there_directly_looks_like_history(yardstick: PostgresYardstick) -> None:
+    address = yardstick.fresh()
+    app = App(address)
+    app.stats.counts()
+    yardstick.fill_history(address, 30)
+    assert app.stats.counts().totals["completed"] == 30
+    jobs = app.jobs.list(limit=100).items
+    app.close()
+    assert len({job.id for job in jobs}) == 30
+    assert {(job.status, job.type, job.payload["n"], job.attempt) for job in jobs} == {("completed", "noop", 1, 1)}
+    assert yardstick.span(address).jobs == 30
+    assert sum(count for _, count in yardstick.finishes(address)) == 30
     yardstick.drop(address)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from windlass.bench import labour, tasks
-from windlass.bench.contest import BenchFailed, Place, Served
+from windlass.bench.contest import BenchFailed, Served
 from windlass.bench.figures import Base, Row, Section, Target, bars, percentile
 from windlass.bench.ground import Ground
 from windlass.bench.labour import Labour
@@ -75,22 +75,28 @@ def edges(span: Span, finishes: list[tuple[float, int]], edge: int) -> tuple[flo
 
 
 def _trickle(ground: Ground, pace: Pace, *, holding: bool) -> None:
-    rate = ground.scale.trickle_rate
-    jobs = int(rate * ground.scale.trickle_seconds)
+    jobs = int(ground.scale.trickle_rate * ground.scale.trickle_seconds)
     with ground.store() as address:
         # A first job makes the tables: the snapshot is held over jobs, not over their making.
         labour.fill(address, 1)
-        place = Place(ground.scratch(), address)
-        environment = {"WINDLASS_STORE": address, tasks.STAMPS: str(place.folder / "stamps")}
+        path = ground.scratch() / "stamps"
+        environment = {"WINDLASS_STORE": address, tasks.STAMPS: str(path)}
         with (
             Labour(address, ground.folder, environment).worker() as served,
             _holding(ground, address, holding=holding),
         ):
-            command = [sys.executable, "-m", "windlass.bench.produce", str(jobs), str(rate)]
-            finish(Served(command, ground.folder, environment))
-            taken = stamps(served, place.folder / "stamps", jobs)
+            # One ahead: the worker's start-up is not what is measured.
+            _hand_in(ground, environment, 1)
+            stamps(served, path, 1)
+            _hand_in(ground, environment, jobs)
+            taken = stamps(served, path, jobs + 1)[1:]
     pace.median.append(percentile(taken, 50))
     pace.worst.append(percentile(taken, 99))
+
+
+def _hand_in(ground: Ground, environment: dict[str, str], jobs: int) -> None:
+    command = [sys.executable, "-m", "windlass.bench.produce", str(jobs), str(ground.scale.trickle_rate)]
+    finish(Served(command, ground.folder, environment))
 
 
 def _section(ground: Ground, free: Pace, held: Pace) -> Section:
