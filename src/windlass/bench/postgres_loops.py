@@ -16,10 +16,11 @@ import asyncpg
 import msgspec
 from uuid_utils import uuid7
 
-from windlass.bench.postgres_bare import ONE, Loop, on_uvloop
+from windlass.bench.postgres_bare import Loop, on_uvloop
 
 CHANNEL = "bare"
-WAKE = f"WITH made AS ({ONE} RETURNING id) SELECT pg_notify('{CHANNEL}', '') FROM made"
+WAKE = """WITH made AS (INSERT INTO l_jobs(id, queue, kind, payload) VALUES($1, 'q', 'k', $2) RETURNING id)
+SELECT pg_notify('bare', '') FROM made"""
 
 
 class Drained(msgspec.Struct, frozen=True):

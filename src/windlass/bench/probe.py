@@ -31,11 +31,6 @@ def attach() -> None:
     """Begin to count or to profile, if the environment says so."""
     if path := os.environ.get(COMMITS):
         count_commits(Path(path))
-    if path := os.environ.get(TRIPS):
-        # Here, since its driver is an extra.
-        from windlass.bench.probe_trips import count_trips
-
-        count_trips(Path(path))
     if path := os.environ.get(PROFILES):
         profile_threads(Path(path))
 

@@ -16,6 +16,7 @@ MOST_FUNCTIONS = 15
 MOST_THREADS = 2
 UNIT = "µs/job"
 PROBED = "windlass.bench.probed:app"
+COUNTING_TRIPS = "windlass.bench.probed_trips:app"
 COUNTING_IN_THE_DRIVER = (
     "Commits are counted by a hook of the driver in a run of its own: those of the runner that write."
 )
@@ -101,7 +102,7 @@ def _counted(ground: Ground, jobs: int) -> list[Row]:
         if before is None:
             Labour(address, ground.folder, {probe.COMMITS: str(commits)}, PROBED).drain()
             return [_per_thousand("commits", probe.read_count(commits), jobs)]
-        Labour(address, ground.folder, {probe.TRIPS: str(trips)}, PROBED).drain()
+        Labour(address, ground.folder, {probe.TRIPS: str(trips)}, COUNTING_TRIPS).drain()
         after = ground.yardstick.counters(address)
     if after is None:
         raise BenchFailed("the server does not count any more")
