@@ -6,9 +6,8 @@ READY  := $(VENV)/.ready
 # What tests start besides: PostgreSQL and PgBouncer. The demo needs neither.
 SERVERS := $(VENV)/.servers
 APT     := DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-install-recommends
-# Peers have an environment of their own: what they depend on must not change what we are measured with.
+# Peers have environments of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
-PEERS_BIN  := $(PEERS_VENV)/bin
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
@@ -45,8 +44,8 @@ torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=
 mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
 	$(BIN)/python tools/mutants.py
 
-bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: WHAT="drain latency", PUBLISH=1 into docs/benchmarks
-	$(BIN)/windlass bench $(WHAT) --peers-python $(PEERS_BIN)/python $(if $(PUBLISH),--publish)
+bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: STORE=postgres, WHAT="drain latency", FULL=1, PUBLISH=1 into docs/benchmarks
+	$(BIN)/windlass bench $(WHAT) $(if $(STORE),--store $(STORE)) --peers $(PEERS_VENV) $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 
 format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
@@ -81,10 +80,7 @@ $(SERVERS): $(READY)
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.
-$(PEERS): $(wildcard bench/peers/*.txt)
+$(PEERS): $(READY) $(wildcard bench/peers/*)
 	@echo "Setting up $(PEERS_VENV) …"
-	@$(PYTHON) -m venv $(PEERS_VENV)
-	@for peer in bench/peers/*.txt; do \
-		$(PEERS_BIN)/python -m pip install --quiet --disable-pip-version-check -r $$peer || echo "$$peer: not installed"; \
-	done
+	@$(BIN)/python tools/peers.py $(PEERS_VENV)
 	@touch $@

@@ -9,43 +9,67 @@ from pathlib import Path
 import pytest
 
 from windlass.bench import process
-from windlass.bench.contest import BenchFailed, Peer, Served, find_peers
+from windlass.bench.contest import STORE, BenchFailed, Peer, Place, Served, find_peers
+from windlass.bench.goals import BESIDE_POSTGRES, BESIDE_SQLITE, Entry
+
+HUEY = BESIDE_SQLITE[0]
+GRAPHILE = next(entry for entry in BESIDE_POSTGRES if entry.node)
 
 
 def test_without_a_python_for_them_peers_are_not_run() -> None:
-    peers = find_peers(None)
-    assert peers.huey.why_not == "not run: no --peers-python given"
-    assert peers.dbos.why_not is not None
+    assert {peer.why_not for peer in find_peers(BESIDE_POSTGRES, None)} == {"not run: no --peers given"}
 
 
-def test_a_python_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert find_peers(tmp_path / "python").huey.why_not == f"not run: there is no {tmp_path / 'python'}"
+def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert find_peers((HUEY,), tmp_path)[0].why_not == f"not run: there is no {tmp_path / 'huey'}"
 
 
 def test_a_peer_that_cannot_be_imported_is_not_run(tmp_path: Path) -> None:
     # A Python of which nothing can be imported: any other may have the peers.
-    broken = tmp_path / "python"
+    broken = tmp_path / "huey" / "bin" / "python"
+    broken.parent.mkdir(parents=True)
     broken.write_text("#!/bin/sh\nexit 1\n")
     broken.chmod(0o755)
-    assert find_peers(broken).huey.why_not == "not run: not installed"
+    assert find_peers((HUEY,), tmp_path)[0].why_not == "not run: not installed"
+
+
+def test_a_peer_of_node_without_its_modules_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "graphile").mkdir()
+    assert find_peers((GRAPHILE,), tmp_path)[0].why_not == "not run: not installed"
 
 
 def test_a_python_of_an_environment_is_found_from_any_folder_and_stays_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "real").write_text("#!/bin/sh\necho 3.1\n")
-    (tmp_path / "real").chmod(0o755)
-    (tmp_path / "python").symlink_to("real")
+    home = tmp_path / "peers" / "huey" / "bin"
+    home.mkdir(parents=True)
+    (home / "real").write_text("#!/bin/sh\necho 3.1\n")
+    (home / "real").chmod(0o755)
+    (home / "python").symlink_to("real")
     monkeypatch.chdir(tmp_path)
-    huey = find_peers(Path("python")).huey
-    assert (huey.python, huey.title) == (tmp_path / "python", "Huey 3.1")
+    (huey,) = find_peers((HUEY,), Path("peers"))
+    assert (huey.launch[0], huey.title) == (str(home / "python"), "Huey 3.1")
 
 
 def test_a_peer_that_fails_is_an_error_that_says_what_it_said(tmp_path: Path) -> None:
     script = tmp_path / "peer.py"
     script.write_text("raise SystemExit('no queue today')")
     with pytest.raises(BenchFailed, match="Peer drain ended with code 1: no queue today"):
-        Peer("Peer", script, Path(sys.executable)).run("drain", tmp_path, 1)
+        _peer(script).run("drain", Place(tmp_path), 1)
+
+
+def test_a_peer_is_told_its_store(tmp_path: Path) -> None:
+    script = tmp_path / "peer.py"
+    script.write_text(
+        "import os, json, sys\n"
+        f"print(json.dumps({{'version': os.environ['{STORE}'], 'jobs': int(sys.argv[3]), 'seconds': 2.0}}))"
+    )
+    said = _peer(script).run("drain", Place(tmp_path, "postgresql://here/1"), 8)
+    assert (said.version, said.rate) == ("postgresql://here/1", 4.0)
+
+
+def _peer(script: Path) -> Peer:
+    return Peer(Entry(name="Peer", package="peer", script=""), (sys.executable, str(script)))
 
 
 def test_a_process_that_ends_badly_is_an_error_that_says_what_it_said(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from windlass.bench.probe import read_commits
+from windlass.bench.probe import read_count
 
 COUNTED = """
 import sys, pathlib, apsw
@@ -27,5 +27,5 @@ connection.execute("ROLLBACK")
 def test_commits_that_write_are_counted_and_no_others(tmp_path: Path) -> None:
     count, database = tmp_path / "count", tmp_path / "t.db"
     subprocess.run([sys.executable, "-c", COUNTED, str(count), str(database)], check=True)
-    assert read_commits(count) == 12  # one for the table
-    assert read_commits(tmp_path / "nothing") == 0
+    assert read_count(count) == 12  # one for the table
+    assert read_count(tmp_path / "nothing") == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.meta.tree import ROOT, SOURCE, functions, name_of, python_files
 
 LAZY = {
+    "src/windlass/bench/run.py",
     "src/windlass/cli/bench.py",
     "src/windlass/cli/dev.py",
     "src/windlass/cli/run.py",

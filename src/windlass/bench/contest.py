@@ -3,15 +3,19 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from windlass.bench.figures import Base
+from windlass.bench.goals import Entry
 from windlass.errors import WindlassError
 
 SCRIPTS = Path(__file__).parent / "peers"
 PATIENCE = 600.0
+STORE = "BENCH_STORE"
+"""The variable in which a script finds the address of its store."""
 
 
 class BenchFailed(WindlassError):
@@ -33,25 +37,47 @@ class Said(msgspec.Struct, frozen=True):
         return self.jobs / self.seconds
 
 
-class Peer(msgspec.Struct, frozen=True):
-    """One peer: its package, its script, and the Python that has it; or why it cannot be run."""
+class Place(msgspec.Struct, frozen=True):
+    """Where a peer works: an empty folder, and an empty store for those that need one."""
 
-    name: str
-    script: Path
-    python: Path | None
+    folder: Path
+    store: str = ""
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """One peer: what is known of it, and how its script is started; or why it cannot be run."""
+
+    entry: Entry
+    launch: tuple[str, ...] = ()
     why_not: str | None = None
     version: str = ""
+    environment: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return self.entry.name
 
     @property
     def title(self) -> str:
         """Its name with its version."""
         return f"{self.name} {self.version}".rstrip()
 
-    def run(self, verb: str, folder: Path, jobs: int) -> Said:
+    @property
+    def runs(self) -> bool:
+        """Whether it can be run here."""
+        return self.why_not is None
+
+    def base(self, rounds: list[float], how: str = "") -> Base:
+        """It as a denominator."""
+        return Base(f"{self.title}, {how}" if how else self.title, rounds, self.why_not)
+
+    def run(self, verb: str, place: Place, jobs: int) -> Said:
         """Let it do one thing, and read what it says."""
         ran = subprocess.run(
-            self.command(verb, folder, jobs),
-            cwd=folder,
+            self.command(verb, place, jobs),
+            cwd=place.folder,
+            env={**os.environ, **self.surroundings(place)},
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -61,39 +87,61 @@ class Peer(msgspec.Struct, frozen=True):
             raise BenchFailed(f"{self.name} {verb} ended with code {ran.returncode}: {ran.stderr[-500:]}")
         return msgspec.json.decode(ran.stdout.splitlines()[-1], type=Said)
 
-    def command(self, verb: str, folder: Path, jobs: int = 0) -> list[str]:
-        """How its script is called; -P keeps our folder off its import path."""
-        return [str(self.python), "-P", str(self.script), verb, str(folder), str(jobs)]
+    def command(self, verb: str, place: Place, jobs: int = 0) -> list[str]:
+        """How its script is called."""
+        return [*self.launch, verb, str(place.folder), str(jobs)]
+
+    def surroundings(self, place: Place) -> dict[str, str]:
+        """What its script finds in the environment besides."""
+        return {**self.environment, STORE: place.store}
 
 
-class Peers(msgspec.Struct, frozen=True):
-    """Those we stand beside."""
-
-    huey: Peer
-    dbos: Peer
-
-
-def find_peers(python: Path | None) -> Peers:
-    """Look whether the given Python has them."""
+def find_peers(entries: Sequence[Entry], folder: Path | None) -> tuple[Peer, ...]:
+    """Look which of them have a working environment in the folder, each under the name of its package."""
     # In full, since peers run in folders of their own; not resolved, since a link is what makes an environment.
-    python = python and python.absolute()
-    return Peers(
-        _find("Huey", "huey", SCRIPTS / "huey_peer.py", python),
-        _find("DBOS", "dbos", SCRIPTS / "dbos_peer.py", python),
-    )
+    folder = folder and folder.absolute()
+    return tuple(_find(entry, folder) for entry in entries)
 
 
-def _find(name: str, package: str, script: Path, python: Path | None) -> Peer:
-    if python is None:
-        return Peer(name, script, None, "not run: no --peers-python given")
-    if not os.access(python, os.X_OK):
-        return Peer(name, script, None, f"not run: there is no {python}")
+def _find(entry: Entry, folder: Path | None) -> Peer:
+    if folder is None:
+        return Peer(entry, why_not="not run: no --peers given")
+    home = folder / entry.package
+    if not home.exists():
+        return Peer(entry, why_not=f"not run: there is no {home}")
+    return _find_node(entry, home) if entry.node else _find_python(entry, home)
+
+
+def _find_python(entry: Entry, home: Path) -> Peer:
+    python = str(home / "bin" / "python")
     # Imported, not only looked up: an installation that does not work is none.
-    code = f"import {package}; from importlib.metadata import version; print(version({package!r}))"
-    found = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        return Peer(name, script, None, "not run: not installed")
-    return Peer(name, script, python, None, found.stdout.split()[-1])
+    code = f"import {entry.package}; from importlib.metadata import version; print(version({entry.package!r}))"
+    version = _said([python, "-c", code], {})
+    # -P keeps our folder off its import path.
+    return _peer(entry, (python, "-P"), version, {})
+
+
+def _find_node(entry: Entry, home: Path) -> Peer:
+    environment = {"NODE_PATH": str(home / "node_modules")}
+    code = f"require('{entry.name}'); console.log(require('{entry.name}/package.json').version)"
+    return _peer(entry, ("node",), _said(["node", "-e", code], environment), environment)
+
+
+def _peer(entry: Entry, program: tuple[str, ...], version: str | None, environment: dict[str, str]) -> Peer:
+    if version is None:
+        return Peer(entry, why_not="not run: not installed")
+    return Peer(entry, (*program, str(SCRIPTS / entry.script)), None, version, environment)
+
+
+def _said(command: list[str], environment: dict[str, str]) -> str | None:
+    """The last word of what it prints; None if it fails, or is not there at all."""
+    try:
+        said = subprocess.run(
+            command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=60
+        )
+    except OSError:
+        return None
+    return said.stdout.split()[-1] if said.returncode == 0 and said.stdout.strip() else None
 
 
 class Served:

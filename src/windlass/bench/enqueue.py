@@ -8,14 +8,12 @@ from contextlib import contextmanager
 import msgspec
 
 from windlass.bench import labour
-from windlass.bench.figures import Base, Row, Section, Target, bars
+from windlass.bench.contest import Peer
+from windlass.bench.figures import Base, Row, Section, bars
 from windlass.bench.ground import Ground
 from windlass.client.app import App
 from windlass.client.task import Task
 
-OF_BARE_BULK = Target(0.50)
-OF_COMMITS_TOGETHER = Target(8.0)
-OF_COMMITS_ALONE = Target(0.80)
 PRODUCERS = 50
 UNIT = "jobs/s"
 
@@ -30,11 +28,12 @@ class Rates(msgspec.Struct):
     bare_bulk: list[float] = []
     bare_bulk_made: list[float] = []
     bare_commits: list[float] = []
-    huey: list[float] = []
+    peers_bulk: dict[str, list[float]] = {}
+    peers_alone: dict[str, list[float]] = {}
 
 
 def measure(ground: Ground) -> Section:
-    """Windlass, the bare driver and Huey, one after the other, round by round."""
+    """Windlass, the bare driver and the peers, one after the other, round by round."""
     rates, scale, bare = Rates(), ground.scale, ground.yardstick
     for _ in ground.rounds("enqueue"):
         rates.bare_bulk.append(bare.bare_bulk(scale.bulk, with_making=False))
@@ -44,9 +43,19 @@ def measure(ground: Ground) -> Section:
         rates.bare_commits.append(bare.bare_commits(scale.one_by_one))
         rates.alone.append(_alone(ground))
         rates.together.append(_together(ground))
-        if ground.peers.huey.why_not is None:
-            rates.huey.append(ground.peers.huey.run("fill", ground.scratch(), scale.one_by_one).rate)
+        for peer in ground.peers:
+            _peer(ground, peer, rates)
     return _section(ground, rates)
+
+
+def _peer(ground: Ground, peer: Peer, rates: Rates) -> None:
+    parts = (("bulk", peer.entry.bulk, rates.peers_bulk), ("fill", peer.entry.single, rates.peers_alone))
+    for verb, share, kept in parts:
+        if peer.runs and share is not None:
+            ground.say(f"enqueue: {peer.name}, {verb}")
+            with ground.place() as place:
+                rate = peer.run(verb, place, ground.of_peers(share.jobs)).rate
+            kept.setdefault(peer.name, []).append(rate)
 
 
 @contextmanager
@@ -105,15 +114,15 @@ def _together(ground: Ground) -> float:
 
 
 def _section(ground: Ground, rates: Rates) -> Section:
-    scale, huey = ground.scale, ground.peers.huey
-    commits, peer = Base("bare, one commit per job", rates.bare_commits), Base(huey.title, rates.huey, huey.why_not)
+    scale, goals = ground.scale, ground.yardstick.goals
+    commits = Base("bare, one commit per job", rates.bare_commits)
     bulk = [
         Row(
             name="bulk, jobs made before",
             unit=UNIT,
             rounds=rates.bulk,
             base=Base("bare bulk, rows made before", rates.bare_bulk),
-            target=OF_BARE_BULK,
+            target=goals.bulk,
         ),
         Row(
             name="bulk, with making the jobs",
@@ -124,20 +133,26 @@ def _section(ground: Ground, rates: Rates) -> Section:
     ]
     together = f"one by one, {PRODUCERS} coroutines"
     single = [
-        Row(name=together, unit=UNIT, rounds=rates.together, base=commits, target=OF_COMMITS_TOGETHER),
-        Row(name="one by one, sync", unit=UNIT, rounds=rates.alone, base=commits, target=OF_COMMITS_ALONE),
-        Row(name="one by one, sync", unit=UNIT, rounds=rates.alone, base=peer),
+        Row(name=together, unit=UNIT, rounds=rates.together, base=commits, target=goals.together),
+        Row(name="one by one, sync", unit=UNIT, rounds=rates.alone, base=commits, target=goals.alone),
     ]
+    for peer in ground.peers:
+        if (share := peer.entry.bulk) is not None:
+            base = peer.base(rates.peers_bulk.get(peer.name, []))
+            bulk.append(Row(name=bulk[1].name, unit=UNIT, rounds=rates.bulk_made, base=base, target=share.target))
+        if (share := peer.entry.single) is not None:
+            base = peer.base(rates.peers_alone.get(peer.name, []))
+            single.append(Row(name=single[1].name, unit=UNIT, rounds=rates.alone, base=base, target=share.target))
     return Section(
         name="enqueue",
         title=f"Enqueue: {scale.bulk:,} in bulk, {scale.coroutines:,} and {scale.one_by_one:,} one by one",
         rows=[*bulk, *single],
         charts=[bars("Jobs per second, in bulk", bulk), bars("Jobs per second, one by one", single)],
         notes=[
-            "Every figure ends with the job flushed to disk. `enqueue_many` stores all or none by one commit; the "
-            "bare driver inserts by `executemany`, 1,000 rows to a transaction.",
+            "Every figure ends with the job flushed to disk. `enqueue_many` stores all or none by one commit.",
+            goals.bare_inserts,
             "Jobs that are made are checked against the task's annotations and encoded one by one; the bare rows "
             "share one payload made beforehand.",
-            "One commit per job: `BEGIN IMMEDIATE`, `INSERT`, `COMMIT` on one connection.",
+            "Peers hand in by their own bulk verb, 1,000 to a call, and one by one.",
         ],
     )

@@ -1,13 +1,13 @@
 """What every measurement is given: a yardstick, sizes, peers, and somebody to tell how far it is."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from windlass.bench.contest import Peers
+from windlass.bench.contest import Peer, Place
 from windlass.bench.yardstick import Yardstick
 
 
@@ -16,7 +16,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
     rounds: int
     drain: int
-    peer_drain: int
+    of_peers: float
+    """The part of their jobs that peers are given."""
     bulk: int
     coroutines: int
     one_by_one: int
@@ -25,14 +26,22 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     waiting: tuple[int, ...]
     """How many jobs wait while a claim is timed; the first is what the others are compared with."""
     history: int
+    histories: tuple[int, ...]
+    """How many jobs have ended before a drain; the first is what the others are compared with."""
     claims: int
     memory: int
+    held: int
+    """Jobs drained under a held snapshot."""
+    edge: int
+    """So many of its first and of its last are compared."""
+    trickle_seconds: float
+    trickle_rate: int
 
 
 FULL = Scale(
     rounds=3,
     drain=100_000,
-    peer_drain=5_000,
+    of_peers=1.0,
     bulk=100_000,
     coroutines=20_000,
     one_by_one=2_000,
@@ -40,13 +49,18 @@ FULL = Scale(
     idle_seconds=10.0,
     waiting=(1_000, 100_000, 1_000_000),
     history=1_000_000,
+    histories=(0, 1_000_000),
     claims=60,
     memory=1_000_000,
+    held=300_000,
+    edge=20_000,
+    trickle_seconds=120.0,
+    trickle_rate=200,
 )
 QUICK = Scale(
     rounds=1,
     drain=2_000,
-    peer_drain=200,
+    of_peers=0.02,
     bulk=2_000,
     coroutines=500,
     one_by_one=50,
@@ -54,9 +68,17 @@ QUICK = Scale(
     idle_seconds=0.5,
     waiting=(500, 2_000),
     history=2_000,
+    histories=(0, 2_000),
     claims=3,
     memory=20_000,
+    held=3_000,
+    edge=500,
+    trickle_seconds=1.0,
+    trickle_rate=50,
 )
+
+VERY_FULL = (0, 1_000_000, 10_000_000)
+"""Jobs that have ended, where somebody has the time for it."""
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -64,7 +86,7 @@ class Ground(msgspec.Struct, frozen=True):
 
     yardstick: Yardstick
     scale: Scale
-    peers: Peers
+    peers: Sequence[Peer]
     folder: Path
     """For files that are needed for a while."""
     say: Callable[[str], None]
@@ -77,6 +99,16 @@ class Ground(msgspec.Struct, frozen=True):
             yield address
         finally:
             self.yardstick.drop(address)
+
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """Where a peer works."""
+        with self.store() as address:
+            yield Place(self.scratch(), address)
+
+    def of_peers(self, jobs: int) -> int:
+        """How many of its jobs a peer is given."""
+        return max(10, int(jobs * self.scale.of_peers))
 
     def scratch(self) -> Path:
         """An empty folder, which is gone when the bench ends."""

@@ -1,4 +1,4 @@
-"""Growth: what a claim of 100 jobs takes while many wait, and after many have ended."""
+"""Growth: what claim and completion of 100 jobs take while many wait, and after many have ended."""
 
 import asyncio
 import statistics
@@ -36,6 +36,22 @@ class Size(msgspec.Struct, frozen=True):
         return f"{self.waiting:,} waiting{history}"
 
 
+class Once(msgspec.Struct, frozen=True):
+    """What one batch took."""
+
+    claim: float
+    """Milliseconds."""
+    rate: float
+    """Jobs claimed and settled per second."""
+
+
+class Seen(msgspec.Struct):
+    """The medians of each round."""
+
+    claim: list[float] = []
+    rate: list[float] = []
+
+
 class Claims:
     """A runner of its own on a store, that claims and puts the store back into the state it was in."""
 
@@ -47,8 +63,8 @@ class Claims:
         """A lease, without which there are no claims."""
         await self._store.leases.open(LeaseRequest(runner="bench", worker="bench", length=LEASE))
 
-    async def once(self) -> float:
-        """Milliseconds of one claim; then as many jobs are handed in as were taken and completed."""
+    async def once(self) -> Once:
+        """One claim and its completion; then, untimed, as many jobs are handed in as were taken."""
         self._claim += 1
         shares = (QueueShare(DEFAULT_QUEUE, BATCH),)
         request = ClaimRequest(runner="bench", claim=self._claim, shares=shares, types=("noop",), limit=BATCH)
@@ -56,8 +72,9 @@ class Claims:
         claimed = await self._store.jobs.claim(request)
         taken = (time.perf_counter() - began) * 1000
         await self._store.jobs.settle([_completed(job) for job in claimed])
+        whole = time.perf_counter() - began
         await self._store.jobs.enqueue(labour.make(len(claimed)))
-        return taken
+        return Once(taken, len(claimed) / whole)
 
 
 def measure(ground: Ground) -> Section:
@@ -68,15 +85,16 @@ def measure(ground: Ground) -> Section:
 async def _measure(ground: Ground) -> Section:
     waiting = ground.scale.waiting
     sizes = [*(Size(jobs) for jobs in waiting), Size(waiting[0], ground.scale.history)]
-    times: dict[str, list[float]] = {size.name: [] for size in sizes}
+    seen = {size.name: Seen() for size in sizes}
     async with AsyncExitStack() as stack:
         ready = [(size, await _prepare(ground, size, stack)) for size in sizes]
         for _ in ground.rounds("growth"):
             # Claim by claim in turn: what slows the machine down for a second slows all sizes.
             taken = [[await claims.once() for _, claims in ready] for _ in range(ground.scale.claims)]
             for (size, _), column in zip(ready, zip(*taken, strict=True), strict=True):
-                times[size.name].append(statistics.median(column))
-    return _section(ground, times)
+                seen[size.name].claim.append(statistics.median(once.claim for once in column))
+                seen[size.name].rate.append(statistics.median(once.rate for once in column))
+    return _section(ground, seen)
 
 
 async def _prepare(ground: Ground, size: Size, stack: AsyncExitStack) -> Claims:
@@ -102,12 +120,11 @@ def _completed(job: Claimed) -> Settlement:
     )
 
 
-def _section(ground: Ground, times: dict[str, list[float]]) -> Section:
-    first = next(iter(times))
-    rows = [Row(name=first, unit="ms", rounds=times.pop(first))]
-    for name, rounds in times.items():
-        rows.append(Row(name=name, unit="ms", rounds=rounds, base=Base(first, rows[0].rounds), target=STEADY))
-    chart = Bars(f"A claim of {BATCH} jobs", "ms", [(row.name, row.value) for row in rows], len(rows))
+def _section(ground: Ground, seen: dict[str, Seen]) -> Section:
+    claims = _rows({name: each.claim for name, each in seen.items()}, "ms", STEADY)
+    rates = {f"both, {name}": each.rate for name, each in seen.items()}
+    rows = [*claims, *_rows(rates, "jobs/s", ground.yardstick.goals.waiting)]
+    chart = Bars(f"A claim of {BATCH} jobs", "ms", [(row.name, row.value) for row in claims], len(claims))
     return Section(
         name="growth",
         title=f"Growth: a claim of {BATCH} jobs",
@@ -115,7 +132,17 @@ def _section(ground: Ground, times: dict[str, list[float]]) -> Section:
         charts=[chart],
         notes=[
             f"The store's `claim` in this process, flush to disk included: the median of {ground.scale.claims} per "
-            "round. In between, untimed, the claimed jobs are completed and as many new ones handed in.",
+            "round. Then the claimed jobs are completed, and, untimed, as many new ones handed in.",
+            "Both: claim and completion of a batch, one after the other, as jobs per second.",
             "The jobs in history are put there by one SQL statement, not by draining them.",
         ],
     )
+
+
+def _rows(found: dict[str, list[float]], unit: str, target: Target | None) -> list[Row]:
+    """The first, and the others by it."""
+    (first, base), *others = found.items()
+    return [
+        Row(name=first, unit=unit, rounds=base),
+        *(Row(name=name, unit=unit, rounds=each, base=Base(first, base), target=target) for name, each in others),
+    ]

@@ -11,7 +11,7 @@ from windlass.bench import process, tasks
 from windlass.bench.contest import Served
 from windlass.bench.process import Usage
 from windlass.client.app import App
-from windlass.core.job import NewJob
+from windlass.core.job import DEFAULT_QUEUE, NewJob
 
 CHUNK = 20_000
 """Jobs per call where the filling itself is not measured: a call has five seconds."""
@@ -47,6 +47,15 @@ def fill(address: str, jobs: int, *, threads: bool = False) -> None:
     try:
         for start in range(0, jobs, CHUNK):
             app.enqueue_many(make(min(CHUNK, jobs - start), threads=threads))
+    finally:
+        app.close()
+
+
+def keep_nothing(address: str) -> None:
+    """Let completed jobs go at once, as an operator may."""
+    app = App(address)
+    try:
+        app.queues.set(DEFAULT_QUEUE, retention={"completed": 0})
     finally:
         app.close()
 

@@ -10,5 +10,7 @@ class Measurement(StrEnum):
     ENQUEUE = "enqueue"
     LATENCY = "latency"
     GROWTH = "growth"
+    HELD = "held"
+    HISTORY = "history"
     MEMORY = "memory"
     PROFILE = "profile"

@@ -16,6 +16,7 @@ from typing import Any
 import apsw
 
 COMMITS = "WINDLASS_BENCH_COMMITS"
+TRIPS = "WINDLASS_BENCH_TRIPS"
 PROFILES = "WINDLASS_BENCH_PROFILES"
 EVERY_SECONDS = 0.25
 WIDTH = 20
@@ -36,13 +37,10 @@ def attach() -> None:
 
 def count_commits(path: Path) -> None:
     """Count every transaction that changes something, of every connection made from now on."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT)
-    commits = 0
+    count = counter(path)
 
     def committed() -> bool:
-        nonlocal commits
-        commits += 1
-        os.pwrite(file, str(commits).rjust(WIDTH).encode(), 0)
+        count()
         return False
 
     def opened(connection: apsw.Connection) -> None:
@@ -51,7 +49,20 @@ def count_commits(path: Path) -> None:
     apsw.connection_hooks.append(opened)
 
 
-def read_commits(path: Path) -> int:
+def counter(path: Path) -> Callable[[], None]:
+    """What adds one to the number in a file, which outlives the process."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT)
+    seen = 0
+
+    def count() -> None:
+        nonlocal seen
+        seen += 1
+        os.pwrite(file, str(seen).rjust(WIDTH).encode(), 0)
+
+    return count
+
+
+def read_count(path: Path) -> int:
     """How many there were."""
     return int(path.read_text()) if path.exists() else 0
 

@@ -16,6 +16,14 @@ MOST_FUNCTIONS = 15
 MOST_THREADS = 2
 UNIT = "µs/job"
 PROBED = "windlass.bench.probed:app"
+COUNTING_TRIPS = "windlass.bench.probed_trips:app"
+COUNTING_IN_THE_DRIVER = (
+    "Commits are counted by a hook of the driver in a run of its own: those of the runner that write."
+)
+COUNTING_AT_THE_SERVER = (
+    "Commits and write-ahead log as the server counts them over a run of its own, everybody's: the supervisor's, the "
+    "runner's, also those that only read. Round trips: messages that the runner's driver sent."
+)
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -32,14 +40,13 @@ def measure(ground: Ground) -> Section:
     for _ in ground.rounds("profile"):
         bare.append(ground.yardstick.bare_drain(jobs).cpu * 1e6)
         spent.append(_spent(ground, jobs))
-    ground.say("profile: counting commits")
-    commits = _commits(ground, jobs)
+    counted = _counted(ground, jobs)
     rows = [
         _row("runner, in all", [each.cpu for each in spent], jobs, bare),
         _row("of it: event loop's thread", [each.loop for each in spent], jobs),
         _row("of it: other threads (the store's)", [each.threads for each in spent], jobs),
         _row("of it: in the kernel", [each.system for each in spent], jobs),
-        Row(name="commits", unit="per 1,000 jobs", rounds=[1000 * commits / jobs]),
+        *counted,
     ]
     return Section(
         name="profile",
@@ -50,7 +57,7 @@ def measure(ground: Ground) -> Section:
         notes=[
             "Processor time of the runner's process and its threads, as the kernel counts it in hundredths of "
             "a second, less that of a runner that starts, finds nothing and ends.",
-            "Commits are counted by a hook of the driver in a run of its own: those of the runner that write.",
+            COUNTING_AT_THE_SERVER if len(counted) > 1 else COUNTING_IN_THE_DRIVER,
             "By function: cProfile in a run of its own, which makes every call dearer and counts waiting as time; "
             "read the order, not the sums. Not run from Python 3.12 on, where it cannot tell threads apart.",
         ],
@@ -84,12 +91,30 @@ def _last_usage(ground: Ground, jobs: int) -> Usage:
     return next(iter(drained.samples.values()))[-1].usage
 
 
-def _commits(ground: Ground, jobs: int) -> int:
-    path = ground.scratch() / "commits"
+def _counted(ground: Ground, jobs: int) -> list[Row]:
+    """Commits by the driver's hook; where there is a server by its own count, and round trips and log too."""
+    ground.say("profile: counting commits")
+    folder = ground.scratch()
+    commits, trips = folder / "commits", folder / "trips"
     with ground.store() as address:
         labour.fill(address, jobs)
-        Labour(address, ground.folder, {probe.COMMITS: str(path)}, PROBED).drain()
-    return probe.read_commits(path)
+        before = ground.yardstick.counters(address)
+        if before is None:
+            Labour(address, ground.folder, {probe.COMMITS: str(commits)}, PROBED).drain()
+            return [_per_thousand("commits", probe.read_count(commits), jobs)]
+        Labour(address, ground.folder, {probe.TRIPS: str(trips)}, COUNTING_TRIPS).drain()
+        after = ground.yardstick.counters(address)
+    if after is None:
+        raise BenchFailed("the server does not count any more")
+    return [
+        _per_thousand("commits", after.commits - before.commits, jobs),
+        _per_thousand("round trips", probe.read_count(trips), jobs),
+        Row(name="write-ahead log", unit="bytes/job", rounds=[(after.log_bytes - before.log_bytes) / jobs]),
+    ]
+
+
+def _per_thousand(name: str, count: int, jobs: int) -> Row:
+    return Row(name=name, unit="per 1,000 jobs", rounds=[1000 * count / jobs])
 
 
 def _functions(ground: Ground, jobs: int) -> list[Listing]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.bench import drain, enqueue, growth, latency, memory, profile
+from windlass.bench import drain, enqueue, growth, held, history, latency, memory, profile
 from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
-from windlass.bench.ground import FULL, QUICK, Ground
+from windlass.bench.ground import FULL, QUICK, VERY_FULL, Ground
 from windlass.bench.machine import look
 from windlass.bench.measurement import Measurement
 from windlass.bench.report import Taken
@@ -20,6 +20,7 @@ from windlass.errors import ConfigError
 from windlass.store.open import redact
 from windlass.version import __version__
 
+OWN_POSTGRES = "postgres"
 Say = Callable[[str], None]
 
 MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
@@ -27,6 +28,8 @@ MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: latency.measure,
     Measurement.GROWTH: growth.measure,
+    Measurement.HELD: held.measure,
+    Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
     Measurement.PROFILE: profile.measure,
 }
@@ -37,11 +40,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     wanted: Sequence[Measurement]
     store: str | None = None
-    """A template of addresses with {run} in it; None: SQLite files in a folder that is removed afterwards."""
+    """A template of addresses with {run} in it; `postgres`: a server of our own; None: SQLite files."""
     quick: bool = False
     rounds: int | None = None
     out: Path = Path("bench/out")
-    peers_python: Path | None = None
+    peers: Path | None = None
+    """A folder with an environment for each peer."""
+    full: bool = False
+    """Also with ten million finished jobs."""
 
 
 def run(plan: Plan, say: Say) -> Iterator[Taken]:
@@ -61,15 +67,35 @@ def _ground(plan: Plan, say: Say) -> Iterator[Ground]:
     scale = QUICK if plan.quick else FULL
     if plan.rounds is not None:
         scale = msgspec.structs.replace(scale, rounds=plan.rounds)
+    if plan.full:
+        scale = msgspec.structs.replace(scale, histories=VERY_FULL)
     plan.out.mkdir(parents=True, exist_ok=True)
     # Where the results go, since that is a disk like the one a user has; /tmp may be memory.
-    with tempfile.TemporaryDirectory(prefix="run-", dir=plan.out.resolve(), ignore_cleanup_errors=True) as folder:
-        yardstick = find_yardstick(plan.store or f"sqlite:///{folder}/{{run}}.db")
-        yield Ground(yardstick, scale, find_peers(plan.peers_python), Path(folder), say)
+    scratch = tempfile.TemporaryDirectory(prefix="run-", dir=plan.out.resolve(), ignore_cleanup_errors=True)
+    with scratch as folder, _template(plan, Path(folder)) as template:
+        yardstick = find_yardstick(template)
+        yield Ground(yardstick, scale, find_peers(yardstick.entries, plan.peers), Path(folder), say)
+
+
+@contextmanager
+def _template(plan: Plan, folder: Path) -> Iterator[str]:
+    """The addresses of stores: as given, of a PostgreSQL of our own, or of files in our folder."""
+    if plan.store == OWN_POSTGRES:
+        from windlass.bench.postgres_server import serve
+
+        with serve(plan.out.resolve()) as template:
+            yield template
+    else:
+        yield plan.store or f"sqlite:///{folder}/{{run}}.db"
 
 
 def find_yardstick(template: str) -> Yardstick:
     """From an address to a yardstick: the only place that knows which there are."""
     if template.startswith("sqlite:"):
         return SqliteYardstick(template)
-    raise ConfigError(f"--store {redact(template)}: the bench has a yardstick for sqlite: only")
+    if template.startswith(("postgresql:", "postgres:")):
+        # Imported here, since its driver is an extra.
+        from windlass.bench.postgres import PostgresYardstick
+
+        return PostgresYardstick(template)
+    raise ConfigError(f"--store {redact(template)}: the bench has yardsticks for sqlite: and postgresql: only")

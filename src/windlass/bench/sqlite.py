@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from windlass.bench.goals import BESIDE_SQLITE, SQLITE, Entry
 from windlass.bench.sqlite_bare import Bare
 from windlass.bench.yardstick import BareDrain, Span
 from windlass.errors import ConfigError
@@ -15,7 +16,7 @@ from windlass.store.sqlite.address import parse_address
 from windlass.store.sqlite.filesystem import file_system_of
 
 SPAN = "SELECT count(*), min(claimed_at), max(finished_at) FROM windlass_history WHERE status = 'completed'"
-FINISHES = "SELECT finished_at / 100000, count(*) FROM windlass_history GROUP BY 1 ORDER BY 1"
+FINISHES = "SELECT finished_at / 10000, count(*) FROM windlass_history GROUP BY 1 ORDER BY 1"
 HISTORY = """
 WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < :jobs),
      moment (now) AS (SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER))
@@ -34,6 +35,9 @@ SECOND = 1_000_000
 
 class SqliteYardstick:
     """Files in one folder; the denominator always flushes every commit, whatever the address says."""
+
+    goals = SQLITE
+    entries: tuple[Entry, ...] = BESIDE_SQLITE
 
     def __init__(self, template: str) -> None:
         if "{run}" not in template:
@@ -80,6 +84,12 @@ class SqliteYardstick:
             bare.insert(jobs)
             return bare.drain()
 
+    def bare_together(self, jobs: int) -> None:
+        """One writes at a time: two bare loops are no faster than one."""
+
+    def bare_wake(self, jobs: int) -> None:
+        """A file notifies nobody."""
+
     def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
         """executemany, 1,000 rows to a transaction."""
         with self._bare() as bare:
@@ -99,15 +109,27 @@ class SqliteYardstick:
         return Span(jobs, first / SECOND, last / SECOND)
 
     def finishes(self, address: str) -> list[tuple[float, int]]:
-        """From history, by tenths of a second."""
+        """From history, by hundredths of a second."""
         with self._opened(address) as connection:
-            return [((tenth + 1) / 10, jobs) for tenth, jobs in connection.execute(FINISHES)]
+            return [((hundredth + 1) / 100, jobs) for hundredth, jobs in connection.execute(FINISHES)]
 
     def fill_history(self, address: str, jobs: int) -> None:
         """One statement; the rows look like completed no-ops with ids older than any other."""
         with self._opened(address) as connection, connection:
             connection.execute(HISTORY, {"jobs": jobs, "filler": "x" * 64})
             connection.execute(TALLY, {"jobs": jobs})
+
+    @contextlib.contextmanager
+    def hold_snapshot(self, address: str) -> Iterator[None]:
+        """A read transaction, which the write-ahead log cannot be shortened past."""
+        with self._opened(address) as connection:
+            connection.execute("BEGIN")
+            connection.execute("SELECT count(*) FROM windlass_queues").fetchall()
+            yield
+            connection.execute("COMMIT")
+
+    def counters(self, address: str) -> None:
+        """No server that would count."""
 
     @contextlib.contextmanager
     def _bare(self) -> Iterator[Bare]:

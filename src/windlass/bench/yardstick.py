@@ -4,9 +4,12 @@ A further store joins by writing one class with these methods. The bare loops ar
 nothing of ours on top, durable, with history: the denominators.
 """
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
+
+from windlass.bench.goals import Entry, Goals
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -29,8 +32,20 @@ class BareDrain(msgspec.Struct, frozen=True):
     cpu: float
 
 
+class Counters(msgspec.Struct, frozen=True):
+    """What a server counts for everybody; two readings make a difference."""
+
+    commits: int
+    log_bytes: int
+    """Written to its write-ahead log."""
+
+
 class Yardstick(Protocol):
     """One kind of store, as the bench needs it."""
+
+    goals: Goals
+    entries: tuple[Entry, ...]
+    """Its peers."""
 
     def facts(self) -> dict[str, str]:
         """Versions, file system and settings: what a reader must know to judge the figures."""
@@ -42,7 +57,13 @@ class Yardstick(Protocol):
         """Remove a store that `fresh` gave, and all that belongs to it."""
 
     def bare_drain(self, jobs: int) -> BareDrain:
-        """Insert jobs, then claim and complete them in batches, payload decoded, history kept."""
+        """Insert jobs, then claim and complete them in batches, history kept."""
+
+    def bare_together(self, jobs: int) -> float | None:
+        """What two bare loops reach together on the same tables; None if only one can write at a time."""
+
+    def bare_wake(self, jobs: int) -> list[float] | None:
+        """Milliseconds from hand-in to claimed, of one that is notified; None if the store cannot notify."""
 
     def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
         """Jobs per second of the driver's bulk insert; with the making of ids and rows, or without."""
@@ -54,7 +75,13 @@ class Yardstick(Protocol):
         """What a drain looks like in the store's history."""
 
     def finishes(self, address: str) -> list[tuple[float, int]]:
-        """How many jobs were finished in each tenth of a second: (its end, jobs), in order."""
+        """How many jobs were finished in each hundredth of a second: (its end, jobs), in order."""
 
     def fill_history(self, address: str, jobs: int) -> None:
         """Put so many completed jobs there directly, since draining them would take too long."""
+
+    def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
+        """Hold a snapshot open in another connection, as a report or a forgotten session does."""
+
+    def counters(self, address: str) -> Counters | None:
+        """What the server has counted so far; None if there is no server."""

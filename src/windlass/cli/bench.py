@@ -20,18 +20,22 @@ def bench(
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(help="Where, {run} standing for a number: sqlite:////mnt/disk/{run}.db. Default: in --out."),
+        typer.Option(
+            help="Where, {run} standing for a number: sqlite:////mnt/disk/{run}.db (default: in --out), "
+            "postgresql://user@host/{run}, or postgres for a server of its own."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="See that it works; the figures mean nothing.")] = False,
     rounds: Annotated[int | None, typer.Option(min=1, max=100, help="Rounds of each, instead of 3.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for results.json, README.md and charts.")] = Path("bench/out"),
-    peers_python: Annotated[
-        Path | None, typer.Option(help="A Python that has huey and dbos; without it they are not run.")
+    peers: Annotated[
+        Path | None, typer.Option(help="A folder with an environment for each peer; without it they are not run.")
     ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also with 10,000,000 finished jobs.")] = False,
     publish: Annotated[bool, typer.Option("--publish", help="Write into docs/benchmarks too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, growth, memory, profile."""
+    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, growth, held, history …"""
     if quick and publish:
         raise ConfigError("--quick figures mean nothing: they are not published")
     # Here and not above: every other command starts without the bench.
@@ -45,7 +49,8 @@ def bench(
         quick=quick,
         rounds=rounds,
         out=out,
-        peers_python=peers_python,
+        peers=peers,
+        full=full,
     )
     # As Ctrl-C does it: the workers that are being measured end with us.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
