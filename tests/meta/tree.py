@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "windlass"
 TESTS = ROOT / "tests"
-QUERIES = SOURCE / "store" / "sqlite" / "queries"
+QUERIES = [SOURCE / "store" / kind / "queries" for kind in ("postgres", "sqlite")]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

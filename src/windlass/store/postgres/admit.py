@@ -50,5 +50,5 @@ async def raise_due_floor(db: Db, floor: DueFloor) -> None:
             return
         if whole:
             floor.whole_at = noted.due + WHOLE_EVERY
-    now, ahead = (await db.rows("note_due"))[0]
+    now, ahead = (await db.rows("note_moment"))[0]
     floor.noted = _Noted(now - MARGIN, ahead)

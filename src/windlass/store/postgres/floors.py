@@ -11,13 +11,15 @@ noted is over, and a look then finds nothing pending below T. T is noted a littl
 has its clock before it has its number.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
+from windlass.store.postgres.admit import DueFloor, raise_due_floor
 from windlass.store.postgres.db import Db
 
 MARGIN: Micros = 1 * SECOND
@@ -48,6 +50,8 @@ class Floors:
 
     def __init__(self) -> None:
         self._noted: _Noted | None = None
+        self._written = -1
+        self._due = DueFloor()
         self._next_look = 0
 
     async def tidy(self, access: Access) -> None:
@@ -55,16 +59,25 @@ class Floors:
         floors = await access.read(lambda db: db.rows("floors"))
         if not floors:
             return
-        now, ahead, behind = floors[0][4:]
+        behind, written = floors[0][4:]
+        if written != self._written:
+            await self._raise_all(access, floors, behind)
+            await access.once(lambda db: raise_due_floor(db, self._due))
+        if self._noted is None:
+            # Only after the floors were raised up to what was written: else the last of it would be forgotten.
+            self._written = written
+        await self._look_below(access)
+
+    async def _raise_all(self, access: Access, floors: Sequence[Any], behind: int) -> None:
         noted = self._noted
-        if noted is not None and behind >= noted.ahead:
+        if noted is None:
+            now, ahead = (await access.once(lambda db: db.rows("note_moment")))[0]
+            self._noted = _Noted(now - MARGIN, ahead)
+        elif behind >= noted.ahead:
             for queue, urgency, rank, returns, *_ in floors:
                 if rank < noted.rank:
                     await self._raise(access, (queue, urgency), (rank, returns), noted.rank)
-            noted = None
-        if noted is None:
-            self._noted = _Noted(now - MARGIN, ahead)
-        await self._look_below(access)
+            self._noted = None
 
     async def _raise(self, access: Access, at: At, floor: tuple[Micros, int], rank: Micros) -> None:
         queue, urgency = at

@@ -1,0 +1,263 @@
+"""The roles of the SQLite store: each verb one call into a lane."""
+
+from collections.abc import Sequence
+
+from windlass.core.change import JobChange
+from windlass.core.ids import JobId
+from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.meter import Meter, Recent
+from windlass.core.moments import Micros
+from windlass.core.outcome import Settlement
+from windlass.core.queue import Queue, QueueSettings
+from windlass.store.records import (
+    Admitted,
+    Campaign,
+    CancelRequest,
+    ClaimRequest,
+    Counts,
+    Held,
+    JobFilter,
+    JobPage,
+    LeaseRequest,
+    Moved,
+    Note,
+    Renewal,
+    Rescued,
+    RunnerEnd,
+    Settled,
+    WorkerInfo,
+)
+from windlass.store.sqlite import change, leader, leases, look, meters, operate, queues, workers
+from windlass.store.sqlite.access import Access
+from windlass.store.sqlite.admit import admit, next_due_in
+from windlass.store.sqlite.claim import claim
+from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.enqueue import enqueue
+from windlass.store.sqlite.expire import expire, is_any_due
+from windlass.store.sqlite.note import note
+from windlass.store.sqlite.park import needs_parking, park, unpark
+from windlass.store.sqlite.prune import prune
+from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
+from windlass.store.sqlite.settle import settle
+from windlass.store.sqlite.signals import has_work
+
+
+class SqliteJobs:
+    """The walk of a job."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        return await self._access.write_jointly(enqueue, jobs)
+
+    async def enqueue_inside(
+        self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
+    ) -> list[Enqueued]:
+        def work(db: Db) -> list[Enqueued]:
+            if queues.undeclared(db, declared):
+                queues.declare(db, declared)
+            return enqueue(db, jobs)
+
+        return await self._access.inside(connection, work)
+
+    async def admit(self, limit: int) -> Admitted:
+        # Looks first: nothing due, nothing locked.
+        wait = await self._access.read(next_due_in)
+        if wait is None or wait > 0:
+            return Admitted(0, wait)
+        return await self._access.write(lambda db: admit(db, limit))
+
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        return await self._access.write(lambda db: claim(db, request))
+
+    async def expire(self, limit: int) -> int:
+        if not await self._access.read(is_any_due):
+            return 0
+        return await self._access.write(lambda db: expire(db, limit))
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self._access.write(lambda db: settle(db, settlements))
+
+    async def note(self, notes: Sequence[Note]) -> None:
+        await self._access.write(lambda db: note(db, notes))
+
+    async def held(self, runner: str) -> list[Held]:
+        rows = await self._access.read(lambda db: db.rows("held", {"runner": runner}))
+        return [Held(*row) for row in rows]
+
+    async def park(self) -> dict[str, int]:
+        if not await self._access.read(needs_parking):
+            return {}
+        return await self._access.write(park)
+
+
+class SqliteOperator:
+    """What people do with jobs."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        return await self._access.read(lambda db: look.get(db, ids))
+
+    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
+        return await self._access.write(lambda db: operate.cancel(db, ids, reason))
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        return await self._access.write(lambda db: operate.retry(db, ids))
+
+    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        return await self._access.write(lambda db: change.run_now(db, ids))
+
+    async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
+        return await self._access.write(lambda db: change.change(db, ids, changed))
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
+        return await self._access.write(lambda db: operate.delete(db, ids))
+
+    async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+        return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
+
+    async def prune(self, limit: int) -> Sequence[JobId]:
+        return await self._access.write(lambda db: prune(db, limit))
+
+    async def counts(self) -> Counts:
+        return await self._access.read(look.counts)
+
+    async def failures(self, limit: int) -> list[Job]:
+        return await self._access.read(lambda db: look.failures(db, limit))
+
+    async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+        return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
+
+
+class SqliteQueues:
+    """Queues and their settings."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def declare(self, declared: dict[str, QueueSettings]) -> None:
+        if await self._access.read(lambda db: queues.undeclared(db, declared)):
+            await self._access.write(lambda db: queues.declare(db, declared))
+
+    async def change(self, name: str, changed: QueueSettings) -> Queue:
+        return await self._access.write(lambda db: queues.change(db, name, changed))
+
+    async def pause(self, name: str, length: Micros | None) -> Queue:
+        return await self._access.write(lambda db: queues.pause(db, name, length))
+
+    async def resume(self, name: str) -> Queue:
+        return await self._access.write(lambda db: queues.resume(db, name))
+
+    async def list(self) -> list[Queue]:
+        return await self._access.read(queues.all_queues)
+
+
+class SqliteLeases:
+    """Leases and proofs of life."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def open(self, request: LeaseRequest) -> None:
+        await self._access.write(lambda db: leases.open_lease(db, request))
+
+    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+        return await self._access.write(lambda db: leases.renew(db, worker, runners, length))
+
+    async def end(self, ended: RunnerEnd) -> list[Rescued]:
+        return await self._access.write(lambda db: end_runner(db, ended))
+
+    async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
+        return await self._access.read(lambda db: leases.cancels(db, worker))
+
+    async def rescue(self, limit: int) -> list[Rescued]:
+        if not await self._access.read(needs_rescue):
+            return []
+        return await self._access.write(lambda db: rescue(db, limit))
+
+    def vouch(self, holder: str) -> None:
+        self._access.lanes.vouchers.take(holder)
+
+    def unvouch(self, holder: str) -> None:
+        self._access.lanes.vouchers.release(holder)
+
+
+class SqliteWorkers:
+    """The registry of workers."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        def work(db: Db) -> None:
+            workers.beat(db, worker)
+            unpark(db, worker.types)
+
+        await self._access.write(work)
+
+    async def forget(self, worker: str) -> None:
+        await self._access.write(lambda db: workers.forget(db, worker))
+
+    async def list(self) -> list[WorkerInfo]:
+        return await self._access.read(workers.live_workers)
+
+
+class SqliteLeader:
+    """The coordinator's office."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def campaign(self, bid: Campaign) -> int | None:
+        def work(db: Db) -> int | None:
+            term = leader.campaign(db, bid)
+            if term is not None:
+                workers.forget_dead(db)
+            return term
+
+        if await self._access.read(lambda db: leader.is_taken(db, bid)):
+            return None
+        return await self._access.write(work)
+
+    async def resign(self, candidate: str) -> None:
+        await self._access.write(lambda db: leader.resign(db, candidate))
+
+
+class SqliteSignals:
+    """Wake-up hints."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    relayed = False
+
+    def hear(self) -> None:
+        """Everybody sees the file for himself."""
+
+    def mark(self) -> int:
+        return self._access.lanes.watch.version()
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        return await self._access.lanes.watch.wait(mark, seconds)
+
+    async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
+        return await self._access.read(lambda db: has_work(db, names, types))
+
+
+class SqliteStats:
+    """Meters, added up."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def record(self, measured: Sequence[Meter]) -> None:
+        await self._access.write(lambda db: meters.record(db, measured))
+
+    async def recent(self, length: Micros) -> Recent:
+        return await self._access.read(lambda db: meters.recent(db, length))
+
+    async def oldest(self) -> dict[str, Micros]:
+        return await self._access.read(meters.oldest)
