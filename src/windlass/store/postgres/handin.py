@@ -51,8 +51,10 @@ class HandIn:
         """In the caller's own transaction. The hint goes with it: it is heard when they commit, and only then."""
 
         async def work(db: Db) -> list[Enqueued]:
-            if await queues.undeclared(db, declared):
+            if declared and await queues.undeclared(db, declared):
                 await queues.declare(db, declared)
-            return await enqueue(db, jobs, self._hints.always())
+            hint = self._hints.always()
+            answers = await enqueue_alike(db, jobs, hint) if jobs and are_alike(jobs) else None
+            return await enqueue(db, jobs, hint) if answers is None else answers
 
         return await visit(access.server, connection, work)
