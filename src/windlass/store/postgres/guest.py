@@ -12,7 +12,7 @@ from windlass.store.callers import is_of
 from windlass.store.postgres.access import CONNECT_SECONDS, Identity, Server, identify
 from windlass.store.postgres.db import Db, Statements
 from windlass.store.postgres.query import Statement
-from windlass.store.postgres.trouble import NOT_THERE, RETRIED, state_of, translate
+from windlass.store.postgres.trouble import NOT_THERE, RETRIED, TROUBLE, state_of, translate
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ async def identity_of(server: Server) -> Identity:
             return loop.run_until_complete(_asked(server))
         finally:
             loop.close()
-    except Exception as error:
+    except TROUBLE as error:
         raise translate(error, server.shown) from error
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from windlass.store.postgres.db import Values
 from windlass.store.postgres.query import Statement, named, numbered
 
-_WHOLE = {"stream_results": False}
+_WHOLE = {"stream_results": False, "yield_per": None}
+"""Whatever a caller has set: a cursor on the server's side would be for reading only."""
 
 
 class ByCursor:
