@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.postgres.transactions.callers import Caller
@@ -16,12 +17,10 @@ async def total(app: App) -> int:
     return sum((await app.stats.acounts()).totals.values())
 
 
-async def test_the_job_is_there_when_the_caller_commits_and_not_before(
-    app: App, work: Any, caller: Caller, watcher: App
-) -> None:
+async def test_the_job_is_there_when_the_caller_commits_and_not_before(app: App, work: Any, caller: Caller) -> None:
     await caller.execute(ORDER)
     handle = await caller.enqueue(work, 1)
-    assert (handle.existing, await total(watcher)) == (False, 0)
+    assert (handle.existing, await total(app)) == (False, 0)
     await caller.commit()
     job = await app.jobs.aget(handle.id)
     assert (job.status, job.payload["number"]) == ("pending", 1)
@@ -121,13 +120,21 @@ async def test_whoever_waits_is_woken_by_the_commit(app: App, work: Any, caller:
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
 async def test_under_a_stricter_isolation_the_same_holds(app: App, work: Any, caller: Caller, level: str) -> None:
+    await work.aenqueue(0)
     await caller.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
     await caller.execute(ORDER)
+    await others_change_what_every_hand_in_reads(app)
     keyed = await caller.enqueue(work.using(idempotency_key="k"), 1)
     assert (await caller.enqueue(work.using(idempotency_key="k"), 1)).id == keyed.id
     await caller.enqueue(work, 2)
     await caller.commit()
-    assert await total(app) == 2
+    assert await total(app) == 3
+
+
+async def others_change_what_every_hand_in_reads(app: App) -> None:
+    await app.queues.apause("mail")
+    with psycopg.connect(app.store) as connection:
+        connection.execute("UPDATE windlass.floors SET rank = rank + 1")
 
 
 async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_repeats_on(

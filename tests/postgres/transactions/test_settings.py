@@ -1,5 +1,6 @@
 """What a caller has set on a connection is the caller's: it neither disturbs us nor is disturbed."""
 
+import asyncio
 import threading
 from typing import Any
 
@@ -10,8 +11,11 @@ import psycopg2.extras
 import pytest
 import sqlalchemy
 
+from tests.postgres.transactions.drivers import Asyncpg, PsycopgAsync
 from tests.support.processes import until
 from windlass import App, InvalidOption
+
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 @pytest.fixture
@@ -172,8 +176,32 @@ def test_a_second_producer_with_the_same_key_waits_for_the_first(blocking_app: A
     with psycopg.connect(url) as connection, psycopg.connect(url, autocommit=True) as watcher:
         first = keyed.using(connection=connection).enqueue()
         second.start()
-        waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        until(lambda: watcher.execute(waiting).fetchone() is not None, "the second waits")
+        until(lambda: watcher.execute(WAITING).fetchone() is not None, "the second waits")
         connection.commit()
     second.join()
     assert (found[0].id, found[0].existing) == (first.id, True)
+
+
+@pytest.mark.parametrize("kind", [Asyncpg, PsycopgAsync])
+async def test_a_hand_in_that_is_cancelled_leaves_the_transaction_as_it_was(
+    app: App, work: Any, url: str, kind: Any
+) -> None:
+    await work.aenqueue(0)
+    first, second = kind(), kind()
+    for each in (first, second):
+        await each.open(url)
+    keyed = work.using(idempotency_key="k")
+    await first.enqueue(keyed, 1)
+    await second.enqueue(work, 2)
+    waiting = asyncio.create_task(second.enqueue(keyed, 3))
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as watcher:
+        while await (await watcher.execute(WAITING)).fetchone() is None:
+            await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await second.commit()
+    await first.rollback()
+    assert (await app.stats.acounts()).totals["pending"] == 2
+    for each in (first, second):
+        await each.close()

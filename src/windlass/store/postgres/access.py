@@ -52,6 +52,7 @@ class Server:
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
         self.known: Identity | None = None
+        """Which database this is, since the first session."""
         self.met: WeakSet[Any] = WeakSet()
         """Connections of callers that were seen to be of the same database."""
         self.greet: Callable[[Session], Awaitable[None]] | None = None
@@ -72,7 +73,8 @@ class Server:
             pool.abandon()
             pool = None
         if pool is None:
-            for gone in [each for each in self._pools if each.is_closed()]:
+            # Other threads may have loops too: the references are copied in one step.
+            for gone in [each for each in (ref() for ref in self._pools.keyrefs()) if each and each.is_closed()]:
                 self._pools.pop(gone).abandon()
             pool = self._pools[loop] = Pool(self._open, self._most)
         return pool
@@ -91,14 +93,6 @@ class Server:
         if self.greet is not None:
             await self.greet(session)
         return session
-
-    async def identity(self) -> Identity:
-        """Which database this is: asked once."""
-        if self.known is None:
-            session = await self._open()
-            await session.close()
-        assert self.known is not None
-        return self.known
 
     async def close(self) -> None:
         """Hang up on this loop; what belongs to others goes with them."""

@@ -9,10 +9,10 @@ import msgspec
 
 from windlass.errors import InvalidOption, WindlassError
 from windlass.store.callers import is_of
-from windlass.store.postgres.access import CONNECT_SECONDS, Identity, Server, identify
+from windlass.store.postgres.access import Server, identify
 from windlass.store.postgres.db import Db, Statements
 from windlass.store.postgres.query import Statement
-from windlass.store.postgres.trouble import NOT_THERE, RETRIED, TROUBLE, state_of, translate
+from windlass.store.postgres.trouble import NOT_THERE, RETRIED, state_of, translate
 
 T = TypeVar("T")
 
@@ -39,12 +39,12 @@ class Host(msgspec.Struct, frozen=True):
     """How its owner begins a transaction."""
 
 
-async def stay(server: Server, ours: Identity, host: Host, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
+async def stay(server: Server, host: Host, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
     """Do the work in the caller's transaction. If it fails, that transaction is as it was before."""
     db = Db(host.statements, server.texts)
     try:
         async with _savepoint(host.statements):
-            await _meet(server, ours, host.driver, db)
+            await _meet(server, host.driver, db)
             return await work(db)
     except Exception as error:
         told = _told(error, server, host)
@@ -53,33 +53,24 @@ async def stay(server: Server, ours: Identity, host: Host, work: Callable[[Db], 
         raise told from error
 
 
-async def identity_of(server: Server) -> Identity:
-    """The database of the jobs. Asked once, and where there is no event loop, on one for this question only."""
-    if server.known is not None:
-        return server.known
-    try:
-        if _has_loop():
-            return await _asked(server)
-        loop = asyncio.new_event_loop()
-        try:
-            return loop.run_until_complete(_asked(server))
-        finally:
-            loop.close()
-    except TROUBLE as error:
-        raise translate(error, server.shown) from error
-
-
-async def _asked(server: Server) -> Identity:
-    async with asyncio.timeout(CONNECT_SECONDS):
-        return await server.identity()
-
-
-def _has_loop() -> bool:
+async def on_our_own(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Do something on a connection of ours: where there is no event loop, on one for this purpose only."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(_then_close(server, work))
+        finally:
+            loop.close()
+    return await work()
+
+
+async def _then_close(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    try:
+        return await work()
+    finally:
+        await server.close()
 
 
 @contextlib.asynccontextmanager
@@ -96,7 +87,7 @@ async def _savepoint(statements: Statements) -> AsyncIterator[None]:
     await statements.run(_KEEP, {})
 
 
-async def _meet(server: Server, ours: Identity, driver: Any, db: Db) -> None:
+async def _meet(server: Server, driver: Any, db: Db) -> None:
     """A job in another database would be seen by no worker."""
     if driver in server.met:
         return
@@ -108,7 +99,9 @@ async def _meet(server: Server, ours: Identity, driver: Any, db: Db) -> None:
                 "connection", f"is open on a database without the schema {db.schema}: the jobs are in {server.shown}"
             ) from error
         raise
-    if (theirs.name, theirs.number) != (ours.name, ours.number) or theirs.mark not in (None, ours.mark):
+    ours = server.known
+    # A transaction that is older than our tables does not see their mark.
+    if ours is None or theirs not in (ours, msgspec.structs.replace(ours, mark=None)):
         raise InvalidOption("connection", f"is open on database {theirs.name!r}, and the jobs are in {server.shown}")
     with contextlib.suppress(TypeError):  # of a kind that cannot be remembered: asked each time
         server.met.add(driver)

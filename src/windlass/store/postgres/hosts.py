@@ -12,7 +12,7 @@ from windlass.store.callers import is_of, of_django, of_sqlalchemy, require_loop
 from windlass.store.drive import drive
 from windlass.store.postgres.access import Server
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.guest import Host, identity_of, stay
+from windlass.store.postgres.guest import Host, stay
 from windlass.store.postgres.query import named, numbered
 from windlass.store.postgres.speech import ByAsyncCursor, ByAsyncpg, ByCursor, BySqlalchemy
 
@@ -27,14 +27,24 @@ DRIVERS = ("psycopg", "psycopg2", "asyncpg")
 
 async def visit(server: Server, connection: object, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
     """Do the work where the connection lives. With a synchronous connection, and no loop, this never suspends."""
-    run_sync = getattr(connection, "run_sync", None) if is_of(connection, "sqlalchemy") else None
+    run_sync = _run_sync_of(connection)
     if run_sync is None:
-        host = _host(connection)
-        return await stay(server, await identity_of(server), host, work)
-    require_loop()
-    ours = await identity_of(server)
-    answer: T = await run_sync(lambda inner: drive(stay(server, ours, _of_sqlalchemy(inner), work)))
+        return await stay(server, _host(connection), work)
+    answer: T = await run_sync(lambda inner: drive(stay(server, _of_sqlalchemy(inner), work)))
     return answer
+
+
+def check_kind(connection: object) -> None:
+    """Refuse what is no connection that could be visited, before anything is done."""
+    if _run_sync_of(connection) is None:
+        _host(connection)
+
+
+def _run_sync_of(connection: Any) -> Any:
+    run_sync = getattr(connection, "run_sync", None) if is_of(connection, "sqlalchemy") else None
+    if run_sync is not None:
+        require_loop()
+    return run_sync
 
 
 def _host(connection: Any) -> Host:
