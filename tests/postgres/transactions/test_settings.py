@@ -40,6 +40,12 @@ def total(app: App) -> int:
     return sum(app.stats.counts().totals.values())
 
 
+def wait_for_a_lock(url: str) -> None:
+    """Until somebody waits for one."""
+    with psycopg.connect(url, autocommit=True) as watcher:
+        until(lambda: watcher.execute(WAITING).fetchone() is not None, "somebody waits")
+
+
 def twice(task: Any, connection: Any) -> None:
     """Both ways in: one statement, and those with keys."""
     task.using(connection=connection).enqueue()
@@ -173,10 +179,10 @@ def test_a_second_producer_with_the_same_key_waits_for_the_first(blocking_app: A
             found.append(keyed.using(connection=connection).enqueue())
 
     second = threading.Thread(target=produce)
-    with psycopg.connect(url) as connection, psycopg.connect(url, autocommit=True) as watcher:
+    with psycopg.connect(url) as connection:
         first = keyed.using(connection=connection).enqueue()
         second.start()
-        until(lambda: watcher.execute(WAITING).fetchone() is not None, "the second waits")
+        wait_for_a_lock(url)
         connection.commit()
     second.join()
     assert (found[0].id, found[0].existing) == (first.id, True)
@@ -194,9 +200,7 @@ async def test_a_hand_in_that_is_cancelled_leaves_the_transaction_as_it_was(
     await first.enqueue(keyed, 1)
     await second.enqueue(work, 2)
     waiting = asyncio.create_task(second.enqueue(keyed, 3))
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as watcher:
-        while await (await watcher.execute(WAITING)).fetchone() is None:
-            await asyncio.sleep(0.01)
+    await asyncio.to_thread(wait_for_a_lock, url)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
