@@ -8,9 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-import msgspec
-
 import asyncpg
+import msgspec
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
@@ -95,8 +94,12 @@ class Server:
         return session
 
     async def close(self) -> None:
-        """Hang up on this loop; what belongs to others goes with them."""
+        """The end: hang up on this loop; what belongs to others goes with them."""
         self.closed = True
+        await self.hang_up()
+
+    async def hang_up(self) -> None:
+        """Give back the connections of this loop."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.close()

@@ -60,17 +60,17 @@ async def on_our_own(server: Server, work: Callable[[], Coroutine[Any, Any, T]])
     except RuntimeError:
         loop = asyncio.new_event_loop()
         try:
-            return loop.run_until_complete(_then_close(server, work))
+            return loop.run_until_complete(_then_hang_up(server, work))
         finally:
             loop.close()
     return await work()
 
 
-async def _then_close(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def _then_hang_up(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         return await work()
     finally:
-        await server.close()
+        await server.hang_up()
 
 
 @contextlib.asynccontextmanager
