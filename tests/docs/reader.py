@@ -15,10 +15,13 @@ import msgspec
 
 from tests.docs.page import PARSED, Block
 from tests.support.processes import MARK, Process, Processes, until
+from tests.support.servers.places import postgres_place
 
 SECONDS = 120
 PORT = "8322"
 """The health port of every page."""
+DATABASE = "postgresql://localhost/shop"
+"""The PostgreSQL database of every page."""
 KEPT = ".exported"
 """What the reader's shell has exported so far."""
 DOCKER = ("FROM", "WORKDIR", "COPY", "RUN", "USER", "STOPSIGNAL", "HEALTHCHECK", "CMD", "ENTRYPOINT", "ENV", "#")
@@ -39,8 +42,11 @@ class Reader:
         self._printed: str | None = ""
 
     def follow(self, block: Block) -> None:
-        """Do one block, and see whether it is true. The port of the page may be taken here: another stands for it."""
-        block = msgspec.structs.replace(block, text=block.text.replace(PORT, self._port))
+        """Do one block, and see whether it is true. Other ports and databases stand for those of the page."""
+        text = block.text.replace(PORT, self._port)
+        if DATABASE in text:
+            text = text.replace(DATABASE, postgres_place(self._folder))
+        block = msgspec.structs.replace(block, text=text)
         if block.mark == "output":
             if self._printed is None:
                 return

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psycopg
+
 from tests.support.servers.places import postgres_place
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
@@ -39,7 +41,12 @@ def sqlite_memory(folder: Path, clock: Clock) -> Store:
 
 def postgres(folder: Path, clock: Clock) -> Store:
     """A database of its own on the server of the test run."""
-    return open_store(postgres_place(folder, _migrated), clock=clock)
+    return open_store(postgres_url(folder), clock=clock)
+
+
+def postgres_url(folder: Path) -> str:
+    """Its address; our tables are there."""
+    return postgres_place(folder, _migrated)
 
 
 def _migrated(url: str) -> None:
@@ -64,6 +71,7 @@ STORES: dict[str, Kind] = {
 LASTING = sorted(name for name, kind in STORES.items() if kind.lasting)
 
 HOSTS: dict[str, Callable[[Path], Any]] = {
+    "postgres": lambda folder: psycopg.connect(postgres_url(folder)),
     "sqlite-stdlib": lambda folder: sqlite3.connect(folder / "windlass.db"),
 }
 """Of stores that can take part in a caller's transaction: name → a caller's connection, with commit and rollback."""

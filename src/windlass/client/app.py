@@ -194,7 +194,7 @@ class App(Registrar):
         returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
         return await self._hand_in(list(jobs), [returns[job.type] for job in jobs], connection)
 
-    enqueue_many = blocking(aenqueue_many)
+    enqueue_many = blocking(aenqueue_many, here=lambda *_, connection=None, **__: connection is not None)
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from windlass.errors import UseAsync
+from windlass.store.drive import drive
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -23,10 +24,13 @@ class Portal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False) -> R:
-        """Run the work and wait for it; work that `waits` for more than the store needs a loop in any case."""
-        if not waits and self._loopless():
-            return _drive(work)
+    def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:
+        """Run the work and wait for it; work that `waits` for more than the store needs a loop in any case.
+
+        Work that must be done `here`, on a connection of this very thread, never suspends.
+        """
+        if here or (not waits and self._loopless()):
+            return drive(work)
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
     def close(self) -> None:
@@ -45,17 +49,6 @@ class Portal:
             return self._loop
 
 
-def _drive(work: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine that never suspends, in the caller's own thread."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: R = end.value
-        return result
-    work.close()
-    raise RuntimeError(f"{work!r} suspended where there is no event loop to wake it")
-
-
 class Portaled(Protocol):
     """Whatever can reach a portal."""
 
@@ -68,9 +61,17 @@ S = TypeVar("S", bound=Portaled)
 class blocking(Generic[S, P, R]):
     """The blocking form of an asynchronous method, with its signature."""
 
-    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]], *, waits: bool = False) -> None:
+    def __init__(
+        self,
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
+        *,
+        waits: bool = False,
+        here: Callable[..., bool] = lambda *_, **__: False,
+    ) -> None:
+        """`here` tells of a call whether it takes part in a transaction of the caller's: see `Portal.run`."""
         self._method = method
         self._waits = waits
+        self._here = here
         self.__doc__ = method.__doc__
         self._name = method.__name__.removeprefix("a")
 
@@ -81,11 +82,12 @@ class blocking(Generic[S, P, R]):
     def __get__(self, instance: S | None, owner: type[S]) -> Any:
         if instance is None:
             return self
-        bound, method, name, waits = instance, self._method, self._name, self._waits
+        bound, method, name, waits, here = instance, self._method, self._name, self._waits, self._here
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             refuse_on_loop(name)
-            return bound._portal().run(method(bound, *args, **kwargs), waits=waits)
+            inside = here(bound, *args, **kwargs)
+            return bound._portal().run(method(bound, *args, **kwargs), waits=waits, here=inside)
 
         call.__name__, call.__doc__ = name, self.__doc__
         return call

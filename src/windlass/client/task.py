@@ -123,7 +123,7 @@ class Task(Generic[P, R, T]):
         handles = await self._desk._hand_in([job], [self._definition.returns], self._connection)
         return handles[0]
 
-    enqueue = blocking(aenqueue)
+    enqueue = blocking(aenqueue, here=lambda task, *_, **__: task._connection is not None)
 
     def _portal(self) -> Portal:
         return self._desk._portal()

@@ -53,7 +53,8 @@ class JobStore(Protocol):
     ) -> list[Enqueued]:
         """The same in the caller's own transaction: the jobs exist if and only if the caller commits.
 
-        Never suspends for a synchronous connection. If it fails, that transaction is as it was. `declared` are
+        With a synchronous connection it never suspends where there is no event loop. If it fails, that transaction
+        is as it was; what the caller's own driver says of a serialization failure passes as it is. `declared` are
         settings of queues that may not be written yet; a lane of ours would wait for the very lock that the
         caller holds. Raises InvalidOption for a connection that is not of this store.
         """

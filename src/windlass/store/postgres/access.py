@@ -5,10 +5,11 @@ import os
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet
 
 import asyncpg
+import msgspec
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
@@ -29,6 +30,14 @@ LONGEST_CALL = 60.0
 MOST_TRIES = 20
 
 
+class Identity(msgspec.Struct, frozen=True):
+    """What one database with its tables is told from others by; the mark is missing where it cannot be seen yet."""
+
+    name: str
+    number: int
+    mark: str | None
+
+
 class Server:
     """One database and its schema, as this process reaches it; connections belong to event loops."""
 
@@ -41,7 +50,10 @@ class Server:
         self._most = most
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
-        self._migrated = False
+        self.known: Identity | None = None
+        """Which database this is, since the first session."""
+        self.met: WeakSet[Any] = WeakSet()
+        """Connections of callers that were seen to be of the same database."""
         self.greet: Callable[[Session], Awaitable[None]] | None = None
         """What is done with every new session."""
 
@@ -60,7 +72,8 @@ class Server:
             pool.abandon()
             pool = None
         if pool is None:
-            for gone in [each for each in self._pools if each.is_closed()]:
+            # Other threads may have loops too: the references are copied in one step.
+            for gone in [each for each in (ref() for ref in self._pools.keyrefs()) if each and each.is_closed()]:
                 self._pools.pop(gone).abandon()
             pool = self._pools[loop] = Pool(self._open, self._most)
         return pool
@@ -68,24 +81,34 @@ class Server:
     async def _open(self) -> Session:
         session = await connect(self.address.dsn, CONNECT_SECONDS, pooled=self._pooled)
         self._pooled = session.pooled
-        if not self._migrated:
+        if self.known is None:
             try:
                 if not await is_current(session, self.texts):
                     self.applied += await migrate(session, self.texts)
+                self.known = await identify(Db(session, self.texts))
             except BaseException:
                 session.drop()
                 raise
-            self._migrated = True
         if self.greet is not None:
             await self.greet(session)
         return session
 
     async def close(self) -> None:
-        """Hang up on this loop; what belongs to others goes with them."""
+        """The end: hang up on this loop; what belongs to others goes with them."""
         self.closed = True
+        await self.hang_up()
+
+    async def hang_up(self) -> None:
+        """Give back the connections of this loop."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.close()
+
+
+async def identify(db: Db) -> Identity:
+    """Which database a connection, ours or a caller's, is open on."""
+    ((name, number, mark),) = await db.rows("identity")
+    return Identity(name, number, mark)
 
 
 class Access:

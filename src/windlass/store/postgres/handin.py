@@ -11,8 +11,9 @@ from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.enqueue import are_alike, enqueue, enqueue_alike, kind_of
 from windlass.store.postgres.gather import Gather
+from windlass.store.postgres.guest import on_our_own
 from windlass.store.postgres.hints import Hints
-from windlass.store.postgres.hosts import visit
+from windlass.store.postgres.hosts import check_kind, visit
 
 
 class HandIn:
@@ -20,6 +21,8 @@ class HandIn:
 
     def __init__(self, hints: Hints) -> None:
         self._hints = hints
+        self._declared: dict[str, QueueSettings] = {}
+        """What was written for the sake of a caller's transaction."""
         self._gathers: WeakKeyDictionary[asyncio.AbstractEventLoop, Gather] = WeakKeyDictionary()
 
     async def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
@@ -48,11 +51,22 @@ class HandIn:
     async def enqueue_inside(
         self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        """In the caller's own transaction. The hint goes with it: it is heard when they commit, and only then."""
+        """In the caller's own transaction. The hint goes with it: it is heard when they commit, and only then.
+
+        What is declared does not: their transaction would hold the rows of queues, and others would wait for it.
+        """
 
         async def work(db: Db) -> list[Enqueued]:
-            if await queues.undeclared(db, declared):
-                await queues.declare(db, declared)
-            return await enqueue(db, jobs, self._hints.always())
+            hint = self._hints.always()
+            answers = await enqueue_alike(db, jobs, hint) if jobs and are_alike(jobs) else None
+            return await enqueue(db, jobs, hint) if answers is None else answers
 
+        check_kind(connection)
+        if access.server.known is None or self._declared != declared:
+            await on_our_own(access.server, lambda: self._declare(access, declared))
         return await visit(access.server, connection, work)
+
+    async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
+        if await access.read(lambda db: queues.undeclared(db, declared)):
+            await access.write(lambda db: queues.declare(db, declared))
+        self._declared = declared

@@ -13,6 +13,9 @@ RETRIED = ("40001", "40P01")
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 """What the driver raises when something is wrong with the server or the line; anything else is a mistake of ours."""
 
+NOT_THERE = ("3F000", "42P01", "42703")
+"""The schema, a table or a column is missing."""
+
 _LASTING = ("28", "3D", "42")
 """Classes of errors that do not go away by themselves: not let in, no such database, not allowed."""
 
@@ -43,9 +46,8 @@ def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> 
     """
     if isinstance(error, WindlassError):
         return error
-    if isinstance(error, asyncpg.PostgresError):
-        state = error.sqlstate or ""
-        if state in ("3F000", "42P01", "42703"):
+    if state := state_of(error):
+        if state in NOT_THERE:
             return SchemaMismatch(f"{shown}: {_said(error)}; run `windlass migrate`")
         advice = _ADVICE.get(state)
         sentence = f"{shown}: {_said(error)}" + (f"; {advice}" if advice else "")
@@ -57,9 +59,15 @@ def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> 
 
 
 def state_of(error: BaseException) -> str:
-    """The five characters by which PostgreSQL tells errors apart; empty if it is none of PostgreSQL's."""
-    state: Any = getattr(error, "sqlstate", None)
-    return state or ""
+    """The five characters by which PostgreSQL tells errors apart; empty if it is none of PostgreSQL's.
+
+    Drivers call them by two names, and a library around a driver has the driver's error inside its own.
+    """
+    for each in (error, getattr(error, "orig", None), error.__cause__):
+        state: Any = getattr(each, "sqlstate", None) or getattr(each, "pgcode", None)
+        if isinstance(state, str):
+            return state
+    return ""
 
 
 def _said(error: BaseException) -> str:

@@ -267,3 +267,10 @@ CREATE TABLE windlass.office (
     term       bigint NOT NULL,
     expires_at bigint NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
+
+-- What these tables are told from others by: a caller's transaction that is to hold jobs must be of the same database.
+CREATE TABLE windlass.identity (
+    one integer NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id  uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO windlass.identity DEFAULT VALUES;

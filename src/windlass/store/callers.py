@@ -1,0 +1,59 @@
+"""Connections of callers, whichever store takes part in their transactions: recognised by what they are.
+
+No library is imported for it: a program that does not use SQLAlchemy or Django needs neither.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from windlass.errors import InvalidOption, StoreUnavailable
+
+
+def is_of(thing: object, *libraries: str) -> bool:
+    """Whether it is of a class of one of these libraries, or derived from one."""
+    return any(kind.__module__.partition(".")[0] in libraries for kind in type(thing).__mro__)
+
+
+def shown(thing: object) -> str:
+    """What it is, for an error."""
+    kind = type(thing)
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+
+
+def of_sqlalchemy(connection: Any, kinds: str) -> Any:
+    """The Connection that a Connection or Session works with, in a transaction; `kinds` are those that would do."""
+    if not hasattr(connection, "exec_driver_sql") and not callable(getattr(connection, "connection", None)):
+        raise InvalidOption("connection", f"must be {kinds}, not {shown(connection)}, which is in no transaction")
+    try:
+        inner = connection if hasattr(connection, "exec_driver_sql") else connection.connection()
+        if not inner.in_transaction():
+            # As any first statement would do: without it their commit() would have nothing to commit.
+            inner.begin()
+        assert inner.connection is not None
+    except Exception as error:
+        raise StoreUnavailable(f"connection: {error}") from error
+    return inner
+
+
+def of_django(alias: str, kinds: str) -> Any:
+    """Django's wrapper of a database, connected."""
+    django = sys.modules.get("django.db")
+    if django is None:
+        raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is no alias")
+    if alias not in django.connections:
+        raise InvalidOption("connection", f"{alias!r} is no alias of DATABASES")
+    wrapper = django.connections[alias]
+    try:
+        wrapper.ensure_connection()
+    except Exception as error:
+        raise StoreUnavailable(f"connection: {error}") from error
+    return wrapper
+
+
+def require_loop() -> None:
+    """An asynchronous connection belongs to an event loop: a blocking call cannot use it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise InvalidOption("connection", "is asynchronous: use `await aenqueue()`") from None

@@ -1,0 +1,151 @@
+"""using(connection=...) on PostgreSQL, with every kind of connection: the job is part of the caller's transaction."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.postgres.transactions.callers import Caller
+from windlass import App, EnqueueFailed, KeyConflict
+from windlass.store.open import open_store
+
+TEXT = """'ä' "€" %s %(x)s :now $1 {a,NULL} \\ \U0001f980"""
+ORDER = "INSERT INTO orders VALUES (1)"
+
+
+async def total(app: App) -> int:
+    return sum((await app.stats.acounts()).totals.values())
+
+
+async def test_the_job_is_there_when_the_caller_commits_and_not_before(app: App, work: Any, caller: Caller) -> None:
+    await caller.execute(ORDER)
+    handle = await caller.enqueue(work, 1)
+    assert (handle.existing, await total(app)) == (False, 0)
+    await caller.commit()
+    job = await app.jobs.aget(handle.id)
+    assert (job.status, job.payload["number"]) == ("pending", 1)
+    assert job.max_attempts == 7, "what the code declares holds, though nobody had written it"
+
+
+async def test_nothing_is_left_when_the_caller_rolls_back(app: App, work: Any, caller: Caller) -> None:
+    await caller.enqueue(work.using(idempotency_key="k"), 1)
+    await caller.rollback()
+    assert await total(app) == 0
+    assert not (await work.using(idempotency_key="k").aenqueue(1)).existing, "the key is free"
+
+
+async def test_a_savepoint_of_the_callers_takes_the_job_back(app: App, work: Any, caller: Caller) -> None:
+    kept = await caller.enqueue(work, 1)
+    await caller.execute("SAVEPOINT mine")
+    await caller.enqueue(work, 2)
+    await caller.execute("ROLLBACK TO SAVEPOINT mine")
+    await caller.commit()
+    assert await total(app) == 1
+    assert (await app.jobs.aget(kept.id)).status == "pending"
+
+
+async def test_many_jobs_of_many_kinds_in_one_transaction(app: App, work: Any, caller: Caller) -> None:
+    jobs = [work.using(priority=n % 2, tags=["a", "b"] if n % 3 else []).job(n, text=TEXT) for n in range(30)]
+    jobs += [work.using(meta={"text": TEXT}, idempotency_key=f"{n} {TEXT}", delay=60).job(n) for n in range(10)]
+    handles = await caller.enqueue_many(app, jobs)
+    assert [handle.id for handle in handles] == [job.id for job in jobs]
+    assert await caller.enqueue_many(app, []) == []
+    await caller.commit()
+    totals = (await app.stats.acounts()).totals
+    assert (totals["pending"], totals["scheduled"]) == (30, 10)
+    assert (await app.jobs.aget(handles[0].id)).payload == {"number": 0, "text": TEXT}
+    assert (await app.jobs.aget(handles[-1].id)).idempotency_key == f"9 {TEXT}"
+
+
+async def test_a_key_answers_with_the_job_that_stands(app: App, work: Any, caller: Caller) -> None:
+    keyed = work.using(idempotency_key="k")
+    standing = await keyed.aenqueue(1)
+    found = await caller.enqueue(keyed, 2)
+    assert (found.id, found.existing) == (standing.id, True)
+    first = await caller.enqueue(work.using(idempotency_key="new"), 3)
+    second = await caller.enqueue(work.using(idempotency_key="new"), 4)
+    assert (second.id, second.existing) == (first.id, True)
+    await caller.commit()
+    assert await total(app) == 2
+
+
+async def test_a_key_conflict_leaves_the_transaction_as_it_was(app: App, work: Any, caller: Caller) -> None:
+    standing = await work.using(idempotency_key="k").aenqueue(1)
+    await caller.execute(ORDER)
+    with pytest.raises(KeyConflict) as conflict:
+        await caller.enqueue(work.using(idempotency_key="k", on_conflict="raise"), 2)
+    assert str(standing.id) in str(conflict.value)
+    await caller.enqueue(work, 3)
+    await caller.commit()
+    assert await total(app) == 2
+
+
+async def test_replacing_is_undone_with_the_rest(app: App, work: Any, caller: Caller) -> None:
+    replacing = work.using(idempotency_key="k", on_conflict="replace")
+    standing = await replacing.aenqueue(1)
+    await caller.enqueue(replacing, 2)
+    await caller.rollback()
+    assert (await app.jobs.aget(standing.id)).status == "pending"
+    new = await caller.enqueue(replacing, 3)
+    await caller.commit()
+    assert (await app.jobs.aget(standing.id)).status == "cancelled"
+    assert (await app.jobs.aget(new.id)).payload["number"] == 3
+
+
+async def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(
+    app: App, work: Any, caller: Caller, url: str
+) -> None:
+    await total(app)
+    await caller.execute("ALTER TABLE windlass.jobs ADD CONSTRAINT today CHECK (type <> 'work') NOT VALID")
+    await caller.commit()
+    await caller.execute(ORDER)
+    with pytest.raises(EnqueueFailed, match=r"nothing was stored: .*violates check constraint"):
+        await caller.enqueue(work.using(queue="other"), 1)
+    await caller.commit()
+    assert "other" not in [queue.name for queue in await app.queues.alist()], "not even its queue"
+    await caller.execute("DO $$ BEGIN ASSERT (SELECT count(*) FROM orders) = 1; END $$")
+
+
+async def test_whoever_waits_is_woken_by_the_commit(app: App, work: Any, caller: Caller, url: str) -> None:
+    store = open_store(url, first=True)
+    assert await store.signals.work(["mail"], None) is False
+    mark = store.signals.mark()
+    await caller.enqueue(work, 1)
+    assert store.signals.mark() == mark
+    await caller.commit()
+    assert await store.signals.wait(mark, 20) is True
+    assert await store.signals.work(["mail"], None) is True
+    await store.close()
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+async def test_under_a_stricter_isolation_the_same_holds(app: App, work: Any, caller: Caller, level: str) -> None:
+    await work.aenqueue(0)
+    await caller.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+    await caller.execute(ORDER)
+    await others_change_what_every_hand_in_reads(app)
+    keyed = await caller.enqueue(work.using(idempotency_key="k"), 1)
+    assert (await caller.enqueue(work.using(idempotency_key="k"), 1)).id == keyed.id
+    await caller.enqueue(work, 2)
+    await caller.commit()
+    assert await total(app) == 3
+
+
+async def others_change_what_every_hand_in_reads(app: App) -> None:
+    await app.queues.apause("mail")
+    with psycopg.connect(app.store) as connection:
+        connection.execute("UPDATE windlass.floors SET rank = rank + 1")
+
+
+async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_repeats_on(
+    app: App, work: Any, caller: Caller
+) -> None:
+    keyed = work.using(idempotency_key="k")
+    await caller.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    await caller.execute("SELECT * FROM orders")
+    standing = await keyed.aenqueue(1)
+    with pytest.raises(caller.retried, match="could not serialize"):
+        await caller.enqueue(keyed, 2)
+    await caller.rollback()
+    found = await caller.enqueue(keyed, 2)
+    assert (found.id, found.existing) == (standing.id, True)
