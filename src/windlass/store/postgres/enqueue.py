@@ -11,6 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.store.contest import Contest, places_of
+from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.keys import claim_keys, hand_over
@@ -120,12 +121,12 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     return late
 
 
-def _own(jobs: Sequence[NewJob]) -> dict[str, list[Any]]:
+def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
     return {
-        "ids": [job.id for job in jobs],
+        "ids": packing.ids([job.id for job in jobs]),
         "payloads": [job.payload for job in jobs],
-        "keys": [job.idempotency_key for job in jobs],
-        "concurrency_keys": [job.concurrency_key for job in jobs],
+        "keys": packing.texts([job.idempotency_key for job in jobs]),
+        "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
     }
 
 

@@ -7,6 +7,7 @@ from windlass.core.outcome import Settlement
 from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
 from windlass.core.status import Status
 from windlass.store.ending import Running, is_repeat, settled
+from windlass.store.postgres import packing
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.ending import end
@@ -31,10 +32,10 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Sett
 async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId]:
     """Move them into history: those that are not running as they say are left out, and answered."""
     values = {
-        "ids": [s.id for s in settlements],
-        "attempts": [s.attempt for s in settlements],
-        "started": [s.started_after for s in settlements],
-        "results": [s.result for s in settlements],
+        "ids": packing.ids([s.id for s in settlements]),
+        "attempts": packing.numbers([s.attempt for s in settlements]),
+        "started": packing.numbers([s.started_after for s in settlements]),
+        "results": packing.texts([s.result for s in settlements]),
         "keep": DEFAULT_RETENTION[Status.COMPLETED],
         "tombstone": TOMBSTONE,
     }

@@ -1,8 +1,10 @@
 -- Completed: into history, all of the batch at once. Answers with those that were not running as the batch says.
 -- What its queue does not keep leaves only a tombstone; keys are freed, at once or after their windows.
 WITH done AS MATERIALIZED (
-    SELECT * FROM unnest(:ids::uuid[], :attempts::integer[], :started::bigint[], :results::text[])
-        AS one (id, attempt, started_after, result)
+    SELECT * FROM unnest(
+        string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
+        string_to_array(:started, ',', '')::bigint[], :results::text[]
+    ) AS one (id, attempt, started_after, result)
 ), gone AS (
     DELETE FROM windlass.jobs AS job USING done
     WHERE job.id = done.id AND job.attempt = done.attempt AND job.status = 'running'

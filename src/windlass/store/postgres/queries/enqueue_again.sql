@@ -18,7 +18,7 @@ WITH place AS MATERIALIZED (
         now, now, :tenant::text, :parent::uuid, :flow::text, :parents::text, place.timeout, place.expires_at,
         :tags::text, :meta::text, :window::bigint
     FROM place CROSS JOIN unnest(
-        :ids::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
+        string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
     ) AS own (id, payload, idempotency_key, concurrency_key)
     ON CONFLICT (id) DO NOTHING
     RETURNING id
