@@ -41,6 +41,10 @@ from windlass.store.records import (
 class JobStore(Protocol):
     """The walk of a job: enqueue, admit, claim, settle; and what workers say on the way."""
 
+    @property
+    def grouped(self) -> bool:
+        """Whether what is asked for in one moment is written by one flush; else a claim and a settlement can overlap."""
+
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Store all of them or none. A known id answers with its job.
 

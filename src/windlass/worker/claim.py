@@ -72,7 +72,7 @@ class ClaimLoop:
             await self._wait_for_room()
             shares, room = self._shares(queues)
             mark = self._store.signals.mark()
-            self._settler.go()
+            self._settler.go(claiming=True)
             await asyncio.sleep(0)  # outcomes first: they are what makes room
             self.asking = True
             jobs = await self._attempt(shares, types, room)
@@ -159,7 +159,7 @@ class ClaimLoop:
             low = slots.buffered <= self._pace.prefetch // 2
             starved = slots.running < slots.concurrency or self._pace.prefetch
             # A write that is under way will be over soon; then outcomes and the next claim go together.
-            together = not (self._settler.writing and slots.buffered)
+            together = not (self._store.jobs.grouped and self._settler.writing and slots.buffered)
             if low and starved and together and self._settler.backlog < LARGEST_BACKLOG:
                 return
             try:

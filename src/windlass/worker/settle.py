@@ -18,6 +18,8 @@ from windlass.worker.work import Work
 MOST_IN_BATCH = 1000
 LARGEST_BACKLOG = 5_000
 """With so many outcomes unwritten no more jobs are claimed: the store must catch up first."""
+ENOUGH_ALONE = 300
+"""So many are worth a write of their own, where a claim would not share it."""
 GATHER_SECONDS = 0.01
 """While jobs flow, the next claim is near: outcomes go along with it, or alone after this time."""
 
@@ -46,6 +48,7 @@ class Settler:
         self._verbose = verbose
         self._measure = measure
         self.runner = ""
+        self._enough = MOST_IN_BATCH if store.grouped else ENOUGH_ALONE
         self._waiting: list[tuple[Work, Settlement]] = []
         self._added = asyncio.Event()
         self._gathered = asyncio.Event()
@@ -65,16 +68,19 @@ class Settler:
         if len(self._waiting) == 1:
             self.quiet.clear()
             self._added.set()
+        elif len(self._waiting) == self._enough:
+            self._gathered.set()
 
-    def go(self) -> None:
+    def go(self, *, claiming: bool = False) -> None:
         """Now is the moment: a claim is about to be asked, or none is near."""
-        self._gathered.set()
+        if not claiming or self._store.grouped:
+            self._gathered.set()
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
             await self._added.wait()
-            if self._flowing() and len(self._waiting) < MOST_IN_BATCH:
+            if self._flowing() and len(self._waiting) < self._enough:
                 await self._gather()
             batch = self._waiting[:MOST_IN_BATCH]
             self.writing = True

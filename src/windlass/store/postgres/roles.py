@@ -47,6 +47,8 @@ from windlass.store.records import (
 class PostgresJobs:
     """The walk of a job."""
 
+    grouped = False
+
     def __init__(self, access: Access, hints: Hints, hand_in: HandIn, claims: Claims) -> None:
         self._access = access
         self._hints = hints

@@ -45,6 +45,8 @@ from windlass.store.sqlite.signals import has_work
 class SqliteJobs:
     """The walk of a job."""
 
+    grouped = True
+
     def __init__(self, access: Access) -> None:
         self._access = access
 
