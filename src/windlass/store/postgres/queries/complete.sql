@@ -7,7 +7,8 @@ WITH done AS MATERIALIZED (
     ) AS one (id, attempt, started_after, result)
 ), gone AS (
     DELETE FROM windlass.jobs AS job USING done
-    WHERE job.id = done.id AND job.attempt = done.attempt AND job.status = 'running'
+    -- By their ids: a plan that was made while nothing was running would else walk through all that is.
+    WHERE job.id = done.id AND job.attempt = done.attempt AND job.status || '' = 'running'
     RETURNING job.*, done.started_after, done.result
 ), ended AS MATERIALIZED (
     SELECT gone.*, clock.now, coalesce(queue.keep_completed, :keep::bigint) AS keep

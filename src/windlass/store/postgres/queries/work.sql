@@ -1,11 +1,10 @@
 -- Whether anything in these queues may be claimed, or anything is due.
 SELECT EXISTS (
-    SELECT 1 FROM windlass.floors AS floor
-    WHERE floor.queue = ANY(:queues::text[]) AND EXISTS (
+    SELECT 1 FROM windlass.floors AS floor CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
         WHERE job.queue = floor.queue AND job.urgency = floor.urgency AND job.rank >= floor.rank
-        AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[]))
-    ) AND NOT EXISTS (
+        AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
+    ) AS found WHERE floor.queue = ANY(:queues::text[]) AND NOT EXISTS (
         SELECT 1 FROM windlass.queues AS queue
         WHERE queue.name = floor.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)
     )
