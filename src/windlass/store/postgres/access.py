@@ -28,6 +28,8 @@ CONNECT_SECONDS = 10.0
 LONGEST_CALL = 60.0
 """A call without a deadline ends too: a line that is dead without a word must not hold a worker for ever."""
 MOST_TRIES = 20
+MANY = 10_000
+"""Jobs of a bulk for which the time of one call must be enough, on a slow machine too."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -117,6 +119,12 @@ class Access:
     def __init__(self, server: Server, deadline: float | None) -> None:
         self.server = server
         self._deadline = deadline
+
+    def for_many(self, jobs: int) -> "Access":
+        """The same, with a deadline for so many: what is meant for one call is meant for each part of a large one."""
+        if self._deadline is None:
+            return Access(self.server, LONGEST_CALL * (1 + jobs // MANY))
+        return Access(self.server, self._deadline * (1 + jobs // MANY))
 
     async def read(self, work: Work[T]) -> T:
         """Look. Each statement sees what was committed before it began."""

@@ -31,7 +31,7 @@ class HandIn:
             return []
         if not are_alike(jobs):
             hint = self._hints.next({job.queue for job in jobs})
-            answers = await access.write(lambda db: enqueue(db, jobs, hint))
+            answers = await access.for_many(len(jobs)).write(lambda db: enqueue(db, jobs, hint))
             self._hints.hear()
             return answers
         loop = asyncio.get_running_loop()
