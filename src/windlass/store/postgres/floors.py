@@ -24,7 +24,7 @@ from windlass.store.postgres.db import Db
 
 MARGIN: Micros = 1 * SECOND
 SHARE = 50
-"""Of so many parts of the time, a look below the floors may take one."""
+"""Of so many parts of the time, looks for where a floor may be, and for what is below it, may take one each."""
 
 At = tuple[str, int]
 """A queue and an urgency."""
@@ -52,6 +52,7 @@ class Floors:
         self._noted: _Noted | None = None
         self._written = -1
         self._due = DueFloor()
+        self._next_raise = 0
         self._next_look = 0
 
     async def tidy(self, access: Access) -> None:
@@ -60,8 +61,10 @@ class Floors:
         if not floors:
             return
         behind, written = floors[0][4:]
-        if written != self._written:
+        began = since_boot()
+        if written != self._written and began >= self._next_raise:
             await self._raise_all(access, floors, behind)
+            self._next_raise = began + SHARE * (since_boot() - began)
             await access.once(lambda db: raise_due_floor(db, self._due))
         if self._noted is None:
             # Only after the floors were raised up to what was written: else the last of it would be forgotten.

@@ -18,6 +18,8 @@ from windlass.store.postgres.roles import (
     PostgresWorkers,
 )
 
+SUPERVISOR_SECONDS = 5.0
+"""A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
 CONNECTIONS = 2
 """Of a process, unless its address says otherwise; one of them claims while the other settles."""
 
@@ -41,6 +43,8 @@ class PostgresStore:
         most = 1 if first else CONNECTIONS
         server = Server(address, shown, clock, address.connections or most)
         hints = Hints(server, listening=first)
+        if first and deadline is None:
+            deadline = SUPERVISOR_SECONDS
         self._share(server, hints, HandIn(hints), deadline)
 
     def _share(self, server: Server, hints: Hints, hand_in: HandIn, deadline: float | None) -> None:
