@@ -16,7 +16,8 @@ from windlass.store.records import ClaimRequest
 SWEEP_EVERY: Micros = 1 * SECOND
 """So often a claim begins at the floor again, however well the jobs flow."""
 SHARE = 20
-"""Of so many parts of the time, claims that begin at the floor may take one."""
+"""Of so many parts of the time, claims that begin at the floor may take one, once they take long."""
+LONG: Micros = SECOND // 100
 
 _BEGIN = 3
 _END = _BEGIN + len(Claimed.__struct_fields__)
@@ -96,7 +97,8 @@ class Claims:
 
     def _note_sweep(self, began: Micros) -> None:
         self._swept = since_boot()
-        self._sweep_again = self._swept + SHARE * (self._swept - began)
+        taken = self._swept - began
+        self._sweep_again = self._swept + SHARE * taken if taken > LONG else 0
 
 
 class _Portion(msgspec.Struct, frozen=True):
