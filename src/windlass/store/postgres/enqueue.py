@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+import asyncpg
+
 from windlass.core.codec import encode
 from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
@@ -46,8 +48,14 @@ def are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued] | None:
-    """One statement; None, and nothing stored, if the place that they come to must be made first."""
-    ((stored, _),) = await db.rows("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
+    """One statement; None, and nothing stored, if that is not enough.
+
+    The place that they come to must be made first, or one of them is not as fresh as it says.
+    """
+    try:
+        ((stored, _),) = await db.rows("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
+    except asyncpg.UniqueViolationError:
+        return None
     return [Enqueued(job.id) for job in jobs] if stored else None
 
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.queue import QueueSettings
 from windlass.store.postgres import queues
@@ -44,7 +46,8 @@ class HandIn:
         hint = self._hints.next((jobs[0].queue,))
         stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
         if stored is None:
-            stored = await access.write(lambda db: enqueue(db, jobs, hint))
+            known = [msgspec.structs.replace(job, fresh=False) for job in jobs]
+            stored = await access.write(lambda db: enqueue(db, known, hint))
         self._hints.hear()
         return stored
 
