@@ -43,7 +43,7 @@ class JobStore(Protocol):
 
     @property
     def grouped(self) -> bool:
-        """Whether what is asked for in one moment is written by one flush; else a claim and a settlement can overlap."""
+        """Whether what is asked for in one moment is written by one flush; else a claim and a settlement overlap."""
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Store all of them or none. A known id answers with its job.
