@@ -53,7 +53,7 @@ async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqu
     The place that they come to must be made first, or one of them is not as fresh as it says.
     """
     try:
-        ((stored, _),) = await db.rows("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
+        stored = await db.run("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
     except asyncpg.UniqueViolationError:
         return None
     return [Enqueued(job.id) for job in jobs] if stored else None
@@ -119,7 +119,7 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     for start in range(0, len(alike), step):
         part = alike[start : start + step]
         if part[0].fresh:
-            await db.rows("enqueue", {**common, **_own(part)})
+            await db.run("enqueue", {**common, **_own(part)})
             continue
         ((_, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
         over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
@@ -157,5 +157,6 @@ def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
         "meta": job.meta,
         "window": job.idempotency_window,
         "channel": hint.channel,
-        "hint": hint.given,
+        # Who is to wait first needs nobody now.
+        "hint": hint.given and (job.run_at is not None or not job.delay),
     }
