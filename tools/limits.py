@@ -105,7 +105,7 @@ def _postgres() -> dict[str, str]:
         "versions": f"{OLDEST} to {NEWEST}",
         "`?schema=`": f"up to 63 of `a-z 0-9 _`, default `{DEFAULT_SCHEMA}`",
         "`?notify=`": "`on` or `off`, default `on`",
-        "`?connections=`": f"1 to {MOST_CONNECTIONS} for a process and event loop, default {CONNECTIONS}, of a supervisor 1",
+        "`?connections=`": f"1 to {MOST_CONNECTIONS} for each event loop, default {CONNECTIONS}, of a supervisor 1",
         "passed on to the driver": ", ".join(f"`{name}`" for name in LIBPQ),
         "a connection must be made within": f"{CONNECT_SECONDS:g}s",
         "a process tells of new jobs of a queue": f"at most every {QUIET_SECONDS * 1000:g}ms",
