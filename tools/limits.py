@@ -10,6 +10,11 @@ from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
 from windlass.core.reference import LARGEST_BLOB
 from windlass.core.retry import Exponential
 from windlass.store.open import DEFAULT_ADDRESS
+from windlass.store.postgres.access import CONNECT_SECONDS
+from windlass.store.postgres.address import DEFAULT_SCHEMA, LIBPQ, MOST_CONNECTIONS
+from windlass.store.postgres.examination.server import NEWEST, OLDEST
+from windlass.store.postgres.hints import QUIET_SECONDS
+from windlass.store.postgres.store import CONNECTIONS
 from windlass.store.sqlite.address import DURABILITY
 from windlass.store.sqlite.drivers import Driver
 from windlass.worker.claim import LONGEST_POLL
@@ -25,6 +30,7 @@ def sections() -> dict[str, dict[str, str]]:
         "Limits": _limits(),
         "Names": _names(),
         "Store": _store(),
+        "PostgreSQL": _postgres(),
     }
 
 
@@ -86,9 +92,21 @@ def _names() -> dict[str, str]:
 def _store() -> dict[str, str]:
     return {
         "default address": f"`{DEFAULT_ADDRESS}`",
-        "`?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
-        "`?driver=`": " or ".join(f"`{each}`" for each in Driver) + f", default `{Driver.APSW}`",
-        "`?allow_network_fs=`": "`true` or `false`, default `false`",
+        "SQLite: `?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
+        "SQLite: `?driver=`": " or ".join(f"`{each}`" for each in Driver) + f", default `{Driver.APSW}`",
+        "SQLite: `?allow_network_fs=`": "`true` or `false`, default `false`",
         "`blobs`, `WINDLASS_BLOBS`": "a folder, as `./blobs` or `file:///srv/shop/blobs`; default none",
         "a blob that no job refers to": f"is removed when it is {OLD_SECONDS / 3600:g} hours old",
+    }
+
+
+def _postgres() -> dict[str, str]:
+    return {
+        "versions": f"{OLDEST} to {NEWEST}",
+        "`?schema=`": f"up to 63 of `a-z 0-9 _`, default `{DEFAULT_SCHEMA}`",
+        "`?notify=`": "`on` or `off`, default `on`",
+        "`?connections=`": f"1 to {MOST_CONNECTIONS} for each event loop, default {CONNECTIONS}, of a supervisor 1",
+        "passed on to the driver": ", ".join(f"`{name}`" for name in LIBPQ),
+        "a connection must be made within": f"{CONNECT_SECONDS:g}s",
+        "a process tells of new jobs of a queue": f"at most every {QUIET_SECONDS * 1000:g}ms",
     }

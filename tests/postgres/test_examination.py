@@ -98,6 +98,11 @@ async def test_a_user_who_may_do_nothing_is_told_what_to_grant(postgres_server: 
     found = await examine(poor)
     assert "jobs" in of(found, Level.PROBLEM)["rights"].says
     assert found.census is not None
+    address.execute("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA windlass TO poor")
+    found = await examine(poor)
+    assert "use history_day_* in the schema" in of(found, Level.PROBLEM)["rights"].says, "no day can be dropped"
+    address.execute("GRANT ALL ON ALL TABLES IN SCHEMA windlass TO poor")
+    assert "rights" in of(await examine(poor), Level.OK)
 
 
 async def test_a_prepared_transaction_that_nobody_finishes_is_named(postgres_server: PostgresServer) -> None:

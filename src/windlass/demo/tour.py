@@ -20,6 +20,7 @@ from windlass.core.status import Status
 from windlass.demo import tasks
 from windlass.demo.recount import Recount, recount
 from windlass.errors import ConfigError, WindlassError
+from windlass.store.open import redact
 from windlass.store.records import Counts
 
 DEADLINE = 90.0
@@ -55,8 +56,8 @@ class Tour:
 
     def _run(self) -> bool:
         if self._app.stats.counts().queues:
-            raise ConfigError(f"{self._store} has jobs in it; the demo wants a store of its own")
-        self._say(f"The store is one file: [cyan]{self._store}[/]")
+            raise ConfigError(f"{redact(self._store)} has jobs in it; the demo wants a store of its own")
+        self._say(f"The store is [cyan]{redact(self._store)}[/]")
         self._hand_in()
         with self._worker() as worker:
             self._say("A worker starts: one supervisor, two runners, eight slots each.")

@@ -252,7 +252,7 @@ class Store(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it is, without secrets."""
+        """Where it is, as another process needs to know it: with its secrets, so `redact` it for people."""
 
     @property
     def loopless(self) -> bool:

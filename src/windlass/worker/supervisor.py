@@ -18,7 +18,7 @@ from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.observe.history import heard, recorded
 from windlass.store.clock import since_boot
-from windlass.store.open import open_store
+from windlass.store.open import open_store, redact
 from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.child import Child
 from windlass.worker.config import WorkerConfig
@@ -264,7 +264,7 @@ class Supervisor:
             processes=self._config.processes,
             concurrency=self._config.concurrency,
             queues=crew.queues,
-            store=crew.store.address,
+            store=redact(crew.store.address),
         )
         self._emit(started)
 

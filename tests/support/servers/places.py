@@ -8,6 +8,7 @@ schema 38 ms and 14 ms; copied by logging every page (the default way) 24 ms and
 import functools
 import os
 import secrets
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,9 @@ VARIABLE = "WINDLASS_TEST_POSTGRES"
 PREFIX = "windlass_test_"
 KEPT = 32
 """Databases that stay although nobody is connected to them: a test may close its store and open it again."""
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Pages of the documentation are read by several threads: one server is started, and no database is made twice."""
 
 Prepare = Callable[[str], None]
 """Gets the address of an empty database, and leaves in it what every place begins with; closes what it opened."""
@@ -40,7 +44,8 @@ def shared_server() -> Address:
 
 def postgres_place(folder: Path, prepare: Prepare | None = None) -> str:
     """The address of the database that belongs to a test's folder; empty, or as `prepare` left it, at first."""
-    return _places().of(folder.resolve(), prepare)
+    with _ONE_AT_A_TIME:
+        return _places().of(folder.resolve(), prepare)
 
 
 class Places:

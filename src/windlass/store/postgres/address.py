@@ -10,8 +10,6 @@ from windlass.errors import ConfigError
 DEFAULT_SCHEMA = "windlass"
 OPTIONS = ("schema", "notify", "connections")
 LIBPQ = (
-    "application_name",
-    "connect_timeout",
     "gsslib",
     "krbsrvname",
     "passfile",
@@ -24,7 +22,7 @@ LIBPQ = (
     "sslrootcert",
     "target_session_attrs",
 )
-"""What is the driver's own business."""
+"""What is the driver's own business; it takes others of libpq's for settings of the server, which refuses them."""
 MOST_CONNECTIONS = 50
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 

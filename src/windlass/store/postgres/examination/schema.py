@@ -51,12 +51,12 @@ async def check_rights(db: Db) -> AsyncIterator[Finding]:
     if closed:
         yield _closed(db, closed[0][0], ", ".join(row[1] for row in closed) + " in the schema")
     else:
-        yield ok("rights", "all tables may be read and written by this user")
+        yield ok("rights", "this user may read, write and empty what a worker does")
 
 
 def _closed(db: Db, user: str, what: str) -> Finding:
     return problem(
         "rights",
-        f"the user {user} may not read and write {what} {db.schema}",
+        f"the user {user} may not use {what} {db.schema} as workers and producers do",
         f"GRANT USAGE ON SCHEMA {db.schema} TO {user}; GRANT ALL ON ALL TABLES IN SCHEMA {db.schema} TO {user}",
     )
