@@ -6,6 +6,7 @@ from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.seed import put, status_of
 from windlass.core.moments import DAY
+from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -78,3 +79,35 @@ async def test_tombstones_tell_how_the_last_attempt_ended_whatever_else_is_writt
     await other.commits()
     await store.operator.delete([id_])
     assert await other.does("SELECT attempt, outcome FROM windlass.tombstones") == [(1, "dead")]
+
+
+async def test_tombstones_are_forgotten_by_the_day(store: Store, clock: ManualClock, other: Other) -> None:
+    await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
+    first = await put(store, Status.COMPLETED)
+    clock.advance(DAY)
+    second = await put(store, Status.COMPLETED)
+    await store.operator.prune(10)
+    assert await _buried(other) == {first, second}, "the first is over, but its day is not"
+    clock.advance(DAY)
+    await store.operator.prune(10)
+    assert await _buried(other) == {second}
+    clock.advance(DAY)
+    await store.operator.prune(10)
+    assert await _buried(other) == set()
+
+
+async def test_tombstones_that_are_not_over_stay_when_the_clock_was_set_back(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
+    await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
+    id_ = await put(store, Status.COMPLETED)
+    for _ in range(3):
+        clock.jump_wall(-DAY)
+        await store.operator.prune(10)
+        assert await _buried(other) == {id_}
+
+
+async def _buried(other: Other) -> set[str]:
+    rows = await other.does("SELECT id::text FROM windlass.tombstones")
+    await other.commits()
+    return {row[0] for row in rows}

@@ -5,7 +5,7 @@ the shelf for itself for a moment. Whoever asks for that makes others wait behin
 second, and if somebody reads the shelf for longer than that, it is tried again the next time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
@@ -52,6 +52,7 @@ class Pruner:
             dropped += some
             if seen:
                 await (_forget_day(access, day) if shared else _empty_shelf(access, day))
+        await _forget(access)
         values = {"enough": MANY_TALLIES, "most": MOST_FOLDED}
         await access.once(lambda db: db.run("fold_tallies", values))
         return dropped
@@ -98,10 +99,21 @@ async def _prune_rows(db: Db, limit: int) -> list[JobId]:
     """What goes row by row; old tombstones, meters and keys whose window is over too."""
     ids = [row[0] for row in await db.rows("lock_prunable", {"limit": limit})]
     dropped = await drop(db, ids)
-    await db.run("prune_tombstones", {"limit": limit})
     await db.run("prune_meters", {"before": slot_of(await db.now() - KEPT)})
     await db.run("prune_keys", {"limit": limit})
     return dropped
+
+
+async def _forget(access: Access) -> None:
+    """Ids that nobody will hand in again go by the day, all at once."""
+    for day, over in await access.read(lambda db: db.rows("forgettable")):
+        if over:
+
+            async def empty(db: Db, shelf: str = f"windlass.tombstones_{day % 3}") -> None:
+                await db.rows("wait_briefly")
+                await db.select(f"TRUNCATE TABLE {shelf}")
+
+            await _if_free(access, empty)
 
 
 async def _empty_shelf(access: Access, day: int) -> None:
@@ -116,6 +128,11 @@ async def _empty_shelf(access: Access, day: int) -> None:
         await db.select(f"TRUNCATE TABLE {shelf}")
         await _drop_tallies(db, day)
 
+    await _if_free(access, empty)
+
+
+async def _if_free(access: Access, empty: Callable[[Db], Awaitable[None]]) -> None:
+    """Empty a shelf, unless somebody reads it for longer than others can wait: then the next time."""
     try:
         await access.write(empty)
     except StoreUnavailable as error:

@@ -29,6 +29,8 @@ def drop(db: Db, ids: Sequence[str]) -> None:
     if not ids:
         return
     values = {"ids": array(ids), "now": db.now, "tombstone": TOMBSTONE}
+    # Twice as many go as come: where nothing is kept there is one for every job, too many to wait for a coordinator.
+    db.run("prune_tombstones", {"now": db.now, "limit": 2 * len(ids)})
     db.run("bury", values)
     for queue, status, jobs in db.rows("count_dropped", values):
         db.tally(queue, status, -jobs)

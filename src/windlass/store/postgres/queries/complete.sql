@@ -31,9 +31,9 @@ WITH done AS MATERIALIZED (
     SELECT queue, 'completed', windlass.drop_day('completed', now, keep), count(*) FROM ended WHERE keep > 0
     GROUP BY queue, windlass.drop_day('completed', now, keep)
 ), buried AS (
-    INSERT INTO windlass.tombstones AS old (id, attempt, outcome, until)
-    SELECT id, attempt, 'completed', now + :tombstone::bigint FROM ended WHERE keep = 0
-    ON CONFLICT (id) DO UPDATE SET attempt = excluded.attempt, outcome = excluded.outcome, until = excluded.until
+    INSERT INTO windlass.tombstones (id, shelf, attempt, outcome, until)
+    SELECT id, (now + :tombstone::bigint) / 86400000000 % 3, attempt, 'completed', now + :tombstone::bigint
+    FROM ended WHERE keep = 0
 ), unnoted AS (
     DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM ended WHERE keep = 0))
 ), keyed AS MATERIALIZED (

@@ -5,12 +5,11 @@ WITH gone AS (
     DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[])
     RETURNING id, shelf, queue, status, attempt, attempts, finished_at, drop_at
 ), buried AS (
-    INSERT INTO windlass.tombstones (id, attempt, outcome, until)
-    SELECT id, attempt,
+    INSERT INTO windlass.tombstones (id, shelf, attempt, outcome, until)
+    SELECT id, (finished_at + :tombstone::bigint) / 86400000000 % 3, attempt,
         CASE status WHEN 'completed' THEN status ELSE substring(attempts FROM '.*"outcome":"([^"\\]*)"') END,
         finished_at + :tombstone::bigint
-    FROM gone WHERE finished_at + :tombstone::bigint > :now ORDER BY id
-    ON CONFLICT (id) DO UPDATE SET attempt = excluded.attempt, outcome = excluded.outcome, until = excluded.until
+    FROM gone WHERE finished_at + :tombstone::bigint > :now
 ), noted AS (
     DELETE FROM windlass.notes WHERE job = ANY (ARRAY(SELECT id FROM gone))
 ), counted AS (

@@ -2,4 +2,4 @@
 -- statement than that, so that a job that moved into history meanwhile is seen there.
 SELECT id::text FROM windlass.history WHERE id = ANY(:ids::uuid[])
 UNION ALL
-SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[])
+SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now

@@ -3,4 +3,4 @@ SELECT id::text FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
 UNION ALL
 SELECT id::text FROM windlass.history WHERE id = ANY(:ids::uuid[])
 UNION ALL
-SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[])
+SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now
