@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from tests.support.servers.places import postgres_place
+from tests.support.servers.places import behind_pooler, postgres_place
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
 from windlass.store.open import open_memory, open_store
@@ -44,6 +44,11 @@ def postgres(folder: Path, clock: Clock) -> Store:
     return open_store(postgres_url(folder), clock=clock)
 
 
+def postgres_pgbouncer(folder: Path, clock: Clock) -> Store:
+    """The same, through PgBouncer in transaction mode."""
+    return open_store(behind_pooler(postgres_url(folder)), clock=clock)
+
+
 def postgres_url(folder: Path) -> str:
     """Its address; our tables are there."""
     return postgres_place(folder, _migrated)
@@ -63,6 +68,7 @@ def _migrated(url: str) -> None:
 
 STORES: dict[str, Kind] = {
     "postgres": Kind(postgres),
+    "postgres-pgbouncer": Kind(postgres_pgbouncer),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),

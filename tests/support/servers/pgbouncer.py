@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode in front of a server."""
+"""PgBouncer in front of a server: in transaction mode, unless a test is about another."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = {folder}/users.txt
 pidfile = {folder}/pgbouncer.pid
-pool_mode = transaction
+pool_mode = {mode}
 max_client_conn = 1000
 default_pool_size = {pool}
 """
@@ -77,19 +77,25 @@ class PgBouncer:
 
 
 @contextmanager
-def pgbouncer(server: Address, *, pool: int = 20) -> Iterator[PgBouncer]:
+def pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction") -> Iterator[PgBouncer]:
     """A running one, with so many connections to the server for each database."""
-    folder, port = new_folder("pgbouncer"), free_port()
-    parts = urlsplit(server.url)
-    settings = {"host": parts.hostname, "port": parts.port or 5432, "listen": port, "folder": folder, "pool": pool}
-    (folder / "pgbouncer.ini").write_text(SETTINGS.format(**settings))
-    (folder / "users.txt").write_text(f'"{parts.username}" "{parts.password or ""}"\n')
-    bouncer = PgBouncer(folder, port, server)
+    bouncer = new_pgbouncer(server, pool=pool, mode=mode)
     try:
         bouncer.start()
         yield bouncer
     finally:
         bouncer.stop()
+
+
+def new_pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction") -> PgBouncer:
+    """One that is not started yet."""
+    folder, port = new_folder("pgbouncer"), free_port()
+    parts = urlsplit(server.url)
+    whereto = {"host": parts.hostname, "port": parts.port or 5432}
+    settings = SETTINGS.format(**whereto, listen=port, folder=folder, pool=pool, mode=mode)
+    (folder / "pgbouncer.ini").write_text(settings)
+    (folder / "users.txt").write_text(f'"{parts.username}" "{parts.password or ""}"\n')
+    return PgBouncer(folder, port, server)
 
 
 def program() -> str:

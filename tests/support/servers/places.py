@@ -11,11 +11,13 @@ import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 
 from tests.support.servers.address import Address, execute
 from tests.support.servers.folder import at_end
+from tests.support.servers.pgbouncer import new_pgbouncer
 from tests.support.servers.postgres import Mode, new_server
 
 VARIABLE = "WINDLASS_TEST_POSTGRES"
@@ -40,6 +42,20 @@ def shared_server() -> Address:
     server.start()
     at_end(functools.partial(server.stop, Mode.IMMEDIATE))
     return server.address
+
+
+@functools.cache
+def shared_pooler() -> Address:
+    """The PgBouncer of this run, in transaction mode, in front of its server: started at the first call."""
+    bouncer = new_pgbouncer(shared_server())
+    bouncer.start()
+    at_end(bouncer.stop)
+    return bouncer.address
+
+
+def behind_pooler(url: str) -> str:
+    """The same database, through the PgBouncer of this run."""
+    return shared_pooler().dsn(urlsplit(url).path[1:])
 
 
 def postgres_place(folder: Path, prepare: Prepare | None = None) -> str:
