@@ -18,6 +18,7 @@ from windlass.core.moments import parse_duration
 from windlass.errors import ConfigError
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
+from windlass.store.opener import Opener
 from windlass.worker.config import WorkerConfig, parse_queues
 
 _UNITS: dict[str, int] = {"": 1, "B": 1} | {
@@ -95,7 +96,8 @@ def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
 async def _coordinate(home: App) -> None:
     from windlass.coordinator.coordinator import Coordinator
 
-    blobs, store, candidate = home.offload(), open_store(home.store, first=True), new_runner_id(os.urandom)
+    blobs, candidate = home.offload(), new_runner_id(os.urandom)
+    store = open_store(home.store, opener=Opener.COORDINATOR)
     store.leases.vouch(candidate)
     holder = Coordinator(store, candidate, log_events(), blobs=blobs)
     duty = asyncio.create_task(holder.run())

@@ -1,5 +1,6 @@
 """The app: a store address plus its tasks."""
 
+import asyncio
 import logging
 import os
 import threading
@@ -219,9 +220,13 @@ class App(Registrar):
             await self.declare(store)
         return store
 
-    def adopt(self, store: Store) -> None:
-        """Use a store that is open already: a runner's handlers share its connection."""
+    def adopt(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+        """Use a store that is open already, on the loop that it is used on.
+
+        A runner's handlers share its connections: also those in threads, whose verbs are run on its loop.
+        """
         self._berth.adopt(store if self._deadline is None else store.bounded(self._deadline))
+        self._door = Portal(self._loopless, loop)
 
     def _returns(self, type_: str) -> Any:
         return self.registry.get(type_).returns if type_ in self.registry else Any

@@ -16,12 +16,15 @@ R = TypeVar("R")
 class Portal:
     """For callers that have no event loop: one in a thread of its own, started when something needs it."""
 
-    def __init__(self, loopless: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, loopless: Callable[[], bool] = lambda: False, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        """`loop` is one that runs already, in a thread that calls no blocking verb, and that somebody else ends."""
         self.pid = os.getpid()
         self._loopless = loopless
         """Whether the store's verbs block instead of suspending where there is no loop: then nothing needs one."""
         self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = loop
         self._thread: threading.Thread | None = None
 
     def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:

@@ -145,6 +145,12 @@ class StoreTrouble(Event, frozen=True, kw_only=True):
     problem: str
 
 
+class HintsSilent(Event, frozen=True, kw_only=True):
+    """No notification tells this worker of new jobs: its idle runners look for them once a second."""
+
+    why: str
+
+
 class StoreBack(Event, frozen=True, kw_only=True):
     """The store answers again."""
 

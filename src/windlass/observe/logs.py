@@ -19,6 +19,7 @@ from windlass.core.events import (
     DutyFailed,
     Emit,
     Event,
+    HintsSilent,
     HookFailed,
     JobOverdue,
     JobRescued,
@@ -140,6 +141,8 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.INFO, "nothing is left to do: stopping"
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
+        case HintsSilent():
+            return logging.INFO, f"no notification wakes this worker ({event.why}): idle runners look every second"
         case StoreBack():
             return logging.INFO, f"{event.doing} works again"
         case TermStarted():

@@ -214,6 +214,16 @@ class SignalStore(Protocol):
         Otherwise everybody sees for himself that something was written, and looks whether it concerns him.
         """
 
+    @property
+    def silence(self) -> str | None:
+        """Why hints of other processes do not reach a supervisor, in words; None if they do, as far as is known.
+
+        Known since the first verb of a store that a supervisor opened.
+        """
+
+    def attend(self, queues: Sequence[str]) -> None:
+        """A supervisor serves these queues only: it need not be told of others."""
+
     def hear(self) -> None:
         """A hint was passed on to this process."""
 

@@ -7,6 +7,7 @@ from windlass.errors import ConfigError
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
 from windlass.store.examination import Examination
+from windlass.store.opener import Opener
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
@@ -15,7 +16,9 @@ MEMORY_ADDRESS = "sqlite:///:memory:"
 """Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
 
 
-def open_store(url: str, *, clock: Clock | None = None, first: bool = False, deadline: float | None = None) -> Store:
+def open_store(
+    url: str, *, clock: Clock | None = None, opener: Opener = Opener.CLIENT, deadline: float | None = None
+) -> Store:
     """Open the store at `url`. No I/O that can fail for long happens here; the first verb connects."""
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
@@ -24,6 +27,7 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
         from windlass.store.sqlite.site import FileSite
         from windlass.store.sqlite.store import SqliteStore
 
+        first = opener in (Opener.SUPERVISOR, Opener.COORDINATOR)
         site = FileSite(parse_address(url, redact(url)), first=first)
         return SqliteStore(site, clock=clock, deadline=deadline)
     if scheme in POSTGRES:
@@ -34,7 +38,7 @@ def open_store(url: str, *, clock: Clock | None = None, first: bool = False, dea
             raise _not_installed(url, error) from error
 
         shown = redact(url)
-        return PostgresStore(parse_postgres(url, shown), shown, clock=clock, first=first, deadline=deadline)
+        return PostgresStore(parse_postgres(url, shown), shown, clock=clock, opener=opener, deadline=deadline)
     raise _unknown(url)
 
 

@@ -22,6 +22,7 @@ from windlass.observe.history import heard, recorded
 from windlass.observe.logs import log_events
 from windlass.store.contract import Store
 from windlass.store.open import open_store
+from windlass.store.opener import Opener
 from windlass.worker.config import WorkerConfig
 from windlass.worker.engine import Engine
 from windlass.worker.link import Bye, Hello, Link, Problem
@@ -62,8 +63,8 @@ async def serve(config: RunnerConfig) -> None:
         return
     try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = recorded(open_store(app.store), "runner")
-        app.adopt(store)
+        store = recorded(open_store(app.store, opener=Opener.RUNNER), "runner")
+        app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
         await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
         table = Table(config.table, table_size(config.worker))

@@ -19,6 +19,7 @@ from windlass.errors import ConfigError, StoreUnavailable
 from windlass.observe.history import heard, recorded
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store, redact
+from windlass.store.opener import Opener
 from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.child import Child
 from windlass.worker.config import WorkerConfig
@@ -161,7 +162,7 @@ class Supervisor:
     async def _welcome(self, child: Child, hello: Hello) -> None:
         async with self._meeting:
             if not self._crew.met:
-                store = recorded(open_store(hello.store, first=True), "supervisor")
+                store = recorded(open_store(hello.store, opener=Opener.SUPERVISOR), "supervisor")
                 store.leases.vouch(self._crew.id)
                 self._crew.meet(store, hello)
                 await self._register()

@@ -8,6 +8,7 @@ import pytest
 from tests.postgres.transactions.callers import Caller
 from windlass import App, EnqueueFailed, KeyConflict
 from windlass.store.open import open_store
+from windlass.store.opener import Opener
 
 TEXT = """'ä' "€" %s %(x)s :now $1 {a,NULL} \\ \U0001f980"""
 ORDER = "INSERT INTO orders VALUES (1)"
@@ -107,7 +108,7 @@ async def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(
 
 
 async def test_whoever_waits_is_woken_by_the_commit(app: App, work: Any, caller: Caller, url: str) -> None:
-    store = open_store(url, first=True)
+    store = open_store(url, opener=Opener.SUPERVISOR)
     assert await store.signals.work(["mail"], None) is False
     mark = store.signals.mark()
     await caller.enqueue(work, 1)

@@ -32,6 +32,7 @@ pidfile = {folder}/pgbouncer.pid
 pool_mode = {mode}
 max_client_conn = 1000
 default_pool_size = {pool}
+server_idle_timeout = 2
 """
 
 

@@ -40,16 +40,24 @@ class Identity(msgspec.Struct, frozen=True):
     mark: str | None
 
 
+class Part(msgspec.Struct, frozen=True):
+    """Who it is that is connected, and with how many connections at most."""
+
+    name: str
+    connections: int
+
+
 class Server:
     """One database and its schema, as this process reaches it; connections belong to event loops."""
 
-    def __init__(self, address: Address, shown: str, clock: Clock | None, most: int) -> None:
+    def __init__(self, address: Address, shown: str, clock: Clock | None, part: "Part") -> None:
         self.address = address
         self.shown = shown
         self.texts = Texts(address.schema, clock)
         self.applied: list[str] = []
         self.closed = False
-        self._most = most
+        self._part = part
+        self._most = address.connections or part.connections
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
         self.known: Identity | None = None
@@ -81,18 +89,18 @@ class Server:
         return pool
 
     async def _open(self) -> Session:
-        session = await connect(self.address.dsn, CONNECT_SECONDS, pooled=self._pooled)
+        session = await connect(self.address.dsn, CONNECT_SECONDS, pooled=self._pooled, part=self._part.name)
         self._pooled = session.pooled
-        if self.known is None:
-            try:
+        try:
+            if self.known is None:
                 if not await is_current(session, self.texts):
                     self.applied += await migrate(session, self.texts)
                 self.known = await identify(Db(session, self.texts))
-            except BaseException:
-                session.drop()
-                raise
-        if self.greet is not None:
-            await self.greet(session)
+            if self.greet is not None:
+                await self.greet(session)
+        except BaseException:
+            session.drop()
+            raise
         return session
 
     async def close(self) -> None:

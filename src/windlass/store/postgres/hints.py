@@ -19,6 +19,9 @@ from windlass.store.postgres.session import Session
 
 QUIET_SECONDS = 0.02
 PATIENCE_SECONDS = 5.0
+PROBE = "?"
+"""What a listener tells itself, to see whether it hears: the name of no queue."""
+PROBE_SECONDS = 1.0
 
 
 class Hints:
@@ -32,8 +35,10 @@ class Hints:
         self._told: dict[str, int] = {}
         self._late: dict[asyncio.AbstractEventLoop, set[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.heard = False
-        """Whether a notification has ever come: through a pooler none does."""
+        self._queues: frozenset[str] | None = None
+        self._heard = asyncio.Event()
+        self.silence: str | None = None if server.address.notify else "the store's address says ?notify=off"
+        """Why no notification is heard here; None: one was, or nobody has tried."""
         if listening and server.address.notify:
             server.greet = self._listen
 
@@ -105,13 +110,32 @@ class Hints:
             access = Access(self._server, PATIENCE_SECONDS)
             await access.once(lambda db: db.rows("notify", {"channel": self._channel, "queues": queues}))
 
+    def attend(self, queues: Collection[str]) -> None:
+        """What is told of other queues is not passed on."""
+        self._queues = frozenset((*queues, ""))
+
     async def _listen(self, session: Session) -> None:
-        if not session.pooled:
-            await session.connection.add_listener(self._channel, self._on_notice)
+        """Listen, and see by a word to ourselves whether that works."""
+        if session.pooled:
+            self.silence = "a pooler is in between, which passes on none"
+            return
+        self._heard.clear()
+        await session.connection.add_listener(self._channel, self._on_notice)
+        await session.connection.fetch("SELECT pg_notify($1, $2)", self._channel, PROBE)
+        self.silence = None
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                await self._heard.wait()
+        except TimeoutError:
+            self.silence = "something between here and the server swallows them"
+        self.hear()  # whatever was told while nobody listened
 
     def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        self.heard = True
-        self.hear()
+        if payload == PROBE:
+            if pid == connection.get_server_pid():
+                self._heard.set()
+        elif self._queues is None or payload in self._queues:
+            self.hear()
 
     async def close(self) -> None:
         """Say what is still to be said, and end."""

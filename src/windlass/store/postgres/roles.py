@@ -255,6 +255,13 @@ class PostgresSignals:
 
     relayed = True
 
+    @property
+    def silence(self) -> str | None:
+        return self._hints.silence
+
+    def attend(self, queues: Sequence[str]) -> None:
+        self._hints.attend(queues)
+
     def hear(self) -> None:
         self._hints.hear()
 

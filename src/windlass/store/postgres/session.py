@@ -6,6 +6,7 @@ verb is a transaction that says for itself what it needs, and no statement outli
 """
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -93,12 +94,17 @@ class Session:
         self.connection.terminate()
 
 
-async def connect(dsn: str, seconds: float, *, pooled: bool | None) -> Session:
-    """A new session; `pooled` is None as long as nobody knows whether a pooler is in between."""
+async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = "client") -> Session:
+    """A new session; `pooled` is None as long as nobody knows whether a pooler is in between.
+
+    The server's list of sessions shows whose it is: `part` of what, and in which process.
+    """
     if pooled:
-        return Session(await _connect(dsn, seconds, pooled=True), pooled=True)
+        # Without a name: a pooler would have to set it anew whenever it lends a connection to somebody else.
+        return Session(await _connect(dsn, seconds, {}, 0), pooled=True)
+    named = {} if "application_name=" in dsn else {"application_name": f"windlass {part} {os.getpid()}"}
     try:
-        connection = await _connect(dsn, seconds, pooled=False)
+        connection = await _connect(dsn, seconds, {**named, **SETTINGS}, CACHED_STATEMENTS)
     except asyncpg.PostgresError as error:
         if pooled is None and "startup parameter" in str(error):
             # Only a pooler refuses settings that every server has.
@@ -110,14 +116,14 @@ async def connect(dsn: str, seconds: float, *, pooled: bool | None) -> Session:
     return Session(connection, pooled=False)
 
 
-async def _connect(dsn: str, seconds: float, *, pooled: bool) -> "asyncpg.Connection[Any]":
+async def _connect(dsn: str, seconds: float, settings: dict[str, str], cached: int) -> "asyncpg.Connection[Any]":
     return await asyncpg.connect(
         dsn,
         timeout=seconds,
-        statement_cache_size=0 if pooled else CACHED_STATEMENTS,
+        statement_cache_size=cached,
         max_cached_statement_lifetime=0,
         max_cacheable_statement_size=LARGEST_STATEMENT,
-        server_settings={} if pooled else {"application_name": "windlass", **SETTINGS},
+        server_settings=settings,
     )
 
 

@@ -1,7 +1,8 @@
 """The PostgreSQL store: a server and its roles."""
 
 from windlass.store.clock import Clock
-from windlass.store.postgres.access import Access, Server
+from windlass.store.opener import Opener
+from windlass.store.postgres.access import Access, Part, Server
 from windlass.store.postgres.address import Address
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.floors import Floors
@@ -20,8 +21,14 @@ from windlass.store.postgres.roles import (
 
 SUPERVISOR_SECONDS = 5.0
 """A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
-CONNECTIONS = 2
-"""Of a process, unless its address says otherwise; one of them claims while the other settles."""
+PARTS = {
+    Opener.CLIENT: Part("client", 2),
+    Opener.RUNNER: Part("runner", 2),
+    Opener.COORDINATOR: Part("coordinator", 1),
+    Opener.SUPERVISOR: Part("supervisor", 1),
+}
+"""How many connections each may have, unless its address says otherwise. A runner claims on one while it settles on
+the other; a supervisor listens on its one."""
 
 
 class PostgresStore:
@@ -35,15 +42,14 @@ class PostgresStore:
         shown: str,
         *,
         clock: Clock | None = None,
-        first: bool = False,
+        opener: Opener = Opener.CLIENT,
         deadline: float | None = None,
     ) -> None:
-        """`deadline` bounds every call; `first` says a supervisor, which has one connection and listens on it."""
+        """`deadline` bounds every call."""
         self.address = address.url
-        most = 1 if first else CONNECTIONS
-        server = Server(address, shown, clock, address.connections or most)
-        hints = Hints(server, listening=first)
-        if first and deadline is None:
+        server = Server(address, shown, clock, PARTS[opener])
+        hints = Hints(server, listening=opener is Opener.SUPERVISOR)
+        if deadline is None and opener in (Opener.SUPERVISOR, Opener.COORDINATOR):
             deadline = SUPERVISOR_SECONDS
         self._share(server, hints, HandIn(hints), deadline)
 

@@ -31,6 +31,11 @@ _ADVICE = {
 }
 
 
+_MODE = "every verb here is a transaction: set pool_mode = transaction (or session) for this database"
+_REFUSAL = "statement pooling mode"
+"""A pooler that ends every transaction after its first statement says so, in an error of no class of its own."""
+
+
 def is_lost(error: BaseException) -> bool:
     """Whether the connection is gone with it."""
     if isinstance(error, asyncpg.PostgresError):
@@ -46,6 +51,8 @@ def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> 
     """
     if isinstance(error, WindlassError):
         return error
+    if _REFUSAL in str(error):
+        return StoreUnavailable(f"{shown}: {_said(error)}; {_MODE}", lasting=True)
     if state := state_of(error):
         if state in NOT_THERE:
             return SchemaMismatch(f"{shown}: {_said(error)}; run `windlass migrate`")

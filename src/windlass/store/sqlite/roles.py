@@ -235,6 +235,10 @@ class SqliteSignals:
         self._access = access
 
     relayed = False
+    silence = None
+
+    def attend(self, queues: Sequence[str]) -> None:
+        """What is seen here is that something was written, not what."""
 
     def hear(self) -> None:
         """Everybody sees the file for himself."""
