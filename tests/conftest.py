@@ -1,5 +1,6 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from hypothesis import HealthCheck, settings
 from tests.support.clock import ManualClock
 from tests.support.stores import STORES
 from windlass.store.contract import Store
+
+POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_rescue", "test_settle", "test_store")
 
 pytest_plugins = ["pytester", "tests.support.servers.fixtures"]
 
@@ -23,6 +26,15 @@ settings.register_profile(
 # For hunting: HYPOTHESIS_PROFILE=hunt, fresh examples and many more of them.
 settings.register_profile("hunt", deadline=None, print_blob=True, max_examples=1000)
 settings.load_profile("windlass")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Behind the pooler the same SQL is run in other frames: a part of the tests shows that, all of them if asked."""
+    if os.environ.get("WINDLASS_TEST_POOLER") == "all":
+        return
+    passed_over = [item for item in items if "[postgres-pgbouncer" in item.name and item.path.stem not in POOLED]
+    config.hook.pytest_deselected(items=passed_over)
+    items[:] = [item for item in items if item not in set(passed_over)]
 
 
 @pytest.fixture

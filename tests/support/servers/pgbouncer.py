@@ -33,6 +33,7 @@ pool_mode = {mode}
 max_client_conn = 1000
 default_pool_size = {pool}
 server_idle_timeout = 2
+{more}
 """
 
 
@@ -78,9 +79,9 @@ class PgBouncer:
 
 
 @contextmanager
-def pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction") -> Iterator[PgBouncer]:
-    """A running one, with so many connections to the server for each database."""
-    bouncer = new_pgbouncer(server, pool=pool, mode=mode)
+def pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction", more: str = "") -> Iterator[PgBouncer]:
+    """A running one, with so many connections to the server for each database, and `more` lines of settings."""
+    bouncer = new_pgbouncer(server, pool=pool, mode=mode, more=more)
     try:
         bouncer.start()
         yield bouncer
@@ -88,12 +89,12 @@ def pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction") -> 
         bouncer.stop()
 
 
-def new_pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction") -> PgBouncer:
+def new_pgbouncer(server: Address, *, pool: int = 20, mode: str = "transaction", more: str = "") -> PgBouncer:
     """One that is not started yet."""
     folder, port = new_folder("pgbouncer"), free_port()
     parts = urlsplit(server.url)
     whereto = {"host": parts.hostname, "port": parts.port or 5432}
-    settings = SETTINGS.format(**whereto, listen=port, folder=folder, pool=pool, mode=mode)
+    settings = SETTINGS.format(**whereto, listen=port, folder=folder, pool=pool, mode=mode, more=more)
     (folder / "pgbouncer.ini").write_text(settings)
     (folder / "users.txt").write_text(f'"{parts.username}" "{parts.password or ""}"\n')
     return PgBouncer(folder, port, server)

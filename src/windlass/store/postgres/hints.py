@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Collection, Coroutine
 from typing import Any
 
+from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access, Server
@@ -68,13 +69,16 @@ class Hints:
         """The hint that goes with a hand-in: now, or a little later for all that come until then."""
         if not self._server.address.notify:
             return Hint(self._channel, given=False)
-        now = since_boot()
-        early = [queue for queue in queues if now - self._told.get(queue, 0) < QUIET_SECONDS * 1_000_000]
-        if not early:
+        now, late = since_boot(), self._late.get(asyncio.get_running_loop(), ())
+        if all(self._rest(queue, now) <= 0 and queue not in late for queue in queues):
             self._told.update(dict.fromkeys(queues, now))
             return Hint(self._channel, given=True)
         self._tell_later(queues)
         return Hint(self._channel, given=False)
+
+    def _rest(self, queue: str, now: Micros) -> float:
+        """Seconds for which there is to be silence about this queue."""
+        return QUIET_SECONDS - (now - self._told.get(queue, 0)) / SECOND
 
     def always(self) -> Hint:
         """The hint of a caller's transaction: when that commits nobody here knows, so it is not held back."""
@@ -87,18 +91,23 @@ class Hints:
         self.hear()
 
     def _tell_later(self, queues: Collection[str]) -> None:
-        loop = asyncio.get_running_loop()
+        loop, now = asyncio.get_running_loop(), since_boot()
         late = self._late.setdefault(loop, set())
         if not late:
-            loop.call_later(QUIET_SECONDS, self._tell, loop)
+            loop.call_later(max(self._rest(queue, now) for queue in queues), self._tell_late, loop)
         late.update(queues)
 
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> None:
-        queues = sorted(self._late.pop(loop, ()))
-        if not queues:
-            return  # told by whoever closed the store
-        self._told.update(dict.fromkeys(queues, since_boot()))
-        self._start(self._notify(queues))
+    def _tell_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        late, now = self._late.pop(loop, set()), since_boot()
+        silent = [queue for queue in late if self._rest(queue, now) > 0]
+        self._tell(late.difference(silent))
+        if silent:  # told of since by another loop, or not as long ago as the one that this waited for
+            self._tell_later(silent)
+
+    def _tell(self, queues: Collection[str]) -> None:
+        if queues:  # else whoever closed the store has told of all
+            self._told.update(dict.fromkeys(queues, since_boot()))
+            self._start(self._notify(sorted(queues)))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -140,8 +149,7 @@ class Hints:
     async def close(self) -> None:
         """Say what is still to be said, and end."""
         loop = asyncio.get_running_loop()
-        if self._late.get(loop):
-            self._tell(loop)
+        self._tell(self._late.pop(loop, set()))
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=PATIENCE_SECONDS)
         self.hear()

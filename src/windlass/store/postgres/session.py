@@ -21,7 +21,9 @@ SETTINGS = {
     # old, or of a table that was empty a moment ago; nor collect and sort all that is due for the sake of a few.
     "enable_bitmapscan": "off",
     "enable_seqscan": "off",
-    "jit": "off",
+    # Not by `jit` itself: the driver turns that off for a moment when it learns a type, and if it finds it off leaves
+    # it so for good. Behind a pooler that would be somebody else's session.
+    "jit_above_cost": "-1",
     "plan_cache_mode": "force_generic_plan",
 }
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"

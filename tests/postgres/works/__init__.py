@@ -1,0 +1,1 @@
+"""Real workers on PostgreSQL, watched from the server's side."""
