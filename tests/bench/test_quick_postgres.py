@@ -20,7 +20,9 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.parametrize("wanted", [("drain", "enqueue", "latency"), ("growth", "held", "history", "profile")])
+@pytest.mark.parametrize(
+    "wanted", [("drain", "enqueue", "latency"), ("growth", "held", "history", "pooler", "profile")]
+)
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
     command = [sys.executable, "-m", "windlass", "bench", "--quick", "--store", "postgres", *wanted]

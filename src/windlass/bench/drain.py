@@ -51,7 +51,7 @@ def measure(ground: Ground) -> Section:
 def _ours(ground: Ground, rates: Rates) -> None:
     jobs, yardstick = ground.scale.drain, ground.yardstick
     rates.bare.append(yardstick.bare_drain(jobs).rate)
-    rate, wall = _drain(ground, (), threads=False)
+    rate, wall = drain(ground)
     rates.one.append(rate)
     rates.walls.append(wall)
     unkept, empty = _wall(ground, jobs), _wall(ground, 0)
@@ -59,15 +59,15 @@ def _ours(ground: Ground, rates: Rates) -> None:
     rates.unkept_wall.append(jobs / max(unkept - empty, LEAST_SECONDS))
     if (together := yardstick.bare_together(jobs)) is not None:
         rates.together.append(together)
-    rates.two.append(_drain(ground, ("--processes", "2"), threads=False)[0])
-    rates.threads.append(_drain(ground, (), threads=True)[0])
+    rates.two.append(drain(ground, ("--processes", "2"))[0])
+    rates.threads.append(drain(ground, threads=True)[0])
 
 
-def _drain(ground: Ground, flags: tuple[str, ...], *, threads: bool) -> tuple[float, float]:
+def drain(ground: Ground, flags: tuple[str, ...] = (), *, threads: bool = False) -> tuple[float, float]:
     """Jobs per second from the first claim to the last completion, and the seconds of the whole process."""
     with ground.store() as address:
         labour.fill(address, ground.scale.drain, threads=threads)
-        drained = Labour(address, ground.folder).drain(*flags)
+        drained = Labour(ground.route(address), ground.folder).drain(*flags)
         span = ground.yardstick.span(address)
     if span.jobs != ground.scale.drain:
         raise BenchFailed(f"{ground.scale.drain} jobs were handed in, {span.jobs} were completed")

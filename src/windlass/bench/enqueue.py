@@ -41,7 +41,7 @@ def measure(ground: Ground) -> Section:
         rates.bare_bulk_made.append(bare.bare_bulk(scale.bulk, with_making=True))
         rates.bulk_made.append(_bulk(ground, with_making=True))
         rates.bare_commits.append(bare.bare_commits(scale.one_by_one))
-        rates.alone.append(_alone(ground))
+        rates.alone.append(alone(ground))
         rates.together.append(_together(ground))
         for peer in ground.peers:
             _peer(ground, peer, rates)
@@ -62,7 +62,7 @@ def _peer(ground: Ground, peer: Peer, rates: Rates) -> None:
 def _producer(ground: Ground) -> Iterator[tuple[App, "Task[[int, str], Awaitable[None], None]"]]:
     """An app with a task and an open store, whose making is not measured."""
     with ground.store() as address:
-        app = App(address)
+        app = App(ground.route(address))
         task = app.task(type="noop")(_noop)
         app.stats.counts()
         try:
@@ -86,7 +86,7 @@ def _bulk(ground: Ground, *, with_making: bool) -> float:
         return jobs / (time.perf_counter() - began)
 
 
-def _alone(ground: Ground) -> float:
+def alone(ground: Ground) -> float:
     """One producer without a loop, that waits for each job to be stored."""
     jobs = ground.scale.one_by_one
     with _producer(ground) as (_, task):

@@ -90,6 +90,8 @@ class Ground(msgspec.Struct, frozen=True):
     folder: Path
     """For files that are needed for a while."""
     say: Callable[[str], None]
+    route: Callable[[str], str] = str
+    """From a store's address to the one by which workers and producers reach it."""
 
     @contextmanager
     def store(self) -> Iterator[str]:

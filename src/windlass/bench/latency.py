@@ -54,8 +54,7 @@ def measure(ground: Ground) -> Section:
     peers = ground.peers
     ours, theirs, bare = Found(), {peer.name: Found() for peer in peers}, Found()
     for number in ground.rounds("latency, Windlass"):
-        with _windlass(ground) as contestant:
-            _watch(ground, contestant, ours)
+        watch(ground, ours)
         if (taken := ground.yardstick.bare_wake(ground.scale.latency)) is not None:
             bare.add(taken)
         for peer in peers:
@@ -66,9 +65,16 @@ def measure(ground: Ground) -> Section:
     return _section(ground, ours, bare, [(peer, theirs[peer.name]) for peer in peers])
 
 
+def watch(ground: Ground, found: Found) -> None:
+    """One round of Windlass."""
+    with _windlass(ground) as contestant:
+        _watch(ground, contestant, found)
+
+
 @contextmanager
 def _windlass(ground: Ground) -> Iterator[Contestant]:
-    with ground.store() as address:
+    with ground.store() as made:
+        address = ground.route(made)
         stamps = ground.scratch() / "stamps"
         environment = {"WINDLASS_STORE": address, tasks.STAMPS: str(stamps)}
 

@@ -13,4 +13,5 @@ class Measurement(StrEnum):
     HELD = "held"
     HISTORY = "history"
     MEMORY = "memory"
+    POOLER = "pooler"
     PROFILE = "profile"

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -14,7 +15,8 @@ from windlass.bench import postgres_bare as bare
 from windlass.bench import postgres_race
 from windlass.bench.contest import BenchFailed
 from windlass.bench.goals import BESIDE_POSTGRES, POSTGRES, Entry
-from windlass.bench.yardstick import BareDrain, Counters, Span
+from windlass.bench.postgres_pooler import pool
+from windlass.bench.yardstick import BareDrain, Counters, Pooler, Span
 from windlass.errors import ConfigError
 from windlass.store.open import redact
 from windlass.store.postgres.address import parse_address
@@ -154,6 +156,10 @@ class PostgresYardstick:
                 yield
             finally:
                 runner.run(holder.close())
+
+    def pooler(self) -> AbstractContextManager[Pooler]:
+        """PgBouncer, if it is installed."""
+        return pool(self._template)
 
     def counters(self, address: str) -> Counters:
         """Of the database, and of the whole server's log: nobody else may be at work there."""

@@ -37,8 +37,8 @@ def serve(folder: Path) -> Iterator[str]:
     user = NOBODY if os.geteuid() == 0 else None
     home = Path(tempfile.mkdtemp(prefix="postgres-", dir=folder))
     try:
-        _give(home, user)
-        data, port = home / "data", _free_port()
+        give(home, user)
+        data, port = home / "data", free_port()
         command = [
             str(programs / "initdb"),
             "-D",
@@ -51,11 +51,11 @@ def serve(folder: Path) -> Iterator[str]:
             "UTF8",
             "--no-locale",
         ]
-        made = _start(command, home, user).wait()
+        made = start(command, home, user).wait()
         if made != 0:
             raise ConfigError(f"initdb ended with code {made}: {_log(home)}")
         flags = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
-        server = _start([str(programs / "postgres"), "-D", str(data), "-p", str(port), *flags], home, user)
+        server = start([str(programs / "postgres"), "-D", str(data), "-p", str(port), *flags], home, user)
         try:
             _await(server, data, home)
             yield f"postgresql://postgres@127.0.0.1:{port}/{{run}}"
@@ -81,7 +81,7 @@ def find_programs() -> Path:
     return Path(found).resolve().parent
 
 
-def _give(home: Path, user: str | None) -> None:
+def give(home: Path, user: str | None) -> None:
     """Make the folder that user's own, who must be able to reach it."""
     if user is None:
         return
@@ -94,7 +94,7 @@ def _give(home: Path, user: str | None) -> None:
             )
 
 
-def _start(command: list[str], home: Path, user: str | None) -> subprocess.Popen[bytes]:
+def start(command: list[str], home: Path, user: str | None) -> subprocess.Popen[bytes]:
     with (home / "log").open("ab") as log:
         return subprocess.Popen(
             command,
@@ -125,7 +125,7 @@ def _log(home: Path) -> str:
     return (home / "log").read_text(errors="replace")[-1000:]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.bench import drain, enqueue, growth, held, history, latency, memory, profile
+from windlass.bench import drain, enqueue, growth, held, history, latency, memory, pooler, profile
 from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
 from windlass.bench.ground import FULL, QUICK, VERY_FULL, Ground
@@ -31,6 +31,7 @@ MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
+    Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
 }
 

@@ -10,7 +10,7 @@ import apsw
 
 from windlass.bench.goals import BESIDE_SQLITE, SQLITE, Entry
 from windlass.bench.sqlite_bare import Bare
-from windlass.bench.yardstick import BareDrain, Span
+from windlass.bench.yardstick import BareDrain, Pooler, Span
 from windlass.errors import ConfigError
 from windlass.store.sqlite.address import parse_address
 from windlass.store.sqlite.filesystem import file_system_of
@@ -127,6 +127,11 @@ class SqliteYardstick:
             connection.execute("SELECT count(*) FROM windlass_queues").fetchall()
             yield
             connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def pooler(self) -> Iterator[Pooler]:
+        """There is none."""
+        yield Pooler(why_not="there is no server")
 
     def counters(self, address: str) -> None:
         """No server that would count."""

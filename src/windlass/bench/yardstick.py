@@ -4,6 +4,7 @@ A further store joins by writing one class with these methods. The bare loops ar
 nothing of ours on top, durable, with history: the denominators.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -38,6 +39,14 @@ class Counters(msgspec.Struct, frozen=True):
     commits: int
     log_bytes: int
     """Written to its write-ahead log."""
+
+
+class Pooler(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands between clients and a server, if anything does."""
+
+    route: Callable[[str], str] | None = None
+    """From a store's address to the one through it."""
+    why_not: str = ""
 
 
 class Yardstick(Protocol):
@@ -82,6 +91,9 @@ class Yardstick(Protocol):
 
     def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
         """Hold a snapshot open in another connection, as a report or a forgotten session does."""
+
+    def pooler(self) -> AbstractContextManager[Pooler]:
+        """A pooler in front of all stores that `fresh` gives."""
 
     def counters(self, address: str) -> Counters | None:
         """What the server has counted so far; None if there is no server."""

@@ -1,7 +1,7 @@
 """Claim loops without processes of their own: each is registered, has a lease that it renews, claims and settles.
 
-Run as `python -m tests.postgres.works.loops URL LOOPS LEASE_SECONDS`, until it is told to end. What goes wrong is said
-on standard output, in the words that a worker uses.
+Run as `python -m tests.postgres.works.loops URL LOOPS LEASE_SECONDS`, until it is told to end. What goes wrong is
+said on standard output, in the words that a worker uses.
 """
 
 import asyncio
