@@ -3,7 +3,7 @@
 import msgspec
 
 from windlass.bench import drain, enqueue, latency
-from windlass.bench.figures import Base, Row, Section, bars
+from windlass.bench.figures import Bars, Base, Lines, Row, Section, bars
 from windlass.bench.ground import Ground
 from windlass.bench.latency import Found
 
@@ -43,7 +43,7 @@ def _section(direct: Way, pooled: Way) -> Section:
         _row("hand-in to start, idle: p99", "ms", pooled.idle.worst, direct.idle.worst),
         _row("processor while idle", "% of a core", pooled.idle.idle, direct.idle.idle),
     ]
-    charts = [bars("Jobs per second, through PgBouncer and directly", work)]
+    charts: list[Bars | Lines] = [bars("Jobs per second, through PgBouncer and directly", work)]
     return Section(name="pooler", title=TITLE, rows=[*work, *idle], charts=charts, notes=NOTES)
 
 

@@ -46,6 +46,8 @@ class Watch:
                 self._crew.emit(StoreTrouble(doing="watching runners", problem=str(error)))
 
     async def _pass_on_cancels(self) -> None:
+        if not any(True for child in self._crew.children for _ in child.table.held()):
+            return  # who holds nothing is not asked to stop anything
         serving, wanted = self._crew.serving, await self._crew.store.leases.cancels(self._crew.id)
         for cancel in wanted:
             if cancel not in self._told and cancel.runner in serving:

@@ -41,7 +41,7 @@ class Loop:
         while not over.is_set():
             claim += 1
             if not await self._step(claim):
-                await asyncio.sleep(random.uniform(0.25, 0.75))
+                await asyncio.sleep(random.uniform(0.75, 1.0))
         beating.cancel()
         ended = RunnerEnd(runner=self.runner, started=frozenset(), returned=frozenset(), crashed=False)
         await self._store.leases.end(ended)

@@ -30,7 +30,8 @@ class Size(NamedTuple):
 SIZES = {"small": Size(4, 2, 20, 6_000), "full": Size(20, 3, 60, 20_000)}
 SIZE = SIZES[os.environ.get("WINDLASS_TEST_FLEET", "small")]
 POOL = 20
-LEASE_SECONDS = 10
+LEASE_SECONDS = 30
+"""The default."""
 
 
 @pytest.fixture

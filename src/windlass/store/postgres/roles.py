@@ -84,6 +84,8 @@ class PostgresJobs:
         return settled
 
     async def note(self, notes: Sequence[Note]) -> None:
+        if not notes:
+            return
         await self._access.write(lambda db: note(db, notes))
 
     async def held(self, runner: str) -> list[Held]:
