@@ -11,7 +11,7 @@ PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-versions test-postgres-all check format docs pictures bench mutants torture clean
+.PHONY: help demo test test-failed test-versions test-postgres-all check format docs pictures bench fleet mutants torture clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -40,6 +40,10 @@ check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 
 torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three
 	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py
+
+fleet: $(READY) $(SERVERS)  ## 200 workers behind PgBouncer, and the whole conformance suite behind it
+	WINDLASS_TEST_FLEET=full $(BIN)/pytest tests/postgres/works/test_fleet.py
+	WINDLASS_TEST_POOLER=all $(BIN)/pytest tests/conformance tests/model -k postgres-pgbouncer
 
 mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
 	$(BIN)/python tools/mutants.py
