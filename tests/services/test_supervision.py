@@ -119,7 +119,8 @@ async def test_a_job_that_runs_for_a_while_has_its_start_noted_once(post: Post) 
 async def test_a_request_to_stop_is_passed_on_once(post: Post) -> None:
     await post.leases.open(post.child)
     id_ = await enqueue_one(post.store)
-    await claim_one(post.store, post.runner)
+    job = await claim_one(post.store, post.runner)
+    post.child.table.prefetch(id_, job.attempt, 1_000_000, 1_000_000 + 2_000_000)
     await post.watch._pass_on_cancels()
     assert post.line.said[1:] == []
     await post.store.operator.cancel([id_], "enough")

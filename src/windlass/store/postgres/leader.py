@@ -1,7 +1,6 @@
 """The coordinator's office: one holder at a time, and a term that grows with each; times are the server's."""
 
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.leases import feel_pulse
 from windlass.store.records import Campaign
 
 
@@ -12,7 +11,6 @@ async def is_taken(db: Db, bid: Campaign) -> bool:
 
 async def campaign(db: Db, bid: Campaign) -> int | None:
     """Take the office if it is free, keep it if it is ours."""
-    await feel_pulse(db)
     rows = await db.rows("take_office", {"holder": bid.candidate, "length": bid.length})
     return int(rows[0][0]) if rows else None
 

@@ -17,13 +17,11 @@ _SHORT_PART = 4
 
 async def open_lease(db: Db, request: LeaseRequest) -> None:
     """A lease for a new runner; asking twice for the same one is the same as asking once."""
-    await feel_pulse(db, request.length)
     await db.run("open_lease", {"runner": request.runner, "worker": request.worker, "length": request.length})
 
 
-async def renew(db: Db, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
-    """Extend the leases that hold; the others are gone for good."""
-    moment = await feel_pulse(db, length)
+async def renew(db: Db, worker: str, runners: Sequence[str], length: Micros, moment: Micros) -> Renewal:
+    """Extend the leases that held at the moment up to which the pulse was felt; the others are gone for good."""
     rows = await db.rows("renew", {"runners": list(runners), "length": length, "moment": moment})
     held = {row[0] for row in rows}
     kept = tuple(runner for runner in runners if runner in held)
@@ -40,7 +38,7 @@ async def feel_pulse(db: Db, length: Micros = 0) -> Micros:
 
     If nobody renewed for half a lease, the server was out of reach: that is no one's death. Whoever comes first
     afterwards grants everybody one more lease, counted from now. A forward jump of the server's clock looks the same,
-    and is forgiven in the same way. Needs a transaction.
+    and is forgiven in the same way. Needs a transaction, and one of its own: others wait for the row until its end.
 
     Who asks for the sake of leases of one `length` waits for nobody as long as those need no grace: else all who
     renew would stand in line for one row, each until the one before has committed.

@@ -181,10 +181,12 @@ class PostgresLeases:
         self._rescuer = Rescuer()
 
     async def open(self, request: LeaseRequest) -> None:
-        await self._access.write(lambda db: leases.open_lease(db, request))
+        await self._access.write(lambda db: leases.feel_pulse(db, request.length))
+        await self._access.once(lambda db: leases.open_lease(db, request))
 
     async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
-        return await self._access.write(lambda db: leases.renew(db, worker, runners, length))
+        moment = await self._access.write(lambda db: leases.feel_pulse(db, length))
+        return await self._access.write(lambda db: leases.renew(db, worker, runners, length, moment))
 
     async def end(self, ended: RunnerEnd) -> list[Rescued]:
         rescued = await self._access.write(lambda db: end_runner(db, ended))
@@ -242,6 +244,7 @@ class PostgresLeader:
 
         if await self._access.read(lambda db: leader.is_taken(db, bid)):
             return None
+        await self._access.write(leases.feel_pulse)
         return await self._access.write(work)
 
     async def resign(self, candidate: str) -> None:
