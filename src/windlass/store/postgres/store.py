@@ -21,14 +21,15 @@ from windlass.store.postgres.roles import (
 
 SUPERVISOR_SECONDS = 5.0
 """A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
+CONNECTIONS = 2
+"""Of a process, unless its address says otherwise; a runner claims on one of them while it settles on the other."""
 PARTS = {
-    Opener.CLIENT: Part("client", 2),
-    Opener.RUNNER: Part("runner", 2),
+    Opener.CLIENT: Part("client", CONNECTIONS),
+    Opener.RUNNER: Part("runner", CONNECTIONS),
     Opener.COORDINATOR: Part("coordinator", 1),
     Opener.SUPERVISOR: Part("supervisor", 1),
 }
-"""How many connections each may have, unless its address says otherwise. A runner claims on one while it settles on
-the other; a supervisor listens on its one."""
+"""A supervisor needs one: it listens on it."""
 
 
 class PostgresStore:
