@@ -320,7 +320,7 @@ async def test_what_was_put_is_taken_back_if_it_is_certain_that_nothing_was_stor
     app: App, task: Task[[str], str, str], root: Path, maybe_done: bool, error: type[Exception], left: int
 ) -> None:
     store = await app._ready()
-    app.adopt(Refusing(store, maybe_done=maybe_done), asyncio.get_running_loop())
+    app._berth.adopt(Refusing(store, maybe_done=maybe_done))
     with pytest.raises(error):
         await app.aenqueue_many([task.job(TEXT + str(n)) for n in range(3)] + [task.job("small")])
     await store.close()
