@@ -75,10 +75,3 @@ async def test_an_idle_process_keeps_one_at_most(plant: Plant, monkeypatch: pyte
     nobody = lambda: not [name for name in plant.sessions() if "runner" in name]  # noqa: E731
     await asyncio.to_thread(until, nobody, "the last one is dropped too")
     await store.close()
-
-
-def test_a_name_of_the_users_own_is_kept(plant: Plant) -> None:
-    worker = plant.worker(url=f"{plant.direct}?application_name=shop")
-    ((shown,),) = plant.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shop'")
-    assert shown >= 2
-    plant.stop([worker])

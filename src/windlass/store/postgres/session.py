@@ -104,7 +104,7 @@ async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = 
     if pooled:
         # Without a name: a pooler would have to set it anew whenever it lends a connection to somebody else.
         return Session(await _connect(dsn, seconds, {}, 0), pooled=True)
-    named = {} if "application_name=" in dsn else {"application_name": f"windlass {part} {os.getpid()}"}
+    named = {"application_name": f"windlass {part} {os.getpid()}"}
     try:
         connection = await _connect(dsn, seconds, {**named, **SETTINGS}, CACHED_STATEMENTS)
     except asyncpg.PostgresError as error:
