@@ -19,6 +19,8 @@ from windlass.store.postgres.enqueue import Hint
 from windlass.store.postgres.session import Session
 
 QUIET_SECONDS = 0.02
+SLACK_SECONDS = 0.005
+"""Where jobs keep coming, the next one is there before this, and takes the hint along."""
 PATIENCE_SECONDS = 5.0
 PROBE = "?"
 """What a listener tells itself, to see whether it hears: the name of no queue."""
@@ -69,8 +71,10 @@ class Hints:
         """The hint that goes with a hand-in: now, or a little later for all that come until then."""
         if not self._server.address.notify:
             return Hint(self._channel, given=False)
-        now, late = since_boot(), self._late.get(asyncio.get_running_loop(), ())
-        if all(self._rest(queue, now) <= 0 and queue not in late for queue in queues):
+        now = since_boot()
+        if all(self._rest(queue, now) <= 0 for queue in queues):
+            # Along with a hand-in it costs nothing, and says what was to be said later too.
+            self._late.get(asyncio.get_running_loop(), set()).difference_update(queues)
             self._told.update(dict.fromkeys(queues, now))
             return Hint(self._channel, given=True)
         self._tell_later(queues)
@@ -94,7 +98,8 @@ class Hints:
         loop, now = asyncio.get_running_loop(), since_boot()
         late = self._late.setdefault(loop, set())
         if not late:
-            loop.call_later(max(self._rest(queue, now) for queue in queues), self._tell_late, loop)
+            rest = max(self._rest(queue, now) for queue in queues)
+            loop.call_later(rest + SLACK_SECONDS, self._tell_late, loop)
         late.update(queues)
 
     def _tell_late(self, loop: asyncio.AbstractEventLoop) -> None:
