@@ -1,7 +1,8 @@
 """The way in: hand-ins of one process that come while another is on its way go together, by one statement."""
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -11,7 +12,7 @@ from windlass.core.queue import QueueSettings
 from windlass.store.postgres import queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.enqueue import are_alike, enqueue, enqueue_alike, kind_of
+from windlass.store.postgres.enqueue import Hint, are_alike, enqueue, enqueue_alike, kind_of
 from windlass.store.postgres.gather import Gather
 from windlass.store.postgres.guest import on_our_own
 from windlass.store.postgres.hints import Hints
@@ -32,10 +33,8 @@ class HandIn:
         if not jobs:
             return []
         if not are_alike(jobs):
-            hint = self._hints.next({job.queue for job in jobs})
-            answers = await access.for_many(len(jobs)).write(lambda db: enqueue(db, jobs, hint))
-            self._hints.hear()
-            return answers
+            with self._telling({job.queue for job in jobs}) as hint:
+                return await access.for_many(len(jobs)).write(lambda db: enqueue(db, jobs, hint))
         loop = asyncio.get_running_loop()
         gather = self._gathers.get(loop)
         if gather is None:
@@ -43,13 +42,24 @@ class HandIn:
         return await gather.add(kind_of(jobs[0]), jobs, lambda alike: self._enqueue_alike(access, alike))
 
     async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        hint = self._hints.next((jobs[0].queue,))
-        stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
-        if stored is None:
-            known = [msgspec.structs.replace(job, fresh=False) for job in jobs]
-            stored = await access.write(lambda db: enqueue(db, known, hint))
+        with self._telling((jobs[0].queue,)) as hint:
+            stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
+            if stored is None:
+                known = [msgspec.structs.replace(job, fresh=False) for job in jobs]
+                stored = await access.write(lambda db: enqueue(db, known, hint))
+            return stored
+
+    @contextlib.contextmanager
+    def _telling(self, queues: Collection[str]) -> Iterator[Hint]:
+        """The hint for a hand-in; if that fails, what others had left to it is told all the same."""
+        hint = self._hints.next(queues)
+        try:
+            yield hint
+        except BaseException:
+            if hint.given:
+                self._hints.later(queues)
+            raise
         self._hints.hear()
-        return stored
 
     async def enqueue_inside(
         self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]

@@ -77,7 +77,7 @@ class Hints:
             self._late.get(asyncio.get_running_loop(), set()).difference_update(queues)
             self._told.update(dict.fromkeys(queues, now))
             return Hint(self._channel, given=True)
-        self._tell_later(queues)
+        self.later(queues)
         return Hint(self._channel, given=False)
 
     def _rest(self, queue: str, now: Micros) -> float:
@@ -94,7 +94,8 @@ class Hints:
             self._start(self._notify([""]))
         self.hear()
 
-    def _tell_later(self, queues: Collection[str]) -> None:
+    def later(self, queues: Collection[str]) -> None:
+        """Tell of these at the end of the silence: also when a hand-in that was to take the hint along has failed."""
         loop, now = asyncio.get_running_loop(), since_boot()
         late = self._late.setdefault(loop, set())
         if not late:
@@ -107,7 +108,7 @@ class Hints:
         silent = [queue for queue in late if self._rest(queue, now) > 0]
         self._tell(late.difference(silent))
         if silent:  # told of since by another loop, or not as long ago as the one that this waited for
-            self._tell_later(silent)
+            self.later(silent)
 
     def _tell(self, queues: Collection[str]) -> None:
         if queues:  # else whoever closed the store has told of all
