@@ -9,7 +9,9 @@ have, and pass on to their runners what they hear.
 import asyncio
 import contextlib
 from collections.abc import Collection, Coroutine
+from contextvars import Context
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
@@ -18,7 +20,7 @@ from windlass.store.postgres.enqueue import Hint
 from windlass.store.postgres.session import Session
 
 QUIET_SECONDS = 0.02
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 2.0
 
 
 class Hints:
@@ -30,10 +32,11 @@ class Hints:
         self._mark = 0
         self._waiting: set[asyncio.Future[None]] = set()
         self._told: dict[str, int] = {}
-        self._late: dict[asyncio.AbstractEventLoop, set[str]] = {}
+        self._late: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self.heard = False
         """Whether a notification has ever come: through a pooler none does."""
+        server.take_leave = self._take_leave
         if listening and server.address.notify:
             server.greet = self._listen
 
@@ -45,7 +48,8 @@ class Hints:
         """Something may have changed."""
         self._mark += 1
         for waiter in list(self._waiting):
-            waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+            with contextlib.suppress(RuntimeError):  # its loop is over, and nobody waits there any more
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     async def wait(self, mark: int, seconds: float) -> bool:
         """Until something was heard since the mark, or the time is over: whether it was."""
@@ -96,7 +100,10 @@ class Hints:
         self._start(self._notify(queues))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # In a context of its own: a hint is no part of the verb that gave rise to it.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        # A loop that just stops takes a hint with it that is on its way: that is no harm, and nothing to tell of.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -118,9 +125,14 @@ class Hints:
         loop = asyncio.get_running_loop()
         if self._late.get(loop):
             self._tell(loop)
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=PATIENCE_SECONDS)
+        if tasks := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(tasks, timeout=PATIENCE_SECONDS)
         self.hear()
+
+    async def _take_leave(self) -> None:
+        """This loop ends, and with it what was to be told a little later."""
+        if queues := sorted(self._late.pop(asyncio.get_running_loop(), ())):
+            await self._notify(queues)
 
 
 def _wake(waiter: "asyncio.Future[None]") -> None:
