@@ -43,3 +43,19 @@ def test_a_worker_does_not_tell_the_password(tmp_path: Path) -> None:
         assert "open-sesame" not in worker.output
     finally:
         processes.end()
+
+
+ATTRS = "?target_session_attrs=read-write"
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts"),
+    [
+        ("postgresql://db/jobs", ["postgresql://db/jobs"]),
+        ("postgresql:///jobs", ["postgresql:///jobs"]),
+        (f"postgresql://a,b:5433/jobs{ATTRS}", [f"postgresql://a/jobs{ATTRS}", f"postgresql://b:5433/jobs{ATTRS}"]),
+        ("postgresql://me:pw@a:1,[::1]:2/jobs", ["postgresql://me:pw@a:1/jobs", "postgresql://me:pw@[::1]:2/jobs"]),
+    ],
+)
+def test_each_host_has_an_address_of_its_own(address: str, hosts: list[str]) -> None:
+    assert parse_address(address, address).hosts == hosts

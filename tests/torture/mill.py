@@ -9,7 +9,7 @@ from pathlib import Path
 from windlass import App, Context, Fixed, Snooze
 from windlass.observe.history import SWITCH, History
 
-app = App("sqlite:///jobs.db", deadline=30)
+app = App(os.environ["WINDLASS_STORE"], deadline=30)
 
 
 @app.task

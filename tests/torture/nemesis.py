@@ -35,7 +35,11 @@ class Nemesis:
         self._producers_started = 0
         self.workers = [self._start_worker() for _ in range(PLACES)]
         self.producers = [self._start_producer() for _ in range(PLACES)]
-        self._faults: list[tuple[int, Callable[[int], None]]] = [
+        self._faults = self._all_faults()
+
+    def _all_faults(self) -> list[tuple[int, Callable[[int], None]]]:
+        """Each with its weight."""
+        return [
             (4, self._kill_runner),
             (2, self._kill_supervisor),
             (2, self._kill_all),
@@ -82,6 +86,8 @@ class Nemesis:
         for worker in self.workers:
             # One that is still being imported would end like any program: only now it knows what a drain is.
             self._until_claiming(worker)
+        # Where only time tells who is dead, leases of the dead last a little longer than their jobs.
+        until(lambda: len(self._yard.leases()) <= self._runners(), "leases of the dead are cleared away", FOREVER)
         self.sample(final=True)
         for worker in self.workers:
             worker.send(signal.SIGTERM)
@@ -99,6 +105,9 @@ class Nemesis:
 
     def _until_claiming(self, worker: Process) -> None:
         until(lambda: self._yard.runners_of(worker), "the worker claims")
+
+    def _runners(self) -> int:
+        return sum(len(worker.runners()) for worker in self.workers)
 
     def _totals(self) -> dict[Status, int]:
         return {Status(status): count for status, count in self._yard.app.stats.counts().totals.items()}
@@ -148,11 +157,14 @@ class Nemesis:
         victims = self._dice.choice([tree, tree[:1], tree[1:]])
         with self._fault("stall", tree):
             with suppress(ProcessLookupError):
-                freeze(victims, self._yard.database)
+                self._freeze(victims)
                 let_pass(self._dice.uniform(0.1, 2.0))
             for pid in victims:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
+
+    def _freeze(self, victims: list[int]) -> None:
+        freeze(victims, self._yard.database)
 
     def _kill_producer(self, place: int) -> None:
         producer = self.producers[place]

@@ -47,6 +47,7 @@ def hand_in(jobs: list[NewJob]) -> None:
             app.enqueue_many(jobs)
         except (EnqueueFailed, EnqueueUnknown) as error:
             print(f"again, because: {error}", file=sys.stderr)
+            time.sleep(0.02)
         else:
             return
 

@@ -5,14 +5,12 @@ Ids, clocks and claim numbers are fixed, so that a scene played twice leaves the
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 
 from tests.support.clock import ManualClock
-from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
+from tests.support.seed import enqueue_one, let_lapse, new_job, open_lease, request, worker_info
 from windlass.core.change import JobChange
 from windlass.core.idempotency import OnConflict
 from windlass.core.job import JobError, Progress
@@ -42,49 +40,43 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     act: Callable[[Store], Awaitable[Any]]
     before: Callable[[Store], Awaitable[Any]] | None = None
     later: Callable[[ManualClock], None] = _now
+    lapsed: bool = False
+    """Whether leases have lapsed by then, while somebody else's was renewed."""
     again: Callable[[Any, Any], bool] = lambda first, second: True
     adds_up: bool = False
     """Whether a repeat counts again: only statistics may do that."""
+    piecemeal: bool = False
+    """Whether a server may commit it in several steps, each of them whole: a repeat does what is left."""
 
-    def opened(self, path: Path) -> Store:
+    def opened(self, url: str) -> Store:
         """The store at the time of the call."""
         clock = ManualClock()
         self.later(clock)
-        return open_store(f"sqlite:///{path}?durability=relaxed", clock=clock)
+        return open_store(url, clock=clock)
 
-    async def prepare(self, path: Path) -> None:
+    async def prepare(self, url: str) -> None:
         """What was there before."""
-        store = open_store(f"sqlite:///{path}?durability=relaxed", clock=ManualClock())
+        clock = ManualClock()
+        store = open_store(url, clock=clock)
         await store.migrate()
         if self.before is not None:
             await self.before(store)
+        if self.lapsed:
+            await let_lapse(store, clock)
         await store.close()
 
-    async def play(self, path: Path) -> Any:
+    async def play(self, url: str) -> Any:
         """The call, on a store that is opened for it."""
-        store = self.opened(path)
+        store = self.opened(url)
         try:
             return await self.act(store)
         finally:
             await store.close()
 
 
-def play_alone(name: str, path: str) -> None:
+def play_alone(name: str, url: str) -> None:
     """The call in a process of its own, which a failpoint may end."""
-    asyncio.run(SCENES[name].play(Path(path)))
-
-
-def rows(path: Path) -> dict[str, list[Any]]:
-    """Everything the store keeps, table by table."""
-    database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-    try:
-        names = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        kept = [name for name in names if name.startswith("windlass_") and name != "windlass_schema"]
-        found = {name: sorted(database.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return found
-    finally:
-        database.close()
+    asyncio.run(SCENES[name].play(url))
 
 
 # What was there before.
@@ -176,6 +168,21 @@ _ALL = [
         before=_running,
         act=lambda store: store.jobs.settle(_OUTCOMES),
         again=lambda first, second: second == ["already", "already"],
+        piecemeal=True,
+    ),
+    Scene(
+        verb="settle",
+        name="settle, completed",
+        before=_running,
+        act=lambda store: store.jobs.settle(_OUTCOMES[:1]),
+        again=lambda first, second: second == ["already"],
+    ),
+    Scene(
+        verb="settle",
+        name="settle, failed",
+        before=_running,
+        act=lambda store: store.jobs.settle(_OUTCOMES[1:]),
+        again=lambda first, second: second == ["already"],
     ),
     Scene(
         verb="note",
@@ -238,7 +245,8 @@ _ALL = [
     Scene(
         verb="rescue",
         before=_running,
-        later=lambda clock: clock.reboot(),
+        lapsed=True,
+        later=lambda clock: clock.advance(2 * LEASE),
         act=lambda store: store.leases.rescue(10),
     ),
     Scene(verb="beat", before=_parked, act=lambda store: store.workers.beat(worker_info())),

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 import msgspec
+import psycopg
 
 from tests.support.checker import Report, audit, read
 from tests.support.processes import Process, Processes
@@ -21,14 +22,18 @@ HERE = Path(__file__).parent
 class Yard:
     """Where jobs are handed in, worked on, interfered with, and recounted."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, *, url: str | None = None, lease: str = "1s"
+    ) -> None:
+        """On a file in the folder, or at `url`."""
         self.folder = folder
+        self._lease = lease
         self.database = folder / "jobs.db"
         self.histories = folder / "history"
         self.histories.mkdir()
         for name in ("mill.py", "hand_in.py", "produce.py"):
             shutil.copy(HERE / name, folder)
-        url = f"sqlite:///{self.database}"
+        url = url or f"sqlite:///{self.database}"
         self.app = App(url, deadline=30)
         self.history = History(self.histories, "nemesis")
         self.processes = Processes(
@@ -36,7 +41,7 @@ class Yard:
         )
 
     def worker(self, *options: str, failpoints: str = "") -> Process:
-        command = ("-m", "windlass", "worker", "mill:app", "--lease", "1s", *options)
+        command = ("-m", "windlass", "worker", "mill:app", "--lease", self._lease, *options)
         return self.processes.start("worker", *command, environment={"WINDLASS_FAILPOINTS": failpoints})
 
     def runners_of(self, worker: Process) -> int:
@@ -56,7 +61,10 @@ class Yard:
                 return found
 
     def leases(self) -> list[str]:
-        """The runners that have a lease; the contract has no word for that, so we look into the file."""
+        """The runners that have a lease; the contract has no word for that, so we look into the tables."""
+        if self.app.store.startswith("postgresql:"):
+            with psycopg.connect(self.app.store) as server:
+                return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
         database = apsw.Connection(str(self.database), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]

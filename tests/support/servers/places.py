@@ -64,6 +64,11 @@ def postgres_place(folder: Path, prepare: Prepare | None = None) -> str:
         return _places().of(folder.resolve(), prepare)
 
 
+def copy_postgres_place(source: Path, target: Path) -> None:
+    """Make another folder's database, as a copy of one that nobody is connected to."""
+    _places().copy(source.resolve(), target.resolve())
+
+
 class Places:
     """The databases of this run on one server, known by folder."""
 
@@ -87,6 +92,11 @@ class Places:
             name = self._create("template0" if prepare is None else self._template(prepare))
         self._of[folder] = name
         return self._server.dsn(name)
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Whoever has just closed his connections may still be on his way out: PostgreSQL waits for him."""
+        self._drop_unused()
+        self._of[target] = self._create(self._of[source])
 
     def close(self) -> None:
         """Drop all of them."""

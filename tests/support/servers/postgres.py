@@ -123,7 +123,7 @@ class PostgresServer:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except FileNotFoundError:
             return False
-        return len(lines) >= 8 and lines[0].strip() == str(self.pid) and lines[7].strip() == "ready"
+        return len(lines) >= 8 and lines[0].strip() == str(self.pid) and lines[7].strip() in ("ready", "standby")
 
 
 def new_server() -> PostgresServer:
@@ -136,6 +136,21 @@ def new_server() -> PostgresServer:
     with (server.data / "postgresql.conf").open("a") as file:
         file.write(settings)
     return server
+
+
+def new_standby(primary: PostgresServer) -> PostgresServer:
+    """A server, not started yet, that follows another as soon as it is."""
+    folder = new_folder("standby")
+    standby = PostgresServer(folder, free_port())
+    way: list[str | Path] = ["--host", "127.0.0.1", "--port", str(primary.port), "--username", USER]
+    how: list[str | Path] = ["--pgdata", standby.data, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"]
+    command = [binaries.find().folder / "pg_basebackup", *way, *how]
+    with (folder / "log").open("wb") as log:
+        status = unprivileged().start(command, folder, log).wait()
+    assert status == 0, f"pg_basebackup ended with {status}:\n{standby.log}"
+    with (standby.data / "postgresql.conf").open("a") as file:
+        file.write(SETTINGS.format(socket=standby.socket, port=standby.port))
+    return standby
 
 
 @functools.cache

@@ -15,17 +15,19 @@ from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
 from windlass.store.postgres.address import Address
 from windlass.store.postgres.db import Db, Texts
+from windlass.store.postgres.failpoints import armed_commits
 from windlass.store.postgres.migrate import is_current, migrate
 from windlass.store.postgres.pool import Pool
-from windlass.store.postgres.session import Session, connect
-from windlass.store.postgres.trouble import RETRIED, TROUBLE, is_lost, state_of, translate
+from windlass.store.postgres.session import Frame, Session, connect
+from windlass.store.postgres.trouble import READ_ONLY, RETRIED, TROUBLE, UNSENT, is_lost, state_of, translate
 
 T = TypeVar("T")
 Work = Callable[[Db], Awaitable[T]]
-Frame = Callable[[Session], AbstractAsyncContextManager[None]]
 
 CONNECT_SECONDS = 10.0
-LONGEST_CALL = 60.0
+HOST_SECONDS = 2.0
+"""For each of several hosts: one that is silent must not keep us from the others."""
+LONGEST_CALL = 20.0
 """A call without a deadline ends too: a line that is dead without a word must not hold a worker for ever."""
 MOST_TRIES = 20
 MANY = 10_000
@@ -56,8 +58,10 @@ class Server:
         self.texts = Texts(address.schema, clock)
         self.applied: list[str] = []
         self.closed = False
+        self.failpoints = armed_commits()
         self._part = part
         self._most = address.connections or part.connections
+        self._hosts = address.hosts
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._pooled: bool | None = None
         self.known: Identity | None = None
@@ -66,6 +70,8 @@ class Server:
         """Connections of callers that were seen to be of the same database."""
         self.greet: Callable[[Session], Awaitable[None]] | None = None
         """What is done with every new session."""
+        self.take_leave: Callable[[], Awaitable[None]] = _in_silence
+        """What is still to be said when an event loop ends."""
 
     @property
     def pooled(self) -> bool:
@@ -81,20 +87,27 @@ class Server:
         if pool is not None and pool.pid != os.getpid():
             pool.abandon()
             pool = None
-        if pool is None:
-            # Other threads may have loops too: the references are copied in one step.
-            for gone in [each for each in (ref() for ref in self._pools.keyrefs()) if each and each.is_closed()]:
-                self._pools.pop(gone).abandon()
-            pool = self._pools[loop] = Pool(self._open, self._most)
+        if pool is None or pool.closed:
+            self._let_go()
+            pool = self._pools[loop] = Pool(self._open, self._most, self.take_leave)
         return pool
 
+    def _let_go(self) -> None:
+        """What belongs to loops that are over."""
+        # Other threads may have loops too: the references are copied in one step.
+        for loop in [each for each in (ref() for ref in self._pools.keyrefs()) if each and each.is_closed()]:
+            pool = self._pools.pop(loop, None)
+            if pool is not None:
+                pool.abandon()
+
     async def _open(self) -> Session:
-        session = await connect(self.address.dsn, CONNECT_SECONDS, pooled=self._pooled, part=self._part.name)
+        session = await self._reach()
         self._pooled = session.pooled
         try:
             if self.known is None:
                 if not await is_current(session, self.texts):
-                    self.applied += await migrate(session, self.texts)
+                    frame = Session.transaction if self.failpoints is None else self.failpoints.migration
+                    self.applied += await migrate(session, self.texts, frame)
                 self.known = await identify(Db(session, self.texts))
             if self.greet is not None:
                 await self.greet(session)
@@ -103,10 +116,26 @@ class Server:
             raise
         return session
 
+    async def _reach(self) -> Session:
+        """A session on the first host that takes us, beginning with the one that did the last time."""
+        hosts = self._hosts
+        problems: list[Exception] = []
+        for host in hosts:
+            try:
+                seconds = CONNECT_SECONDS if len(hosts) == 1 else HOST_SECONDS
+                session = await connect(host, seconds, pooled=self._pooled, part=self._part.name)
+            except TROUBLE as error:
+                problems.append(error)
+            else:
+                self._hosts = sorted(hosts, key=lambda each: each != host)
+                return session
+        raise problems[0]
+
     async def close(self) -> None:
         """The end: hang up on this loop; what belongs to others goes with them."""
         self.closed = True
         await self.hang_up()
+        self._let_go()
 
     async def hang_up(self) -> None:
         """Give back the connections of this loop."""
@@ -121,18 +150,21 @@ async def identify(db: Db) -> Identity:
     return Identity(name, number, mark)
 
 
+async def _in_silence() -> None:
+    """Nothing to say."""
+
+
 class Access:
     """The server, as one user of the store sees it: with a deadline of its own."""
 
     def __init__(self, server: Server, deadline: float | None) -> None:
         self.server = server
-        self._deadline = deadline
+        self.seconds = deadline or LONGEST_CALL
+        """How long a call may take."""
 
     def for_many(self, jobs: int) -> "Access":
         """The same, with a deadline for so many: what is meant for one call is meant for each part of a large one."""
-        if self._deadline is None:
-            return Access(self.server, LONGEST_CALL * (1 + jobs // MANY))
-        return Access(self.server, self._deadline * (1 + jobs // MANY))
+        return Access(self.server, self.seconds * (1 + jobs // MANY))
 
     async def read(self, work: Work[T]) -> T:
         """Look. Each statement sees what was committed before it began."""
@@ -140,27 +172,33 @@ class Access:
 
     async def once(self, work: Work[T]) -> T:
         """Do work that is a single statement: it is its own transaction, in one round trip."""
-        return await self.read(work)
+        return await self._run(work, self._watched(_plainly))
 
     async def write(self, work: Work[T]) -> T:
         """Do the work in a transaction: all of it or nothing."""
-        return await self._run(work, Session.transaction)
+        return await self._run(work, self._watched(Session.transaction))
+
+    def _watched(self, frame: Frame) -> Frame:
+        points = self.server.failpoints
+        return frame if points is None else points.watched(frame)
 
     async def _run(self, work: Work[T], frame: Frame) -> T:
         call = _Call()
         try:
-            async with asyncio.timeout(self._deadline or LONGEST_CALL):
+            async with asyncio.timeout(self.seconds):
                 for attempt in range(MOST_TRIES - 1):
                     try:
                         return await self._try(work, frame, call)
                     except _Conflict:
-                        # Nothing was done: somebody else was first. Not in step with the others who were not.
+                        # Nothing was done. Not in step with others to whom the same has happened.
                         await asyncio.sleep(random.uniform(0, 0.005 * (attempt + 1)))
                 return await self._try(work, frame, call)
         except _Conflict as conflict:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
-            raise StoreUnavailable(f"{self.server.shown}: no answer in time", maybe_done=call.doubtful) from error
+            raise StoreUnavailable(
+                f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=call.doubtful
+            ) from error
 
     async def _try(self, work: Work[T], frame: Frame, call: "_Call") -> T:
         pool = self.server.pool()
@@ -168,6 +206,7 @@ class Access:
             session = await pool.take()
         except TROUBLE as error:
             raise translate(error, self.server.shown) from error
+        session.ending = session.spoken = False
         try:
             async with frame(session):
                 return await work(Db(session, self.server.texts))
@@ -185,8 +224,10 @@ class Access:
         except TROUBLE as error:
             if state_of(error) in RETRIED:
                 raise _Conflict(error) from error
-            if is_lost(error):
+            if is_lost(error) or state_of(error) == READ_ONLY:
                 session.drop()
+            if isinstance(error, UNSENT) and not session.spoken:
+                raise _Conflict(error) from error
             raise translate(error, self.server.shown, maybe_done=session.ending) from error
         finally:
             pool.give(session)
@@ -199,7 +240,7 @@ class _Call:
 
 
 class _Conflict(Exception):
-    """Two transactions were in each other's way, and ours gave way."""
+    """Nothing was done, and trying again helps: another was first, or the connection was dead before we spoke."""
 
     def __init__(self, reason: Exception) -> None:
         self.reason = reason

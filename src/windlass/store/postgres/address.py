@@ -1,7 +1,7 @@
 """postgresql://user@host/database and its options."""
 
 import re
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
@@ -35,6 +35,15 @@ class Address(msgspec.Struct, frozen=True):
     schema: str = DEFAULT_SCHEMA
     notify: bool = True
     connections: int | None = None
+
+    @property
+    def hosts(self) -> list[str]:
+        """The same address once for each of its hosts."""
+        parts = urlsplit(self.dsn)
+        user, at, hosts = parts.netloc.rpartition("@")
+        if "," not in hosts:
+            return [self.dsn]
+        return [urlunsplit(parts._replace(netloc=f"{user}{at}{host}")) for host in hosts.split(",")]
 
     @property
     def url(self) -> str:

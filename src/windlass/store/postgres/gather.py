@@ -19,12 +19,16 @@ class Gather:
         self._waiting: dict[Hashable, list[_Part]] = defaultdict(list)
         self._task: asyncio.Task[None] | None = None
 
-    async def add(self, kind: Hashable, jobs: Sequence[NewJob], store: Store) -> list[Enqueued]:
-        """Store the jobs, alone or with others of their kind."""
+    async def add(self, kind: Hashable, jobs: Sequence[NewJob], store: Store, seconds: float) -> list[Enqueued]:
+        """Store the jobs, alone or with others of their kind; who waits for others waits no longer than so long."""
         if self._busy:
             part = _Part(jobs, store)
             self._waiting[kind].append(part)
-            return await part.answer
+            try:
+                async with asyncio.timeout(seconds):
+                    return await part.answer
+            except TimeoutError:
+                raise StoreUnavailable(f"no answer within {seconds:g} s", maybe_done=part.begun) from None
         self._busy = True
         try:
             return await store(jobs)
@@ -50,6 +54,7 @@ class _Part:
     def __init__(self, jobs: Sequence[NewJob], store: Store) -> None:
         self.jobs = jobs
         self.store = store
+        self.begun = False
         self.answer: asyncio.Future[list[Enqueued]] = asyncio.get_running_loop().create_future()
 
     def tell(self, answers: list[Enqueued]) -> None:
@@ -63,6 +68,8 @@ class _Part:
 
 async def _store_together(parts: list[_Part]) -> None:
     wanted = [part for part in parts if not part.answer.done()]
+    for part in wanted:
+        part.begun = True
     try:
         answers = iter(await wanted[0].store([job for part in wanted for job in part.jobs]) if wanted else [])
     except StoreUnavailable as error:

@@ -39,7 +39,9 @@ class HandIn:
         gather = self._gathers.get(loop)
         if gather is None:
             gather = self._gathers[loop] = Gather()
-        return await gather.add(kind_of(jobs[0]), jobs, lambda alike: self._enqueue_alike(access, alike))
+        return await gather.add(
+            kind_of(jobs[0]), jobs, lambda alike: self._enqueue_alike(access, alike), access.seconds
+        )
 
     async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
         with self._telling((jobs[0].queue,)) as hint:

@@ -9,7 +9,9 @@ have, and pass on to their runners what they hear.
 import asyncio
 import contextlib
 from collections.abc import Collection, Coroutine
+from contextvars import Context
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
@@ -21,7 +23,7 @@ from windlass.store.postgres.session import Session
 QUIET_SECONDS = 0.02
 SLACK_SECONDS = 0.005
 """Where jobs keep coming, the next one is there before this, and takes the hint along."""
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 2.0
 PROBE = "?"
 """What a listener tells itself, to see whether it hears: the name of no queue."""
 PROBE_SECONDS = 1.0
@@ -36,12 +38,13 @@ class Hints:
         self._mark = 0
         self._waiting: set[asyncio.Future[None]] = set()
         self._told: dict[str, int] = {}
-        self._late: dict[asyncio.AbstractEventLoop, set[str]] = {}
+        self._late: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
         self._heard = asyncio.Event()
         self.silence: str | None = None if server.address.notify else "the store's address says ?notify=off"
         """Why no notification is heard here; None: one was, or nobody has tried."""
+        server.take_leave = self._take_leave
         if listening and server.address.notify:
             server.greet = self._listen
 
@@ -53,7 +56,8 @@ class Hints:
         """Something may have changed."""
         self._mark += 1
         for waiter in list(self._waiting):
-            waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+            with contextlib.suppress(RuntimeError):  # its loop is over, and nobody waits there any more
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     async def wait(self, mark: int, seconds: float) -> bool:
         """Until something was heard since the mark, or the time is over: whether it was."""
@@ -116,7 +120,10 @@ class Hints:
             self._start(self._notify(sorted(queues)))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # In a context of its own: a hint is no part of the verb that gave rise to it.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        # A loop that just stops takes a hint with it that is on its way: that is no harm, and nothing to tell of.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -156,9 +163,14 @@ class Hints:
         """Say what is still to be said, and end."""
         loop = asyncio.get_running_loop()
         self._tell(self._late.pop(loop, set()))
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=PATIENCE_SECONDS)
+        if tasks := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(tasks, timeout=PATIENCE_SECONDS)
         self.hear()
+
+    async def _take_leave(self) -> None:
+        """This loop ends, and with it what was to be told a little later."""
+        if queues := sorted(self._late.pop(asyncio.get_running_loop(), ())):
+            await self._notify(queues)
 
 
 def _wake(waiter: "asyncio.Future[None]") -> None:

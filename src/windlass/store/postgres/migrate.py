@@ -12,7 +12,7 @@ import msgspec
 from windlass.errors import SchemaMismatch
 from windlass.store.postgres.db import Texts
 from windlass.store.postgres.query import in_schema
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.session import Frame, Session
 
 LOCK = 0x77696E64
 """The name of the lock under which one process at a time changes the schema: `wind`."""
@@ -58,10 +58,10 @@ async def is_current(session: Session, texts: Texts) -> bool:
     return max((row[0] for row in applied), default=0) >= newest
 
 
-async def migrate(session: Session, texts: Texts) -> list[str]:
+async def migrate(session: Session, texts: Texts, frame: Frame = Session.transaction) -> list[str]:
     """Apply what is missing, in one transaction: all steps or none, and never two processes at once."""
     schema = texts.schema
-    async with session.transaction():
+    async with frame(session):
         await session.script(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))")
         await session.script(
             f"CREATE SCHEMA IF NOT EXISTS {schema};"

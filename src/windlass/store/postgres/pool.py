@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from windlass.store.postgres.session import Session
 
@@ -16,11 +16,15 @@ Opener = Callable[[], Awaitable[Session]]
 class Pool:
     """At most so many connections; who finds none free waits in line."""
 
-    def __init__(self, open_session: Opener, most: int) -> None:
+    def __init__(self, open_session: Opener, most: int, take_leave: Callable[[], Awaitable[None]]) -> None:
+        """`take_leave` is what is still to be said when the loop ends, while there are connections."""
         self._open_session = open_session
+        self._take_leave = take_leave
+        self._presence: AsyncGenerator[None] | None = None
         self._most = most
         self._loop = asyncio.get_running_loop()
         self._free: list[Session] = []
+        self._taken: set[Session] = set()
         self._count = 0
         self._line: deque[asyncio.Future[None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
@@ -30,11 +34,15 @@ class Pool:
 
     async def take(self) -> Session:
         """A session that is nobody else's until it is given back."""
+        if self._presence is None:
+            self._presence = self._be_there()
+            await anext(self._presence)
         while True:
             while self._free:
                 session = self._free.pop()
                 self._lowest = min(self._lowest, len(self._free))
-                if session.alive:
+                if await self._answers(session):
+                    self._taken.add(session)
                     return session
                 self._count -= 1
             if self._count < self._most:
@@ -48,17 +56,30 @@ class Pool:
                     self._next()  # our turn had come: let it be somebody's
                 raise
 
+    async def _answers(self, session: Session) -> bool:
+        try:
+            return await session.answers()
+        except BaseException:
+            self.give(session)
+            raise
+
     async def _open(self) -> Session:
         self._count += 1
         try:
-            return await self._open_session()
+            session = await self._open_session()
         except BaseException:
             self._count -= 1
             self._next()
             raise
+        self._taken.add(session)
+        return session
 
     def give(self, session: Session) -> None:
         """Back for others; one that is broken makes room for a new one."""
+        self._taken.discard(session)
+        if self._loop.is_closed():
+            session.abandon()
+            return
         if session.alive and not self.closed:
             self._free.append(session)
             self._tidy()
@@ -89,8 +110,22 @@ class Pool:
         if self._free:
             self._tidy()
 
+    async def _be_there(self) -> AsyncGenerator[None]:
+        """An event loop that ends, as in asyncio.run(), closes the generators that are open on it: so it tells us."""
+        try:
+            yield
+        finally:
+            await self._take_leave()
+            await self._hang_up()
+
     async def close(self) -> None:
         """Hang up; sessions in use go when they are given back."""
+        if self._presence is not None:
+            await self._presence.aclose()
+        else:
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
         self.closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -101,4 +136,9 @@ class Pool:
 
     def abandon(self) -> None:
         """Its loop is over, or this is a child of the process that it belongs to: only let go."""
-        self._free.clear()
+        self.closed = True
+        left, self._free = [*self._free, *self._taken], []
+        self._taken.clear()
+        if self.pid == os.getpid():
+            for session in left:
+                session.abandon()

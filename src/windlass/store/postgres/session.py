@@ -5,15 +5,19 @@ a pooler that lends its connections for one transaction at a time, nothing may b
 verb is a transaction that says for itself what it needs, and no statement outlives it.
 """
 
+import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+import select
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import asyncpg
 
 from windlass.store.postgres.query import Statement, numbered
-from windlass.store.postgres.trouble import is_lost
+from windlass.store.postgres.trouble import TROUBLE, is_lost
 
 SETTINGS = {
     "default_transaction_isolation": "read committed",
@@ -33,6 +37,10 @@ _BEGIN_POOLED = f"{_BEGIN}; " + "; ".join(
 LARGEST_STATEMENT = 100_000
 CACHED_STATEMENTS = 200
 LEAVE_SECONDS = 2.0
+MAIL_ROUNDS = 5
+"""Turns of the event loop until what has arrived is read, and a closed line is known to be closed."""
+SILENCE_SECONDS = 10
+"""A line on which nothing comes through for so long is dead, even if nobody has closed it."""
 
 
 class Session:
@@ -44,6 +52,8 @@ class Session:
         self._open = False
         self.ending = False
         """Whether a commit is under way, or a statement that is one: if the line is cut now, nobody knows."""
+        self.spoken = False
+        """Whether the server has heard anything of the call that this session was taken for."""
 
     prepare = staticmethod(numbered)
 
@@ -52,18 +62,35 @@ class Session:
         """Whether it can still be used, as far as is known without asking."""
         return not self.connection.is_closed()
 
+    async def answers(self) -> bool:
+        """Whether it can still be used, now that it has been idle: a server that went away has said so by now.
+
+        Without a round trip: only what has arrived is looked at. What is found dead here was sent nothing, so another
+        connection may take its place without anybody knowing.
+        """
+        rounds = MAIL_ROUNDS if self.alive and self._has_mail() else 0
+        while rounds and self.alive:
+            await asyncio.sleep(0)
+            rounds -= 1
+        return self.alive
+
+    def _has_mail(self) -> bool:
+        poll = select.poll()
+        poll.register(_socket(self.connection).fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+
     async def rows(self, statement: Statement, values: Mapping[str, Any]) -> list[Any]:
         """All rows of a statement."""
         self.ending = not self._open
         found: list[Any] = await self.connection.fetch(statement.text, *[values[name] for name in statement.names])
-        self.ending = False
+        self.ending, self.spoken = False, True
         return found
 
     async def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
         """Execute; how many rows it changed."""
         self.ending = not self._open
         tag = await self.connection.execute(statement.text, *[values[name] for name in statement.names])
-        self.ending = False
+        self.ending, self.spoken = False, True
         return int(tag.rpartition(" ")[2])
 
     async def script(self, text: str) -> None:
@@ -74,26 +101,41 @@ class Session:
     async def transaction(self) -> AsyncIterator[None]:
         """All or nothing."""
         await self.connection.execute(_BEGIN_POOLED if self.pooled else _BEGIN)
-        self._open = True
+        self._open = self.spoken = True
         try:
             yield
+            self.ending = True
+            await self.connection.execute("COMMIT")
+            self.ending = False
         except Exception as error:
-            self._open = False
-            if self.alive and not is_lost(error):
+            if not self.ending and self.alive and not is_lost(error):
                 await self.connection.execute("ROLLBACK")
             raise
-        self.ending = True
-        await self.connection.execute("COMMIT")
-        self._open = self.ending = False
+        finally:
+            self._open = False
 
     async def close(self) -> None:
         """Take leave."""
-        with contextlib.suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with contextlib.suppress(*TROUBLE):
             await self.connection.close(timeout=LEAVE_SECONDS)
 
     def drop(self) -> None:
         """Hang up, whatever is under way."""
         self.connection.terminate()
+
+    def abandon(self) -> None:
+        """Let go where the event loop is over: what the driver would have it do is done at once."""
+        if not self.alive:
+            return
+        transport: Any = self.connection._transport
+        with contextlib.suppress(RuntimeError):
+            self.connection.terminate()
+        if over := getattr(transport, "_call_connection_lost", None):
+            over(None)  # other kinds of loops close what was open on them
+
+
+Frame = Callable[[Session], AbstractAsyncContextManager[None]]
+"""What is around the statements of a verb: a transaction, or nothing."""
 
 
 async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = "client") -> Session:
@@ -119,7 +161,7 @@ async def connect(dsn: str, seconds: float, *, pooled: bool | None, part: str = 
 
 
 async def _connect(dsn: str, seconds: float, settings: dict[str, str], cached: int) -> "asyncpg.Connection[Any]":
-    return await asyncpg.connect(
+    connection: asyncpg.Connection[Any] = await asyncpg.connect(
         dsn,
         timeout=seconds,
         statement_cache_size=cached,
@@ -127,6 +169,28 @@ async def _connect(dsn: str, seconds: float, settings: dict[str, str], cached: i
         max_cacheable_statement_size=LARGEST_STATEMENT,
         server_settings=settings,
     )
+    _watch_line(_socket(connection))
+    return connection
+
+
+def _socket(connection: "asyncpg.Connection[Any]") -> Any:
+    return connection._transport.get_extra_info("socket")
+
+
+def _watch_line(line: Any) -> None:
+    """Have the kernel notice a line that is dead without a word. What a system does not know, it goes without."""
+    if line.family == socket.AF_UNIX:
+        return
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    wanted = {
+        "TCP_KEEPIDLE": SILENCE_SECONDS // 2,
+        "TCP_KEEPINTVL": 1,
+        "TCP_KEEPCNT": SILENCE_SECONDS // 2,
+        "TCP_USER_TIMEOUT": SILENCE_SECONDS * 1000,
+    }
+    for name, value in wanted.items():
+        if (option := getattr(socket, name, None)) is not None:
+            line.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 async def _is_pooled(connection: "asyncpg.Connection[Any]") -> bool:

@@ -1,5 +1,7 @@
 """The PostgreSQL store: a server and its roles."""
 
+from typing import TypeVar
+
 from windlass.store.clock import Clock
 from windlass.store.opener import Opener
 from windlass.store.postgres.access import Access, Part, Server
@@ -18,6 +20,8 @@ from windlass.store.postgres.roles import (
     PostgresStats,
     PostgresWorkers,
 )
+
+T = TypeVar("T")
 
 SUPERVISOR_SECONDS = 5.0
 """A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
@@ -55,19 +59,20 @@ class PostgresStore:
         self._share(server, hints, HandIn(hints), deadline)
 
     def _share(self, server: Server, hints: Hints, hand_in: HandIn, deadline: float | None) -> None:
-        access = Access(server, deadline)
+        access = self._access = Access(server, deadline)
         self._server = server
         self._hints = hints
         self._hand_in = hand_in
         self._floors = Floors()
-        self.jobs = PostgresJobs(access, hints, hand_in, Claims())
-        self.operator = PostgresOperator(access, hints)
-        self.queues = PostgresQueues(access, hints)
-        self.leases = PostgresLeases(access, hints)
-        self.workers = PostgresWorkers(access)
-        self.leader = PostgresLeader(access)
-        self.signals = PostgresSignals(access, hints)
-        self.stats = PostgresStats(access)
+        named = _as_it_is if server.failpoints is None else server.failpoints.named
+        self.jobs = named(PostgresJobs(access, hints, hand_in, Claims()))
+        self.operator = named(PostgresOperator(access, hints))
+        self.queues = named(PostgresQueues(access, hints))
+        self.leases = named(PostgresLeases(access, hints))
+        self.workers = named(PostgresWorkers(access))
+        self.leader = named(PostgresLeader(access))
+        self.signals = named(PostgresSignals(access, hints))
+        self.stats = named(PostgresStats(access))
 
     def bounded(self, seconds: float) -> "PostgresStore":
         """Another view of the same server and the same connections."""
@@ -78,14 +83,18 @@ class PostgresStore:
 
     async def tidy(self) -> None:
         """Raise the floors from which claims and admissions begin."""
-        await self._floors.tidy(Access(self._server, None))
+        await self._floors.tidy(self._access)
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""
-        await Access(self._server, None).read(lambda db: db.now())
+        await self._access.read(lambda db: db.now())
         return list(self._server.applied)
 
     async def close(self) -> None:
         """Hang up."""
         await self._hints.close()
         await self._server.close()
+
+
+def _as_it_is(role: T) -> T:
+    return role

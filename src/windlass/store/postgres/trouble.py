@@ -10,8 +10,17 @@ from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
 RETRIED = ("40001", "40P01")
 """Serialization failures and deadlocks: nothing was done, and trying again helps."""
 
-TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-"""What the driver raises when something is wrong with the server or the line; anything else is a mistake of ours."""
+TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+"""What the driver raises when something is wrong with the server or the line; anything else is a mistake of ours.
+
+An internal error of the driver is among them: if the server takes leave between two statements, it loses its thread.
+"""
+
+UNSENT = (asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""What the driver raises without having sent the statement: it knows that the connection is over."""
+
+READ_ONLY = "25006"
+"""Another server may be the primary by now: a new connection finds it, this one never will."""
 
 NOT_THERE = ("3F000", "42P01", "42703")
 """The schema, a table or a column is missing."""
@@ -41,7 +50,7 @@ def is_lost(error: BaseException) -> bool:
     if isinstance(error, asyncpg.PostgresError):
         state = error.sqlstate or ""
         return state.startswith(("08", "57P")) or state == "25P03"
-    return isinstance(error, OSError | asyncpg.InterfaceError | asyncio.TimeoutError)
+    return isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError | asyncio.TimeoutError)
 
 
 def translate(error: BaseException, shown: str, *, maybe_done: bool = False) -> WindlassError:

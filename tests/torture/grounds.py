@@ -1,0 +1,80 @@
+"""The stores that can be tortured: how one is had, copied and looked into, by the name of a path of a test's own."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+import psycopg
+
+from tests.support.servers.places import copy_postgres_place, postgres_place
+from tests.support.stores import postgres_url
+
+Rows = dict[str, list[Any]]
+
+
+class Ground(Protocol):
+    """A kind of store; a path names one store of it."""
+
+    def bare(self, path: Path) -> str:
+        """The address of a new one, without anything of ours in it."""
+
+    def url(self, path: Path) -> str:
+        """The address of one that may have been there before."""
+
+    def copy(self, source: Path, target: Path) -> None:
+        """Everything that is in it, under another name."""
+
+    def rows(self, path: Path) -> Rows:
+        """Everything the store keeps, table by table."""
+
+
+class SqliteGround:
+    """Files."""
+
+    def bare(self, path: Path) -> str:
+        path.touch()
+        return self.url(path)
+
+    def url(self, path: Path) -> str:
+        return f"sqlite:///{path}?durability=relaxed"
+
+    def copy(self, source: Path, target: Path) -> None:
+        shutil.copy(source, target)
+
+    def rows(self, path: Path) -> Rows:
+        database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        try:
+            names = [row[0] for row in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            kept = [name for name in names if name.startswith("windlass_") and name != "windlass_schema"]
+            found = {name: sorted(database.execute(f"SELECT * FROM {name}"), key=repr) for name in kept}
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            return found
+        finally:
+            database.close()
+
+
+class PostgresGround:
+    """Databases of the server of this run."""
+
+    def bare(self, path: Path) -> str:
+        return postgres_place(path)
+
+    def url(self, path: Path) -> str:
+        return postgres_url(path)
+
+    def copy(self, source: Path, target: Path) -> None:
+        copy_postgres_place(source, target)
+
+    def rows(self, path: Path) -> Rows:
+        with psycopg.connect(self.url(path)) as database:
+            tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'windlass'").fetchall()
+            # When the schema was made, and which database this is, is different each time.
+            kept = sorted(name for (name,) in tables if name not in ("schema", "identity"))
+            return {
+                name: sorted(database.execute(f"SELECT * FROM windlass.{name}".encode()).fetchall(), key=repr)
+                for name in kept
+            }
+
+
+GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "sqlite": SqliteGround()}

@@ -1,0 +1,73 @@
+"""What befalls a PostgreSQL server, and through it everybody, besides what befalls workers and producers."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from tests.support.processes import let_pass, signal_all
+from tests.support.servers.postgres import Mode, PostgresServer
+from tests.torture.nemesis import Nemesis
+from tests.torture.yard import Yard
+from windlass import WindlassError
+
+_OURS = "application_name = 'windlass' AND pid <> pg_backend_pid()"
+SHORT = "20ms"
+"""A statement_timeout that most statements keep, and some do not."""
+
+
+class ServerNemesis(Nemesis):
+    """Kills connections and the server itself, cuts statements short, and holds a snapshot all the time."""
+
+    def __init__(self, yard: Yard, seed: int, server: PostgresServer) -> None:
+        self._server = server
+        super().__init__(yard, seed)
+
+    def _all_faults(self) -> list[tuple[int, Callable[[int], None]]]:
+        return [
+            *super()._all_faults(),
+            (5, self._kill_connections),
+            (3, self._restart_server),
+            (2, self._cut_statements_short),
+        ]
+
+    @contextmanager
+    def old_snapshot(self) -> Iterator[None]:
+        """Somebody reads for as long as the server lives: nothing that is dead now can be cleaned away."""
+        with suppress(psycopg.OperationalError), psycopg.connect(self._server.dsn()) as reader:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM windlass.jobs")
+            yield
+
+    def _freeze(self, victims: list[int]) -> None:
+        signal_all(victims, signal.SIGSTOP)
+
+    def _kill_connections(self, place: int) -> None:
+        share = self._dice.choice([0.2, 0.5, 1])
+        with self._fault("kill connections", []):
+            self._server.address.execute(
+                f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS} AND random() < %s", share
+            )
+
+    def _restart_server(self, place: int) -> None:
+        with self._fault("stop the server", []):
+            self._server.stop(self._dice.choice([Mode.IMMEDIATE, Mode.IMMEDIATE, Mode.FAST]))
+            let_pass(self._dice.choice([0, 0.5, 4]))
+            self._server.start()
+
+    def _cut_statements_short(self, place: int) -> None:
+        """For whoever connects meanwhile; who cannot renew while others can loses his lease, and that is right."""
+        everybody = [pid for worker in self.workers for pid in worker.tree()]
+        with self._fault("cut statements short", everybody):
+            self._server.address.execute(f"ALTER ROLE windlass SET statement_timeout = '{SHORT}'")
+            self._kill_connections(place)
+            let_pass(self._dice.uniform(0.5, 2))
+            # Said by somebody whom it does not hit.
+            with self._server.address.connect() as peace:
+                peace.execute("SET statement_timeout = 0")
+                peace.execute("ALTER ROLE windlass RESET statement_timeout")
+                peace.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS}")
+
+    def _cancel_some(self, place: int) -> None:
+        with suppress(WindlassError):  # the server may be away
+            super()._cancel_some(place)
