@@ -39,10 +39,10 @@ async def test_the_async_forms_do_the_same(app: App, task: Task[[int], None, Non
 
 
 def test_the_payload_of_a_type_that_this_app_does_not_know_is_any_json_object(
-    app: App, path: Any, task: Task[[int], None, None]
+    app: App, address: str, task: Task[[int], None, None]
 ) -> None:
     id_ = task.enqueue(1).id
-    stranger = App(f"sqlite:///{path}")
+    stranger = App(address)
     try:
         assert stranger.jobs.change(id_, payload={"anything": [1]}).payload == {"anything": [1]}
     finally:

@@ -156,8 +156,9 @@ class Hints:
         """Say what is still to be said, and end."""
         loop = asyncio.get_running_loop()
         self._tell(self._late.pop(loop, set()))
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=PATIENCE_SECONDS)
+        mine = [task for task in list(self._tasks) if task.get_loop() is loop]
+        if mine:
+            await asyncio.wait(mine, timeout=PATIENCE_SECONDS)
         self.hear()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from windlass.store.postgres.session import Session
 
@@ -25,6 +25,7 @@ class Pool:
         self._line: deque[asyncio.Future[None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
         self._lowest = 0
+        self._life: AsyncGenerator[None] | None = None
         self.closed = False
         self.pid = os.getpid()
 
@@ -51,6 +52,9 @@ class Pool:
     async def _open(self) -> Session:
         self._count += 1
         try:
+            if self._life is None:
+                self._life = self._live()
+                await anext(self._life)
             return await self._open_session()
         except BaseException:
             self._count -= 1
@@ -89,8 +93,20 @@ class Pool:
         if self._free:
             self._tidy()
 
+    async def _live(self) -> AsyncGenerator[None]:
+        """As long as the loop: it ends its generators before it ends, and nobody else would tell us."""
+        try:
+            yield
+        finally:
+            await self._hang_up()
+
     async def close(self) -> None:
         """Hang up; sessions in use go when they are given back."""
+        self.closed = True
+        if self._life is not None:
+            await self._life.aclose()
+
+    async def _hang_up(self) -> None:
         self.closed = True
         if self._sweep is not None:
             self._sweep.cancel()
