@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.client.labour import total
+from tests.support.addresses import on_sqlite
 from windlass import (
     App,
     ConfigError,
@@ -158,6 +159,7 @@ async def test_work_that_began_before_the_deadline_is_unknown_and_work_that_did_
     assert sum((await hasty.stats.acounts()).totals.values()) == 1
 
 
+@on_sqlite
 def test_a_newer_schema_passes_through_as_it_is(app: App, path: Path) -> None:
     app.stats.counts()
     app.close()
@@ -194,7 +196,7 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(tmp_path: Path) -> No
         ("sqlite:///", "names no file"),
         ("sqlite:///jobs.db?durability=maybe", "durability is full or relaxed, not 'maybe'"),
         ("sqlite:///jobs.db?speed=high", "unknown option 'speed'"),
-        ("postgresql://me:hunter2@db/jobs", r"me:\*\*\*@db"),
+        ("postgresql://me:hunter2@db/jobs?speed=high", r"me:\*\*\*@db/jobs.*: unknown option 'speed'"),
     ],
 )
 def test_a_bad_address_is_explained_by_the_first_verb(address: str, problem: str) -> None:

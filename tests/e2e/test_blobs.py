@@ -8,7 +8,6 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-import apsw
 import pytest
 
 from tests.blobs.files import MEGABYTE, blobs, folders, grow_old
@@ -107,10 +106,7 @@ def test_commands_show_size_and_digest_and_not_the_megabytes(depot: Stage) -> No
 def test_an_edited_reference_reads_nothing_else_and_hurts_only_its_job(depot: Stage) -> None:
     secret = depot.hand_in_one("in.a.thread", cargo="secret" * 20_000)
     id_ = depot.hand_in_one("in.a.thread", {"max_attempts": 1}, cargo=CARGO)
-    database = apsw.Connection(str(depot.folder / "jobs.db"))
-    stored = dict(database.execute("SELECT id, payload FROM windlass_jobs"))
-    database.execute("UPDATE windlass_jobs SET payload = ? WHERE id = ?", (stored[secret], id_))
-    database.close()
+    depot.inside.edit(id_, "payload", depot.inside.payload(secret))
     worker = depot.worker("--until-empty", app="warehouse:app")
     assert worker.wait() == 0
     assert depot.job(secret).status == "completed"

@@ -10,7 +10,7 @@ from tests.support.processes import until
 BROKEN = """
 import windlass
 
-app = windlass.App("sqlite:///jobs.db")
+app = windlass.App()
 
 
 def prepare():

@@ -76,7 +76,7 @@ def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage:
     runner = worker.runner()
     # Both slots are taken now. What ran before must be settled first: without its lease it would rightly run again.
     until(lambda: not {job.id for job in stage.all_jobs("running", "quick")} & stage.history.runs().keys(), "settled")
-    freeze([runner], stage.folder / "jobs.db")
+    freeze([runner], stage.inside.is_held_up)
     held = {job.id for job in stage.all_jobs("running", "quick")} - stage.history.runs().keys()
     take_lease_away(stage, runner_of(stage, blocked[0]))
     until(lambda: "goes on under a new id" in worker.output, "the supervisor gets a new lease for it")
@@ -96,7 +96,7 @@ def test_a_lease_that_is_lost_again_and_again_costs_no_job(stage: Stage) -> None
     stage.hand_in("quick", 1500)
     for _ in range(8):
         seen = len(stage.history.ends())
-        for runner in stage.leases():
+        for runner in stage.inside.leases():
             take_lease_away(stage, runner)
         until(lambda seen=seen: len(stage.history.ends()) > seen or not stage.all_jobs("pending"), "work goes on")  # type: ignore[misc]
     stage.until_finished()

@@ -7,7 +7,7 @@ from tests.support.processes import cpu_seconds, let_pass, until
 
 PRESS = """
 from windlass import App
-app = App("sqlite:///jobs.db")
+app = App()
 
 @app.task
 def press(sheet: int) -> int:

@@ -55,7 +55,7 @@ def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage
     ids = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
     stage.until_started(ids)
     other = stage.worker(lease="1s")
-    freeze([orphan], stage.folder / "jobs.db")
+    freeze([orphan], stage.inside.is_held_up)
     worker.kill()
     until(lambda: all(len(stage.history.starts(id_)) == 2 for id_ in ids), "they run elsewhere")
     os.kill(orphan, signal.SIGCONT)

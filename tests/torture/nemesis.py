@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
 from tests.torture.yard import Yard
 from windlass import Status, WindlassError
@@ -148,7 +149,7 @@ class Nemesis:
         victims = self._dice.choice([tree, tree[:1], tree[1:]])
         with self._fault("stall", tree):
             with suppress(ProcessLookupError):
-                freeze(victims, self._yard.database)
+                freeze(victims, Sqlite(self._yard.database).is_held_up)
                 let_pass(self._dice.uniform(0.1, 2.0))
             for pid in victims:
                 with suppress(ProcessLookupError):
