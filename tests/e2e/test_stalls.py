@@ -4,9 +4,11 @@ import signal
 import time
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import freeze, let_pass, signal_all
 
 
+@on_every_store
 def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
     ids = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
@@ -28,6 +30,7 @@ def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) 
     stage.close_down()
 
 
+@on_every_store
 def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
     running = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
@@ -51,6 +54,7 @@ def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stag
     stage.close_down()
 
 
+@on_every_store
 def test_a_stopped_runner_gives_up_what_it_has_not_started_and_keeps_what_it_has(stage: Stage) -> None:
     stage.hand_in("quick", 300)
     blocked = stage.hand_in("block", 2, gate="gate")

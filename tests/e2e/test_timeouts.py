@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import let_pass, until
 from windlass import Job
 
@@ -32,6 +33,7 @@ def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, ki
     den.close_down()
 
 
+@on_every_store
 def test_a_deaf_thread_keeps_its_job_and_slot_until_its_runner_has_ended(den: Stage) -> None:
     deaf = den.hand_in_one("thread.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
     other = den.hand_in_one("async.wait", gate="gate")
@@ -135,6 +137,7 @@ def test_time_counts_from_the_handlers_start_not_from_its_claim(den: Stage) -> N
     den.close_down()
 
 
+@on_every_store
 def test_the_jobs_timeout_wins_over_the_tasks_and_the_tasks_over_the_queues(den: Stage) -> None:
     (den.folder / "producer.py").write_text(
         "from rogues import app, hurry, wait_on_loop, wait_in_process\n"
@@ -156,6 +159,7 @@ def test_the_jobs_timeout_wins_over_the_tasks_and_the_tasks_over_the_queues(den:
     den.close_down()
 
 
+@on_every_store
 def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
     ids = [den.hand_in_one(f"{kind}.wait", gate="never") for kind in KINDS]
     for id_ in ids:
@@ -168,6 +172,7 @@ def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
     den.close_down()
 
 
+@on_every_store
 def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
     ids = {kind: den.hand_in_one(f"{kind}.wait", gate="never") for kind in ("async", "process")}
     polite = den.hand_in_one("polite")

@@ -16,6 +16,6 @@ def sqlite_address(folder: Path) -> str:
 ADDRESSES: dict[str, Callable[[Path], str]] = {"postgres": postgres_url, "sqlite": sqlite_address}
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
-"""For a test of those that run on a file unless they say so: because each takes seconds, not because it matters less."""
+"""For a test of those that run on a file unless they say so, only because each takes seconds."""
 on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 """For a test about the file itself, or about what has nothing to do with the store."""
