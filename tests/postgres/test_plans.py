@@ -1,7 +1,7 @@
 """Plans of what runs all day: by an index from its beginning to a limit, whatever the planner thinks it knows.
 
-A plan is made once for each connection. It may have been made while the tables were empty and never analysed, and must
-be as good with a backlog: so each is looked at before there are jobs, with them, and after ANALYZE.
+A plan is made once for each connection. It may have been made while the tables were empty and never analysed, and
+must be as good with a backlog: so each is looked at before there are jobs, with them, and after ANALYZE.
 """
 
 import json
@@ -44,6 +44,11 @@ USED: dict[str, tuple[str, ...]] = {
     "take_over_keys": BY_KEY,
     "hand_over_keys": BY_KEY,
     "renew": ("leases_pkey",),
+    "orphans": ("jobs_held", "leases_pkey"),
+    "request_cancel": BY_ID,
+    "retry_failed": BY_ID,
+    "unpark": ("jobs_parked", *BY_ID),
+    "census_parked": ("jobs_parked",),
 }
 """Statement → the indexes that it cannot do without."""
 LARGE = ("jobs", "history", "keys", "notes", "tombstones")
@@ -51,11 +56,15 @@ BACKLOG = ("jobs_pending", "jobs_due", "jobs_held", "jobs_expiring")
 FILL = """
 INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
     SELECT q, 3, 0, 86400000000, 86400000000, 86400000000 FROM unnest(ARRAY['default', 'mail']) AS q;
-INSERT INTO windlass.floors (queue, urgency) SELECT q, u FROM unnest(ARRAY['default', 'mail']) AS q, unnest(ARRAY[0, 1]) AS u;
-INSERT INTO windlass.jobs (id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at,
-    worker, claim, claimed_at, idempotency_key)
+INSERT INTO windlass.floors (queue, urgency)
+    SELECT q, u FROM unnest(ARRAY['default', 'mail']) AS q, unnest(ARRAY[0, 1]) AS u;
+INSERT INTO windlass.jobs (
+    id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at, worker, claim,
+    claimed_at, idempotency_key
+)
 SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, 't', '{}',
-    CASE WHEN n % 50 = 0 THEN 'running' WHEN n % 10 = 1 THEN 'scheduled' WHEN n % 10 = 2 THEN 'failed' ELSE 'pending' END,
+    CASE WHEN n % 50 = 0 THEN 'running' WHEN n % 10 = 1 THEN 'scheduled' WHEN n % 10 = 2 THEN 'failed'
+        ELSE 'pending' END,
     n % 2, n, n, 3, n, n, CASE WHEN n % 50 = 0 THEN 'r' || n % 7 END, CASE WHEN n % 50 = 0 THEN n / 100 END,
     CASE WHEN n % 50 = 0 THEN n END, 'key ' || n
 FROM generate_series(1, 50000) AS n;
