@@ -63,8 +63,6 @@ async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> No
     try:
         assert await newcomer.migrate() == []
         await every_verb(newcomer)
-        report = await newcomer.examine(deep=True)
-        assert [each.level for each in report.findings if each.level == "problem"] == []
     finally:
         await newcomer.close()
 
@@ -92,7 +90,7 @@ async def every_verb(store: Store) -> None:
     found = await store.operator.list(JobFilter(queue="mail"), 100, None)
     assert {job.status for job in found.items} == {Status.PENDING, Status.FAILED}
     for job in found.items:
-        await store.operator.cancel([job.id], None)
+        await store.operator.cancel([job.id], "enough")
     await store.operator.delete([job.id for job in found.items])
     assert sum((await store.operator.counts()).queues.get("mail", {}).values()) == 0
 
@@ -101,10 +99,8 @@ async def test_a_step_that_breaks_is_refused_in_a_sentence(store: Store) -> None
     await store.operator.counts()
     execute(store.address, step(LATEST.number + 1, breaking=True))
     newcomer = open_store(store.address)
-    sentence = (
-        f"the schema windlass has step {LATEST.number + 1:04}_future, which this version of Windlass cannot work"
-    )
-    with pytest.raises(SchemaMismatch, match=f"{sentence} with: upgrade Windlass"):
+    sentence = f"the schema windlass has step {LATEST.number + 1:04}_future, which this version of Windlass cannot"
+    with pytest.raises(SchemaMismatch, match=f"{sentence} work with: upgrade Windlass"):
         await newcomer.operator.counts()
     with pytest.raises(SchemaMismatch, match=sentence):
         await newcomer.migrate()
