@@ -82,7 +82,7 @@ def test_a_drain_waits_for_processes_and_then_hands_their_jobs_back(den: Stage) 
     den.until_started([soon, late])
     left = cells(worker.runner())
     worker.send(signal.SIGTERM)
-    until(lambda: "draining" in worker.output or "drain" in worker.output, "it drains")
+    until(lambda: "stopping: " in worker.output, "it drains")
     den.open("soon")
     assert worker.wait() == 0
     until(lambda: not any(alive(pid) for pid in left), "no process outlives its worker")

@@ -73,7 +73,6 @@ def test_a_syntax_error_names_its_line_and_ends_with_2(stage: Stage) -> None:
     assert "SyntaxError" in worker.output
 
 
-@on_every_store
 def test_a_coordinator_alone_admits_and_rescues(stage: Stage) -> None:
     worker = stage.worker(lease="10m")
     running = stage.hand_in_one("block", gate="gate")
