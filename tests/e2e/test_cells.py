@@ -74,7 +74,6 @@ def test_the_processes_of_a_killed_runner_die_with_it_and_their_jobs_run_again_a
     den.close_down()
 
 
-@on_every_store
 def test_a_drain_waits_for_processes_and_then_hands_their_jobs_back(den: Stage) -> None:
     soon = den.hand_in_one("process.wait", gate="soon")
     late = den.hand_in_one("process.wait", {"max_attempts": 1}, gate="late")

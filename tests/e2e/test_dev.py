@@ -5,7 +5,6 @@ import signal
 import pytest
 
 from tests.e2e.stage import Stage
-from tests.support.addresses import on_every_store
 from tests.support.processes import Process, alive, children, until
 
 APP = """
@@ -74,7 +73,6 @@ def check_gone(pids: list[int]) -> None:
     until(lambda: not any(alive(pid) for pid in pids), "nothing is left")
 
 
-@on_every_store
 def test_the_next_job_runs_the_new_code(desk: Desk) -> None:
     dev = desk.dev()
     desk.ready(dev)

@@ -6,7 +6,6 @@ import signal
 from typing import Any
 
 from tests.e2e.stage import Stage
-from tests.support.addresses import on_every_store
 
 
 def doctor(stage: Stage, code: int) -> dict[str, list[str]]:
@@ -22,7 +21,6 @@ def doctor(stage: Stage, code: int) -> dict[str, list[str]]:
     return problems
 
 
-@on_every_store
 def test_jobs_that_no_live_worker_can_run_are_told_until_one_can(stage: Stage) -> None:
     stage.worker()
     assert doctor(stage, 0) == {}
@@ -40,7 +38,6 @@ def test_jobs_that_no_live_worker_can_run_are_told_until_one_can(stage: Stage) -
     stage.close_down()
 
 
-@on_every_store
 def test_a_worker_that_was_killed_with_its_runner_leaves_late_leases(stage: Stage) -> None:
     worker = stage.worker(lease="10m")
     running = stage.hand_in_one("block", gate="gate")

@@ -1,11 +1,9 @@
 """A handler that holds the interpreter for several leases loses nothing, and holds nobody up for long."""
 
 from tests.e2e.stage import Stage
-from tests.support.addresses import on_every_store
 from tests.support.processes import until
 
 
-@on_every_store
 def test_a_hog_runs_once_and_what_waits_behind_it_runs_elsewhere(stage: Stage) -> None:
     stage.hand_in("quick", 300)
     hog = stage.hand_in_one("hog", seconds=4.0, gate="gate")

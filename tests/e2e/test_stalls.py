@@ -8,7 +8,6 @@ from tests.support.addresses import on_every_store
 from tests.support.processes import freeze, let_pass, signal_all
 
 
-@on_every_store
 def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
     ids = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]

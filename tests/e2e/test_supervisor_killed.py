@@ -10,7 +10,6 @@ from tests.support.addresses import on_every_store
 from tests.support.processes import alive, freeze, until
 
 
-@on_every_store
 def test_an_orphan_claims_nothing_finishes_what_it_runs_and_exits(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4", lease="12s")
     orphan = worker.runner()
@@ -71,7 +70,6 @@ def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage
     stage.close_down()
 
 
-@on_every_store
 def test_what_an_orphan_has_prefetched_is_handed_back_at_once(stage: Stage) -> None:
     stage.hand_in("quick", 300)
     blocked = stage.hand_in("block", 2, gate="gate")

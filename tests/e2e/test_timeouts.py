@@ -33,7 +33,6 @@ def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, ki
     den.close_down()
 
 
-@on_every_store
 def test_a_deaf_thread_keeps_its_job_and_slot_until_its_runner_has_ended(den: Stage) -> None:
     deaf = den.hand_in_one("thread.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
     other = den.hand_in_one("async.wait", gate="gate")
@@ -137,7 +136,6 @@ def test_time_counts_from_the_handlers_start_not_from_its_claim(den: Stage) -> N
     den.close_down()
 
 
-@on_every_store
 def test_the_jobs_timeout_wins_over_the_tasks_and_the_tasks_over_the_queues(den: Stage) -> None:
     (den.folder / "producer.py").write_text(
         "from rogues import app, hurry, wait_on_loop, wait_in_process\n"
