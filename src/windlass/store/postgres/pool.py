@@ -32,6 +32,9 @@ class Pool:
     async def take(self) -> Session:
         """A session that is nobody else's until it is given back."""
         while True:
+            if self.closed:
+                # What a timer starts while the loop ends would not come to its own end.
+                raise ConnectionError("its event loop ends")
             while self._free:
                 session = self._free.pop()
                 self._lowest = min(self._lowest, len(self._free))
