@@ -75,7 +75,9 @@ class Postgres:
 
     def edit(self, id_: str, column: str, value: Any) -> None:
         # The server keeps no text that is none: the nearest to it.
-        text = value.decode("utf-8", "backslashreplace").replace("\x00", "") if isinstance(value, bytes) else str(value)
+        text = (
+            value.decode("utf-8", "backslashreplace").replace("\x00", "") if isinstance(value, bytes) else str(value)
+        )
         self._execute(f"UPDATE windlass.jobs SET {column} = %s WHERE id = %s", text, id_)
 
     def is_held_up(self) -> bool:
