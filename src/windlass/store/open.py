@@ -68,7 +68,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 
 def apart(url: str, name: str) -> str | None:
-    """The address of tables of one's own at the same server; None where there is no such thing, or a schema is named."""
+    """The address of tables of one's own at the same server; None where there are none such, or a schema is named."""
     if url.partition(":")[0] not in POSTGRES or "schema=" in url:
         return None
     return f"{url}{'&' if '?' in url else '?'}schema={name}"
