@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.addresses import ADDRESSES
 from tests.support.clock import ManualClock
 from tests.support.stores import STORES
 from windlass.store.contract import Store
@@ -49,3 +50,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClo
     opened = STORES[request.param].open(tmp_path, clock)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(params=sorted(ADDRESSES))
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an app may keep its jobs; nothing is there yet."""
+    return ADDRESSES[request.param](tmp_path)

@@ -29,8 +29,11 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("row", VALUES)
-def test_a_value_comes_back_as_it_was_whichever_way_it_came(terminal: Terminal, row: str) -> None:
-    value, app = VALUES[row], App("sqlite:///windlass.db?durability=relaxed")
+def test_a_value_comes_back_as_it_was_whichever_way_it_came(
+    terminal: Terminal, row: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_STORE", address)
+    value, app = VALUES[row], App(address)
 
     @app.task(type="t")
     def task(thing: Any) -> None: ...
@@ -45,7 +48,10 @@ def test_a_value_comes_back_as_it_was_whichever_way_it_came(terminal: Terminal, 
     assert "\x1b" not in terminal.ok("jobs", "show", ids[0]).out
 
 
-def test_a_key_of_three_thousand_bytes_is_a_key(terminal: Terminal) -> None:
+def test_a_key_of_three_thousand_bytes_is_a_key(
+    terminal: Terminal, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_STORE", address)
     key = "ü" * 1500
     first = terminal.enqueue("t", "{}", "--idempotency-key", key)
     again = terminal.ok("enqueue", "t", "{}", "--idempotency-key", key, "--json").json

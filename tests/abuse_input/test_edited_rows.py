@@ -5,24 +5,13 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from tests.e2e.conftest import stage
 from tests.e2e.stage import Stage
+from tests.support.inside import NOT_UTF8
 
 __all__ = ["stage"]
-
-NOT_UTF8 = b'{"a": "\xff"}'
-
-
-def edit(stage: Stage, id_: str, column: str, value: Any) -> None:
-    """What a person does with a shell, or another program with the file."""
-    database = apsw.Connection(str(stage.folder / "jobs.db"))
-    as_text = "CAST(? AS TEXT)" if value is NOT_UTF8 else "?"
-    database.execute(f"UPDATE windlass_jobs SET {column} = {as_text} WHERE id = ?", (value, id_))
-    database.close()
-
 
 PAYLOADS: dict[str, tuple[Any, str]] = {
     "20 pickle": (pickle.dumps({"a": 1}), "cannot be read"),
@@ -44,7 +33,7 @@ def test_a_payload_that_cannot_be_read_makes_its_job_dead_and_the_others_run(sta
     spoilt = dict(zip(PAYLOADS, stage.hand_in("add", len(PAYLOADS), a=1, b=2), strict=True))
     after = stage.hand_in("add", 5, a=1, b=2)
     for row, id_ in spoilt.items():
-        edit(stage, id_, "payload", PAYLOADS[row][0])
+        stage.inside.edit(id_, "payload", PAYLOADS[row][0])
     assert len(json.loads(stage.command("jobs", "list", "--json"))) == 10 + len(PAYLOADS)
     worker = stage.worker("--until-empty")
     assert worker.wait() == 0
@@ -66,7 +55,7 @@ def test_a_payload_that_cannot_be_read_makes_its_job_dead_and_the_others_run(sta
 @pytest.mark.parametrize("rubbish", ["{", "[1", "nonsense", b"\x80\x04K\x01.", NOT_UTF8, 42])
 def test_rubbish_in_another_column_hides_no_job(stage: Stage, column: str, rubbish: Any) -> None:
     ids = stage.hand_in("quick", 3, {"tags": ["red"]})
-    edit(stage, ids[1], column, rubbish)
+    stage.inside.edit(ids[1], column, rubbish)
     assert [job.id for job in stage.all_jobs()] == ids[::-1]
     assert stage.job(ids[1]).status == "pending"
     assert [job.id for job in stage.app.jobs.list(tag="red").items][-1] == ids[0]
@@ -76,7 +65,7 @@ def test_rubbish_in_other_columns_does_not_stop_a_worker(stage: Stage, tmp_path:
     good = stage.hand_in("quick", 3)
     for column in ("tags", "meta", "attempts", "error"):
         for rubbish in ("{", NOT_UTF8, b"\x80"):
-            edit(stage, stage.hand_in_one("quick"), column, rubbish)
+            stage.inside.edit(stage.hand_in_one("quick"), column, rubbish)
     good += stage.hand_in("quick", 3)
     worker = stage.worker("--until-empty")
     assert worker.wait() == 0

@@ -22,8 +22,8 @@ from windlass import (
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    made = App(f"sqlite:///{tmp_path}/jobs.db?durability=relaxed")
+def app(address: str) -> Iterator[App]:
+    made = App(address)
     yield made
     made.close()
 

@@ -16,8 +16,8 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(tmp_path: Path, root: Path) -> Iterator[App]:
-    made = App(f"sqlite:///{tmp_path}/jobs.db?durability=relaxed", blobs=str(root))
+def app(address: str, root: Path) -> Iterator[App]:
+    made = App(address, blobs=str(root))
     yield made
     made.close()
 

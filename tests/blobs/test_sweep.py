@@ -17,6 +17,7 @@ from windlass.coordinator.duties import prune
 from windlass.coordinator.sweep import MOST_LOOKED_AT, OLD_SECONDS, PAUSE_SECONDS, WALK_EVERY, Sweep
 from windlass.core.ids import new_id
 from windlass.core.job import Claimed
+from windlass.core.moments import DAY
 from windlass.core.queue import DEFAULT_RETENTION, QueueSettings
 from windlass.store.contract import Store
 
@@ -44,7 +45,7 @@ async def test_pruning_a_job_collects_its_blobs_and_no_others(
 ) -> None:
     old = await held(store, large)
     await settle(store, completed(old, large.keep(old.id, "result", "1")))
-    clock.advance(DEFAULT_RETENTION[Status.COMPLETED])
+    clock.advance(DEFAULT_RETENTION[Status.COMPLETED] + DAY)
     young = await held(store, large)
     await settle(store, completed(young, large.keep(young.id, "result", "2")))
     assert len(blobs(root)) == 4
@@ -55,15 +56,15 @@ async def test_pruning_a_job_collects_its_blobs_and_no_others(
 
 
 async def test_blobs_that_cannot_be_removed_do_not_keep_jobs_from_being_pruned(
-    store: Store, clock: ManualClock, root: Path
+    store: Store, clock: ManualClock, large: Offload, root: Path
 ) -> None:
     class Stuck(Directory):
         def drop(self, jobs: object) -> None:
             raise BlobFailed("cannot be cleared: Read-only file system")
 
-    job = await running(store)
+    job = await held(store, large)
     await settle(store, completed(job))
-    clock.advance(DEFAULT_RETENTION[Status.COMPLETED])
+    clock.advance(DEFAULT_RETENTION[Status.COMPLETED] + DAY)
     heard = Listener()
     coordinator = Coordinator(store, "a", heard, blobs=Offload(Stuck(str(root))))
     await coordinator.step(0)

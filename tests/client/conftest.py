@@ -1,4 +1,4 @@
-"""An app on a file of its own, and somebody who works its jobs."""
+"""An app on a store of its own, and somebody who works its jobs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +11,14 @@ from windlass import App
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the app's jobs are kept; nothing is there yet."""
+    """The file that the jobs are in, if they are in one."""
     return tmp_path / "jobs.db"
 
 
 @pytest.fixture
-def app(path: Path) -> Iterator[App]:
+def app(address: str) -> Iterator[App]:
     """An app without tasks, on an empty store."""
-    made = App(f"sqlite:///{path}?durability=relaxed")
+    made = App(address)
     yield made
     made.close()
 

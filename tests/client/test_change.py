@@ -8,7 +8,8 @@ import pytest
 
 from tests.client.labour import Labour
 from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
-from windlass.store.sqlite import look
+from windlass.store.postgres import look as postgres_look
+from windlass.store.sqlite import look as sqlite_look
 
 LATER = datetime.now(UTC) + timedelta(days=1)
 
@@ -39,10 +40,10 @@ async def test_the_async_forms_do_the_same(app: App, task: Task[[int], None, Non
 
 
 def test_the_payload_of_a_type_that_this_app_does_not_know_is_any_json_object(
-    app: App, path: Any, task: Task[[int], None, None]
+    app: App, address: str, task: Task[[int], None, None]
 ) -> None:
     id_ = task.enqueue(1).id
-    stranger = App(f"sqlite:///{path}")
+    stranger = App(address)
     try:
         assert stranger.jobs.change(id_, payload={"anything": [1]}).payload == {"anything": [1]}
     finally:
@@ -142,7 +143,8 @@ def test_a_beginning_wins_over_an_end_and_an_end_of_several_is_said(app: App, ta
 def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
     app: App, task: Task[[int], None, None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "MOST_WALKED", 2)
+    for look in (postgres_look, sqlite_look):
+        monkeypatch.setattr(look, "MOST_WALKED", 2)
     for id_ in IDS:
         task.using(id=id_).enqueue(1)
     with pytest.raises(InvalidName, match=r"^id: older jobs may end with '00aa' too; give at least 8 characters"):

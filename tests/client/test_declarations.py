@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.client.labour import only_job
+from tests.support.addresses import on_sqlite
 from windlass import App, Exponential, Fixed, Status
 from windlass.core.moments import DAY
 from windlass.core.queue import QueueSettings
-
-
-@pytest.fixture
-def address(path: Path) -> str:
-    """One file that several apps open."""
-    return f"sqlite:///{path}?durability=relaxed"
 
 
 @pytest.fixture
@@ -43,6 +38,7 @@ def test_a_declaration_after_the_first_verb_is_written_with_the_next(app: App, o
     assert operator.queues.get("late").rules.max_attempts == 2
 
 
+@on_sqlite
 def test_what_is_known_is_not_written_again(app: App, path: Path, address: str) -> None:
     app.queue("mail", max_attempts=7)
     app.stats.counts()

@@ -13,7 +13,7 @@ from windlass import App
 THREADS = 8
 
 
-def test_eight_threads_hand_in_at_once_through_one_store(app: App) -> None:
+def test_eight_threads_hand_in_at_once_through_one_store(app: App, address: str) -> None:
     @app.task
     def work(thread: int, number: int) -> None: ...
 
@@ -27,7 +27,10 @@ def test_eight_threads_hand_in_at_once_through_one_store(app: App) -> None:
         ids = [id_ for some in pool.map(hand_in, range(THREADS)) for id_ in some]
     assert len(set(ids)) == total(app) == THREADS * 25
     names = [thread.name for thread in threading.enumerate()]
-    assert [names.count(name) for name in ("windlass-portal", "windlass-writer", "windlass-reader")] == [0, 1, 1]
+    ours = [name for name in names if name.startswith("windlass-")]
+    # A file needs threads that may wait for it, a server a loop.
+    file = address.startswith("sqlite:")
+    assert sorted(ours) == (["windlass-reader", "windlass-writer"] if file else ["windlass-portal"])
 
 
 def test_loops_in_several_threads_share_an_app(app: App) -> None:
@@ -65,7 +68,7 @@ FORK = """
 import os, sys, warnings
 from windlass import App
 
-app = App(f"sqlite:///{sys.argv[1]}?durability=relaxed")
+app = App(sys.argv[1])
 
 @app.task
 def work(number: int) -> None: ...
@@ -96,7 +99,7 @@ EXIT = """
 import os, sys
 from windlass import App
 
-app = App(f"sqlite:///{sys.argv[1]}?durability=relaxed")
+app = App(sys.argv[1])
 
 @app.task
 def work(number: int) -> None: ...
@@ -113,21 +116,23 @@ app.close()
 """
 
 
-def script(text: str, path: Path) -> str:
+def script(text: str, address: str) -> str:
     """What a program prints that must end well."""
-    run = subprocess.run([sys.executable, "-c", text, path], capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", text, address], capture_output=True, text=True, check=False, timeout=60
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
-def test_children_of_a_program_that_used_its_app_hand_in_too(path: Path) -> None:
-    codes, numbers = script(FORK, path).splitlines()
+def test_children_of_a_program_that_used_its_app_hand_in_too(address: str) -> None:
+    codes, numbers = script(FORK, address).splitlines()
     assert codes == "[0, 0, 0] 8"
     assert numbers == "[0, 1, 2, 3, 10, 20, 30, 99]"
 
 
-def test_a_child_that_ends_leaves_its_parents_store_alone(path: Path) -> None:
-    assert script(EXIT, path).strip() == "0 4"
+def test_a_child_that_ends_leaves_its_parents_store_alone(address: str) -> None:
+    assert script(EXIT, address).strip() == "0 4"
 
 
 def test_importing_a_module_with_tasks_makes_no_file_and_no_thread(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.client.labour import total
+from tests.support.addresses import on_sqlite
 from windlass import (
     App,
     ConfigError,
@@ -158,6 +159,7 @@ async def test_work_that_began_before_the_deadline_is_unknown_and_work_that_did_
     assert sum((await hasty.stats.acounts()).totals.values()) == 1
 
 
+@on_sqlite
 def test_a_newer_schema_passes_through_as_it_is(app: App, path: Path) -> None:
     app.stats.counts()
     app.close()
@@ -196,6 +198,7 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(tmp_path: Path) -> No
         ("sqlite:///jobs.db?speed=high", "unknown option 'speed'"),
         ("postgresql://me:hunter2@db/jobs?schema=Jobs", r"me:\*\*\*@db/jobs.*: schema is up to 63 small letters"),
         ("postgresql://me:hunter2@db", r"me:\*\*\*@db: names no database"),
+        ("postgresql://me:hunter2@db/jobs?speed=high", r"me:\*\*\*@db/jobs.*: unknown option 'speed'"),
     ],
 )
 def test_a_bad_address_is_explained_by_the_first_verb(address: str, problem: str) -> None:

@@ -127,6 +127,23 @@ async def test_a_claim_repeated_returns_the_same_jobs_in_the_same_order(store: S
     assert {job.attempt for job in first} == {1}
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+async def test_a_claim_of_shares_repeated_takes_nothing_more(store: Store, most: int) -> None:
+    """Whichever of the queues gave jobs the first time, and whatever they could give now."""
+    await enqueue(store, 5, queue="second")
+    await open_lease(store)
+    asked = request(queues=("first", "second", "third"), limit=4, most=most)
+    once = await store.jobs.claim(asked)
+    assert len(once) == most
+    await enqueue(store, 5, queue="first")
+    await enqueue(store, 5, queue="third", priority=3)
+    assert await store.jobs.claim(asked) == once
+    both = request(queues=("third", "first"), limit=4, most=most)
+    taken = await store.jobs.claim(both)
+    assert [job.queue for job in taken] == ["third"] * most + ["first"] * min(most, 4 - most)
+    assert await store.jobs.claim(both) == taken
+
+
 async def test_a_claim_repeated_leaves_out_what_was_settled_since(store: Store) -> None:
     await enqueue(store, 3)
     await open_lease(store)

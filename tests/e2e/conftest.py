@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.stage import SHOP, Stage
+from tests.support.stores import postgres_url
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A file, as durable as it is by default, unless a test says `on_every_store`."""
+    if getattr(request, "param", "sqlite") == "postgres":
+        return postgres_url(tmp_path)
+    return f"sqlite:///{tmp_path}/jobs.db"
+
+
+@pytest.fixture
+def stage(tmp_path: Path, address: str) -> Iterator[Stage]:
+    stage = Stage(tmp_path, address)
     try:
         yield stage
     finally:

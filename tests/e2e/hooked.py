@@ -14,7 +14,7 @@ from windlass import App, Context, Dead, Job, State, current_job
 
 logging.basicConfig(level=logging.INFO, format="%(levelname)s [%(windlass_job_id)s] %(message)s", filename="app.log")
 logger = logging.getLogger("hooked")
-app = App("sqlite:///jobs.db")
+app = App()
 app.include(errands)
 
 _hooks = os.open("hooks", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)

@@ -18,7 +18,7 @@ from typing import Any
 
 from windlass import App, Cancel, Context, Fixed
 
-app = App("sqlite:///jobs.db")
+app = App()
 app.queue("hurried", timeout=1)
 
 print("the app is loaded")

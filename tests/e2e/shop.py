@@ -7,7 +7,7 @@ from pathlib import Path
 
 from windlass import App, Cancel, Context, Dead, Fixed, Retry, Snooze
 
-app = App("sqlite:///jobs.db")
+app = App()
 app.queue("images")
 
 # One write per line on a file opened for appending: lines of several processes never mix.

@@ -1,4 +1,4 @@
-"""One store file, the user's app, the workers on it, and the questions that every test asks at its end."""
+"""One store, the user's app, the workers on it, and the questions that every test asks at its end."""
 
 import json
 import shutil
@@ -9,9 +9,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from tests.support.history import History
+from tests.support.inside import inside
 from tests.support.processes import Process, Processes, until
 from windlass import App, Job, NewJob, Status
 from windlass.client.options import check_options
@@ -23,9 +22,10 @@ SHOP = Path(__file__).with_name("shop.py")
 class Stage:
     """A folder in which jobs are handed in, worked on, and looked at from outside."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
-        self.url = f"sqlite:///{folder}/jobs.db"
+        self.url = url
+        self.inside = inside(url, folder)
         self.app = App(self.url, deadline=30)
         self.processes = Processes(folder, {"WINDLASS_STORE": self.url})
         self.workers: list[Process] = []
@@ -126,21 +126,15 @@ class Stage:
         """Stop every worker that is left: each ends with 0 and leaves nothing behind in the store."""
         left = [worker for worker in self.workers if not worker.ended]
         runners = sum(len(worker.runners()) for worker in left)
-        until(lambda: len(self.leases()) == runners, "leases of the dead are cleared away")
+        until(lambda: len(self.inside.leases()) == runners, "leases of the dead are cleared away")
         for worker in left:
             worker.send(signal.SIGTERM)
         assert [worker.wait() for worker in left] == [0] * len(left)
-        assert self.app.workers.list() == []
-        assert self.leases() == []
-        assert not any((self.folder / "jobs.db-live").iterdir())
-
-    def leases(self) -> list[str]:
-        """The runners that have a lease; the contract has no word for that, so we look into the file."""
-        database = apsw.Connection(str(self.folder / "jobs.db"), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]
-        finally:
-            database.close()
+        # Where nobody sees whether a process lives, one that was killed is listed for a minute.
+        killed = {worker.pid for worker in self.workers} - {worker.pid for worker in left}
+        assert {worker.pid for worker in self.app.workers.list()} <= killed
+        assert self.inside.leases() == []
+        assert not self.inside.is_left_behind()
 
     def check(self, *, again: Collection[str] = (), unfinished: Collection[str] = ()) -> None:
         """No job is lost, none ran twice but those that may have, and the store agrees with the effects."""

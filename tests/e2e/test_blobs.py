@@ -8,11 +8,11 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-import apsw
 import pytest
 
 from tests.blobs.files import MEGABYTE, blobs, folders, grow_old
 from tests.e2e.stage import SHOP, Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import until
 from windlass import App
 from windlass.coordinator.sweep import OLD_SECONDS
@@ -35,6 +35,7 @@ def root(depot: Stage) -> Path:
     return depot.folder / "blobs"
 
 
+@on_every_store
 def test_a_megabyte_goes_there_and_back_in_every_kind_of_handler(depot: Stage) -> None:
     ids = {kind: depot.hand_in_one(kind, cargo=CARGO + kind) for kind in KINDS}
     small = depot.hand_in_one("on.the.loop", cargo="small")
@@ -65,6 +66,7 @@ def test_a_payload_that_comes_late_is_waited_for_with_the_pauses_of_any_failure(
     depot.close_down()
 
 
+@on_every_store
 def test_the_worker_of_an_app_collects_what_its_jobs_leave(depot: Stage) -> None:
     depot.app.queues.set("default", retention={"completed": 0})
     dropped = depot.hand_in_one("in.a.thread", cargo=CARGO)
@@ -104,13 +106,11 @@ def test_commands_show_size_and_digest_and_not_the_megabytes(depot: Stage) -> No
     assert blobs(root(depot)) == []
 
 
+@on_every_store
 def test_an_edited_reference_reads_nothing_else_and_hurts_only_its_job(depot: Stage) -> None:
     secret = depot.hand_in_one("in.a.thread", cargo="secret" * 20_000)
     id_ = depot.hand_in_one("in.a.thread", {"max_attempts": 1}, cargo=CARGO)
-    database = apsw.Connection(str(depot.folder / "jobs.db"))
-    stored = dict(database.execute("SELECT id, payload FROM windlass_jobs"))
-    database.execute("UPDATE windlass_jobs SET payload = ? WHERE id = ?", (stored[secret], id_))
-    database.close()
+    depot.inside.edit(id_, "payload", depot.inside.payload(secret))
     worker = depot.worker("--until-empty", app="warehouse:app")
     assert worker.wait() == 0
     assert depot.job(secret).status == "completed"

@@ -4,6 +4,7 @@ import os
 import signal
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import alive, children, command, until
 
 
@@ -54,6 +55,7 @@ def test_a_process_that_has_grown_is_replaced_but_not_if_it_was_that_large_at_fi
     den.close_down()
 
 
+@on_every_store
 def test_the_processes_of_a_killed_runner_die_with_it_and_their_jobs_run_again_alone(den: Stage) -> None:
     ids = den.hand_in("process.wait", 3, {"max_attempts": 1}, gate="gate")
     worker = den.worker("--concurrency", "4", app="rogues:app")
@@ -79,7 +81,7 @@ def test_a_drain_waits_for_processes_and_then_hands_their_jobs_back(den: Stage) 
     den.until_started([soon, late])
     left = cells(worker.runner())
     worker.send(signal.SIGTERM)
-    until(lambda: "draining" in worker.output or "drain" in worker.output, "it drains")
+    until(lambda: "stopping: " in worker.output, "it drains")
     den.open("soon")
     assert worker.wait() == 0
     until(lambda: not any(alive(pid) for pid in left), "no process outlives its worker")

@@ -54,7 +54,7 @@ class Chaos:
 
     def _stall(self, worker: Process) -> None:
         tree = self._random.choice([worker.tree(), [worker.pid], worker.runners()])
-        freeze(tree, self._stage.folder / "jobs.db")
+        freeze(tree, self._stage.inside.is_held_up)
         let_pass(self._random.uniform(0.1, 1.5))
         signal_all(tree, signal.SIGCONT)
 

@@ -5,12 +5,13 @@ import os
 import signal
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import until
 
 BROKEN = """
 import windlass
 
-app = windlass.App("sqlite:///jobs.db")
+app = windlass.App()
 
 
 def prepare():
@@ -21,6 +22,7 @@ prepare()
 """
 
 
+@on_every_store
 def test_until_empty_ends_with_0_when_all_is_done(stage: Stage) -> None:
     stage.hand_in("quick", 50)
     retried = stage.hand_in_one("flaky", {"max_attempts": 5}, failures=1)
@@ -32,6 +34,7 @@ def test_until_empty_ends_with_0_when_all_is_done(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_a_queue_takes_no_more_slots_of_a_runner_than_it_is_given(stage: Stage) -> None:
     stage.hand_in("picture", 8, {"queue": "images"})
     stage.hand_in("quick", 20)
@@ -106,6 +109,7 @@ def test_an_interrupt_in_the_terminal_is_a_graceful_stop(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_several_runners_share_the_work_and_each_signs_off(stage: Stage) -> None:
     worker = stage.worker("--processes", "3", "--concurrency", "2")
     ids = stage.hand_in("block", 6, gate="gate")
@@ -119,6 +123,7 @@ def test_several_runners_share_the_work_and_each_signs_off(stage: Stage) -> None
     stage.close_down()
 
 
+@on_every_store
 def test_the_loop_of_an_embedding_program_hands_in_too(stage: Stage) -> None:
     async def hand_in() -> list[str]:
         handles = await stage.app.aenqueue_many([stage.make("aquick") for _ in range(5)])

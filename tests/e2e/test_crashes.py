@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import until
 
 DEATHS = {
@@ -46,6 +47,7 @@ def test_a_process_that_dies_is_its_jobs_crash_and_three_make_it_dead(den: Stage
     den.close_down()
 
 
+@on_every_store
 @pytest.mark.parametrize(("kind", "what"), [("async", "SIGKILL"), ("thread", "exit 0")])
 def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kind: str, what: str) -> None:
     before = [
@@ -72,6 +74,7 @@ def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kin
     den.close_down()
 
 
+@on_every_store
 def test_the_loss_of_a_whole_worker_is_nobodys_crash(den: Stage) -> None:
     kinds = ("async", "thread", "process")
     ids = [id_ for kind in kinds for id_ in den.hand_in(f"{kind}.wait", 2, {"max_attempts": 1}, gate="gate")]
@@ -91,6 +94,7 @@ def test_the_loss_of_a_whole_worker_is_nobodys_crash(den: Stage) -> None:
     den.close_down()
 
 
+@on_every_store
 def test_a_crash_uses_up_the_budget_like_a_failure(den: Stage) -> None:
     id_ = den.hand_in_one("process.die", {"max_attempts": 2}, what="exit 3")
     den.worker(app="rogues:app")

@@ -12,7 +12,7 @@ import pathlib, time
 import windlass
 from parts.words import GREETING
 
-app = windlass.App("sqlite:///jobs.db")
+app = windlass.App()
 
 
 @app.task(type="greet")
@@ -164,8 +164,8 @@ def test_a_signal_ends_it_and_all_that_it_started(desk: Desk, how: str, number: 
     assert dev.wait() == 0
     check_gone(started)
     assert desk.stage.job(id_).status == "pending"
-    assert (desk.stage.app.workers.list(), desk.stage.leases()) == ([], [])
-    assert not any((desk.stage.folder / "jobs.db-live").iterdir())
+    assert (desk.stage.app.workers.list(), desk.stage.inside.leases()) == ([], [])
+    assert not desk.stage.inside.is_left_behind()
 
 
 def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk: Desk) -> None:

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 
 from tests.e2e.stage import Stage, free_port
+from tests.support.addresses import on_every_store
 from tests.support.processes import until
 
 
@@ -20,6 +21,7 @@ def answer(port: int, path: str) -> int:
         return 0
 
 
+@on_every_store
 def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_attempt(stage: Stage) -> None:
     port = free_port()
     worker = stage.worker("--drain", "2s", "--health", f"127.0.0.1:{port}")
@@ -49,6 +51,7 @@ def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_atte
     stage.close_down()
 
 
+@on_every_store
 def test_a_second_signal_ends_the_drain_at_once(stage: Stage) -> None:
     port = free_port()
     worker = stage.worker("--drain", "10m", "--health", f"127.0.0.1:{port}")
@@ -80,6 +83,7 @@ def test_a_job_that_speaks_in_its_last_moment_is_not_run_again(stage: Stage) -> 
     stage.close_down()
 
 
+@on_every_store
 def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
     port = free_port()
     worker = stage.worker("--drain", "10m", "--concurrency", "4", "--health", f"127.0.0.1:{port}")

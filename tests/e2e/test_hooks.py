@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from tests.e2e.stage import SHOP, Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import Process, until
 from windlass import Job
 
@@ -73,6 +74,7 @@ def test_every_process_begins_and_ends_with_the_hooks(hooked: Hooked) -> None:
     assert "on_stop hook close_client" in worker.output
 
 
+@on_every_store
 def test_the_job_is_known_everywhere_and_children_know_their_parent(hooked: Hooked) -> None:
     ids = [hooked.hand_in_one(place) for place in PLACES]
     hooked.work()
@@ -134,6 +136,7 @@ def test_a_stop_hook_that_hangs_keeps_nobody(hooked: Hooked) -> None:
     assert [said[:11] for said in hooked.told("stop")] == ["stop client", "stop pool"]
 
 
+@on_every_store
 def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: Hooked) -> None:
     ids = {place: hooked.hand_in_one(f"dead.{place}") for place in ("async", "thread", "process")}
     worker = hooked.work()
@@ -151,6 +154,7 @@ def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: 
     assert worker.output.count("nobody to alert") == 3
 
 
+@on_every_store
 def test_a_cancelled_job_wakes_up_and_is_cancelled(hooked: Hooked) -> None:
     ids = [hooked.hand_in_one(f"sleep.{place}") for place in PLACES]
     worker = hooked.work()

@@ -5,6 +5,7 @@ import os
 import signal
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import freeze, until
 from windlass.store.open import open_store
 from windlass.store.records import RunnerEnd
@@ -27,6 +28,7 @@ def runner_of(stage: Stage, id_: str) -> str:
     return runner
 
 
+@on_every_store
 def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4")
     id_ = stage.hand_in_one("block", gate="gate")
@@ -49,6 +51,7 @@ def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage
     stage.close_down()
 
 
+@on_every_store
 def test_a_job_held_twice_gives_back_both_its_places(stage: Stage) -> None:
     stage.worker("--concurrency", "8", "--queues", "images:2")
     images = {"queue": "images"}
@@ -65,6 +68,7 @@ def test_a_job_held_twice_gives_back_both_its_places(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage: Stage) -> None:
     stage.hand_in("quick", 300)
     blocked = stage.hand_in("block", 2, gate="gate")
@@ -76,7 +80,7 @@ def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage:
     runner = worker.runner()
     # Both slots are taken now. What ran before must be settled first: without its lease it would rightly run again.
     until(lambda: not {job.id for job in stage.all_jobs("running", "quick")} & stage.history.runs().keys(), "settled")
-    freeze([runner], stage.folder / "jobs.db")
+    freeze([runner], stage.inside.is_held_up)
     held = {job.id for job in stage.all_jobs("running", "quick")} - stage.history.runs().keys()
     take_lease_away(stage, runner_of(stage, blocked[0]))
     until(lambda: "goes on under a new id" in worker.output, "the supervisor gets a new lease for it")
@@ -91,12 +95,13 @@ def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage:
     stage.close_down()
 
 
+@on_every_store
 def test_a_lease_that_is_lost_again_and_again_costs_no_job(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4", "--processes", "2", lease="500ms")
     stage.hand_in("quick", 1500)
     for _ in range(8):
         seen = len(stage.history.ends())
-        for runner in stage.leases():
+        for runner in stage.inside.leases():
             take_lease_away(stage, runner)
         until(lambda seen=seen: len(stage.history.ends()) > seen or not stage.all_jobs("pending"), "work goes on")  # type: ignore[misc]
     stage.until_finished()

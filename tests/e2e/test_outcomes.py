@@ -7,10 +7,12 @@ from itertools import pairwise
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import until
 from windlass import App, Handle, JobDead
 
 
+@on_every_store
 def test_a_failing_job_is_tried_again_after_its_wait_and_never_before(stage: Stage) -> None:
     id_ = stage.hand_in_one("flaky", {"max_attempts": 5}, failures=2)
     stage.worker()
@@ -23,6 +25,7 @@ def test_a_failing_job_is_tried_again_after_its_wait_and_never_before(stage: Sta
     stage.close_down()
 
 
+@on_every_store
 def test_a_handler_decides_its_own_outcome(stage: Stage) -> None:
     ids = {what: stage.hand_in_one("decide", what=what) for what in ("retry", "snooze", "cancel", "dead", "plain")}
     stage.worker()
@@ -43,6 +46,7 @@ def test_a_handler_decides_its_own_outcome(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_dead_jobs_are_revived_by_a_command(stage: Stage) -> None:
     ids = stage.hand_in("doomed", 3, {"max_attempts": 2}, gate="gate")
     stage.worker()
@@ -59,6 +63,7 @@ def test_dead_jobs_are_revived_by_a_command(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_a_running_job_is_asked_to_stop_and_shows_how_far_it_is(stage: Stage) -> None:
     id_ = stage.hand_in_one("polite")
     stage.worker()
@@ -75,6 +80,7 @@ def test_a_running_job_is_asked_to_stop_and_shows_how_far_it_is(stage: Stage) ->
     stage.close_down()
 
 
+@on_every_store
 def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
     ids = [stage.hand_in_one("add", a=2, b=3), stage.hand_in_one("decide", what="dead")]
     stage.start_worker()
@@ -94,6 +100,7 @@ def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(stage: Stage) -> None:
     stage.worker()
     id_ = stage.hand_in_one("quick", {"delay": 1.5})
@@ -107,6 +114,7 @@ def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(stage: Stage) 
     stage.close_down()
 
 
+@on_every_store
 def test_handlers_hand_in_jobs_themselves(stage: Stage) -> None:
     ids = [*stage.hand_in("hand_on", 3), *stage.hand_in("ahand_on", 3)]
     stage.worker()

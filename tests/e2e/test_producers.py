@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 
 EACH = 60
 
@@ -25,6 +26,7 @@ print(shop.quick.using(id=sys.argv[1]).enqueue().existing)
 """
 
 
+@on_every_store
 @pytest.mark.parametrize("producers", [2, 4, 8])
 def test_what_several_producers_hand_in_to_two_workers_runs_once_each(stage: Stage, producers: int) -> None:
     (stage.folder / "producer.py").write_text(PRODUCER)
@@ -43,6 +45,7 @@ def test_what_several_producers_hand_in_to_two_workers_runs_once_each(stage: Sta
     stage.close_down()
 
 
+@on_every_store
 def test_an_id_handed_in_twice_at_the_same_time_and_after_the_job_ended_runs_once(stage: Stage) -> None:
     (stage.folder / "hand_in.py").write_text(HAND_IN)
     id_ = stage.make("quick").id

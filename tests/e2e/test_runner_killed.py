@@ -4,6 +4,7 @@ import os
 import signal
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import alive, until
 
 
@@ -13,6 +14,7 @@ def started_and_running(stage: Stage) -> set[str]:
     return running & stage.history.runs().keys()
 
 
+@on_every_store
 def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(stage: Stage) -> None:
     # Fast jobs first, so that the runner prefetches; then three that fill its slots; then some to wait behind them.
     stage.hand_in("quick", 300)
@@ -44,6 +46,7 @@ def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(st
     assert "killed by SIGKILL" in worker.output
 
 
+@on_every_store
 def test_a_job_that_was_alone_is_charged_with_the_crash(stage: Stage) -> None:
     id_ = stage.hand_in_one("ablock", gate="gate")
     worker = stage.worker()
@@ -58,6 +61,7 @@ def test_a_job_that_was_alone_is_charged_with_the_crash(stage: Stage) -> None:
     stage.close_down()
 
 
+@on_every_store
 def test_another_worker_does_not_rescue_before_the_supervisor_has_told_who_is_to_blame(stage: Stage) -> None:
     first = stage.worker("--concurrency", "1")
     ids = stage.hand_in("block", 3, gate="gate")

@@ -4,6 +4,7 @@ import signal
 import time
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import freeze, let_pass, signal_all
 
 
@@ -13,7 +14,7 @@ def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) 
     stage.until_started(ids)
     other = stage.worker(lease="1s")
     tree = worker.tree()
-    freeze(tree, stage.folder / "jobs.db")
+    freeze(tree, stage.inside.is_held_up)
     stage.hand_in("quick", 10)
     let_pass(3)
     assert [(job.status, job.attempt) for job in map(stage.job, ids)] == [("running", 1)] * 3
@@ -28,11 +29,12 @@ def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) 
     stage.close_down()
 
 
+@on_every_store
 def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
     running = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
     stage.until_started(running)
-    freeze([worker.pid], stage.folder / "jobs.db")
+    freeze([worker.pid], stage.inside.is_held_up)
     stopped = time.monotonic_ns()
     let_pass(1.2)
     late = stage.hand_in("quick", 5)
@@ -51,6 +53,7 @@ def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stag
     stage.close_down()
 
 
+@on_every_store
 def test_a_stopped_runner_gives_up_what_it_has_not_started_and_keeps_what_it_has(stage: Stage) -> None:
     stage.hand_in("quick", 300)
     blocked = stage.hand_in("block", 2, gate="gate")
@@ -59,7 +62,7 @@ def test_a_stopped_runner_gives_up_what_it_has_not_started_and_keeps_what_it_has
     stage.until_started(blocked)
     # Outcomes that a stopped runner has not written yet are its own until it goes on.
     stage.until_counts("completed", 300)
-    freeze([worker.runner()], stage.folder / "jobs.db")
+    freeze([worker.runner()], stage.inside.is_held_up)
     other = stage.worker(lease="1s")
     stage.open("gate")
     # Everything but the two that had started ends while the runner is stopped.

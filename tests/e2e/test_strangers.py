@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import cpu_seconds, let_pass, until
 
 PRESS = """
 from windlass import App
-app = App("sqlite:///jobs.db")
+app = App()
 
 @app.task
 def press(sheet: int) -> int:
@@ -20,6 +21,7 @@ def write_press(folder: Path) -> None:
     (folder / "press.py").write_text(PRESS)
 
 
+@on_every_store
 def test_an_unknown_type_is_parked_and_freed_when_a_worker_that_knows_it_starts(stage: Stage) -> None:
     write_press(stage.folder)
     ids = stage.hand_in("press", 3, sheet=1)

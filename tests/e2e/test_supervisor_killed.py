@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import alive, freeze, until
 
 
@@ -30,6 +31,7 @@ def test_an_orphan_claims_nothing_finishes_what_it_runs_and_exits(stage: Stage) 
     stage.close_down()
 
 
+@on_every_store
 def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage: Stage) -> None:
     worker = stage.worker()
     orphan = worker.runner()
@@ -49,13 +51,14 @@ def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage
     stage.close_down()
 
 
+@on_every_store
 def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage) -> None:
     worker = stage.worker(lease="1s")
     orphan = worker.runner()
     ids = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
     stage.until_started(ids)
     other = stage.worker(lease="1s")
-    freeze([orphan], stage.folder / "jobs.db")
+    freeze([orphan], stage.inside.is_held_up)
     worker.kill()
     until(lambda: all(len(stage.history.starts(id_)) == 2 for id_ in ids), "they run elsewhere")
     os.kill(orphan, signal.SIGCONT)

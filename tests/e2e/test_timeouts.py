@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 from tests.support.processes import let_pass, until
 from windlass import Job
 
@@ -156,6 +157,7 @@ def test_the_jobs_timeout_wins_over_the_tasks_and_the_tasks_over_the_queues(den:
     den.close_down()
 
 
+@on_every_store
 def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
     ids = [den.hand_in_one(f"{kind}.wait", gate="never") for kind in KINDS]
     for id_ in ids:
@@ -168,6 +170,7 @@ def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
     den.close_down()
 
 
+@on_every_store
 def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
     ids = {kind: den.hand_in_one(f"{kind}.wait", gate="never") for kind in ("async", "process")}
     polite = den.hand_in_one("polite")

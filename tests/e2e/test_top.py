@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
 
 OTHER_SCREEN, BACK = b"\x1b[?1049h", b"\x1b[?1049l"
 
@@ -23,6 +24,7 @@ def top(stage: Stage, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
+@on_every_store
 def test_what_a_worker_did_is_in_the_picture(stage: Stage) -> None:
     stage.hand_in("quick", 40)
     stage.hand_in_one("flaky", {"max_attempts": 1}, failures=9)

@@ -6,7 +6,7 @@ from typing import Any
 
 from windlass import App, Context, Fixed
 
-app = App("sqlite:///jobs.db", blobs="./blobs")
+app = App(blobs="./blobs")
 
 
 def _weigh(ctx: Context, cargo: str, times: int) -> dict[str, Any]:

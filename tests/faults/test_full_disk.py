@@ -98,7 +98,7 @@ def test_a_worker_keeps_its_jobs_while_the_disk_is_full_and_settles_them_afterwa
     (tmp_path / "stage").mkdir()
     # Only the database is on the small disk: what the handlers leave behind for us is not.
     (tmp_path / "stage" / "jobs.db").symlink_to(disk.folder / "jobs.db")
-    stage = Stage(tmp_path / "stage")
+    stage = Stage(tmp_path / "stage", f"sqlite:///{tmp_path}/stage/jobs.db")
     try:
         _work_through_a_full_disk(stage, disk)
     finally:

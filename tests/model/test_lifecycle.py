@@ -348,8 +348,12 @@ class Lifecycle(RuleBasedStateMachine):
         assert all(count == 1 for count in keys.values())
 
 
+WALKS = {"postgres": 50}
+"""Fewer where each step is a journey to a server; as long, and as closely watched."""
+
+
 @pytest.mark.parametrize("kind", sorted(STORES))
 def test_the_store_and_the_reference_never_disagree(kind: str) -> None:
-    bounds = settings(max_examples=80, stateful_step_count=50)
+    bounds = settings(max_examples=WALKS.get(kind, 80), stateful_step_count=50)
 
     run_state_machine_as_test(type("OnThisStore", (Lifecycle,), {"kind": kind}), settings=bounds)

@@ -156,7 +156,9 @@ def test_a_worker_without_a_connection_to_be_had_waits_for_one(mill: Mill, postg
     mill.nap(2, 2)
     with Address(postgres_server.dsn("template1")).connect() as watcher:
         watcher.execute("ALTER DATABASE postgres ALLOW_CONNECTIONS false")
-        watcher.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'windlass'")
+        watcher.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(application_name, 'windlass')"
+        )
         until(lambda: "failed, trying again" in worker.output, "the worker is in trouble")
         let_pass(2)
         watcher.execute("ALTER DATABASE postgres ALLOW_CONNECTIONS true")

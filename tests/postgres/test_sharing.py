@@ -15,7 +15,9 @@ from tests.support.stores import postgres_url
 from windlass import App
 
 THREADS = 6
-OURS = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'windlass' AND datname = current_database()"
+OURS = (
+    "SELECT 1 FROM pg_stat_activity WHERE starts_with(application_name, 'windlass') AND datname = current_database()"
+)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from windlass.core.ids import new_id
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 
-OURS = "FROM pg_stat_activity WHERE application_name = 'windlass' AND datname = current_database()"
+OURS = "FROM pg_stat_activity WHERE starts_with(application_name, 'windlass') AND datname = current_database()"
 EVERYBODY = "FROM pg_stat_activity WHERE backend_type = 'client backend'"
 HASTE = 0.5
 

@@ -1,7 +1,6 @@
 """Real processes for end-to-end tests: started, signalled, waited for, and never left behind."""
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -151,23 +150,14 @@ def signal_all(pids: list[int], number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def freeze(pids: list[int], database: Path) -> None:
+def freeze(pids: list[int], is_held_up: Callable[[], bool]) -> None:
     """Stop these at a moment at which none of them is writing: one that is would hold up everybody."""
     while True:
         signal_all(pids, signal.SIGSTOP)
         until(lambda: all(_stat(pid)[0] in ("T", "") for pid in pids), "they have stopped")
-        if not any(_locked(database.with_name(database.name + end)) for end in ("-turn", "-gate")):
+        if not is_held_up():
             return
         signal_all(pids, signal.SIGCONT)
-
-
-def _locked(path: Path) -> bool:
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def _stat(pid: int) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
 from tests.torture.yard import Yard
 from windlass import Status, WindlassError
@@ -164,7 +165,7 @@ class Nemesis:
                     os.kill(pid, signal.SIGCONT)
 
     def _freeze(self, victims: list[int]) -> None:
-        freeze(victims, self._yard.database)
+        freeze(victims, Sqlite(self._yard.database).is_held_up)
 
     def _kill_producer(self, place: int) -> None:
         producer = self.producers[place]

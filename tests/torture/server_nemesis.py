@@ -12,7 +12,7 @@ from tests.torture.nemesis import Nemesis
 from tests.torture.yard import Yard
 from windlass import WindlassError
 
-_OURS = "application_name = 'windlass' AND pid <> pg_backend_pid()"
+_OURS = "starts_with(application_name, 'windlass') AND pid <> pg_backend_pid()"
 SHORT = "20ms"
 """A statement_timeout that most statements keep, and some do not."""
 

@@ -73,7 +73,12 @@ def worker(
 
 def demo(
     store: Annotated[
-        str | None, typer.Option("--store", help="An empty store to use instead of a temporary SQLite file.")
+        str | None,
+        typer.Option(
+            "--store",
+            help="A store to use instead of a temporary SQLite file: an empty one, or a PostgreSQL database, "
+            "in which the demo makes a schema of its own and drops it at the end.",
+        ),
     ] = None,
 ) -> None:
     """A tour on a temporary SQLite file: jobs run, fail, die and are revived, and a runner is killed."""

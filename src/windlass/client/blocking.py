@@ -41,15 +41,21 @@ class Portal:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-            self._loop.close()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._guard:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="windlass-portal", daemon=True)
+                runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+                self._loop = runner.get_loop()
+                self._thread = threading.Thread(target=_serve, args=(runner,), name="windlass-portal", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+def _serve(runner: asyncio.Runner) -> None:
+    """Run the loop until it is stopped, and end what is left on it: tasks first, then connections."""
+    with runner:
+        runner.get_loop().run_forever()
 
 
 class Portaled(Protocol):

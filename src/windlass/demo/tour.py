@@ -18,6 +18,7 @@ from windlass.client.app import App
 from windlass.core.job import NewJob
 from windlass.core.status import Status
 from windlass.demo import tasks
+from windlass.demo.place import own_place
 from windlass.demo.recount import Recount, recount
 from windlass.errors import ConfigError, WindlassError
 from windlass.store.open import redact
@@ -36,9 +37,10 @@ class DemoFailed(WindlassError):
 class Tour:
     """One run of the demo."""
 
-    def __init__(self, folder: Path, store: str, console: Console) -> None:
+    def __init__(self, folder: Path, store: str, said: str, console: Console) -> None:
         self._folder = folder
         self._store = store
+        self._said = said
         self._console = console
         self._effects = folder / "effects.log"
         self._fixed = folder / "fixed"
@@ -57,7 +59,7 @@ class Tour:
     def _run(self) -> bool:
         if self._app.stats.counts().queues:
             raise ConfigError(f"{redact(self._store)} has jobs in it; the demo wants a store of its own")
-        self._say(f"The store is [cyan]{redact(self._store)}[/]")
+        self._say(self._said)
         self._hand_in()
         with self._worker() as worker:
             self._say("A worker starts: one supervisor, two runners, eight slots each.")
@@ -215,9 +217,8 @@ class Tour:
 def run_demo(store: str | None) -> bool:
     """The tour in a temporary folder; whether all went well."""
     console = Console(highlight=False)
-    with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder:
-        address = store or f"sqlite:///{folder}/demo.db"
-        return Tour(Path(folder), address, console).run()
+    with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder, own_place(store, Path(folder)) as (at, said):
+        return Tour(Path(folder), at, said, console).run()
 
 
 def children_of(pid: int) -> list[int]:

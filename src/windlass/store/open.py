@@ -67,6 +67,21 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
     raise _unknown(url)
 
 
+def apart(url: str, name: str) -> str | None:
+    """The address of tables of one's own at the same server; None where there are none such, or a schema is named."""
+    if url.partition(":")[0] not in POSTGRES or "schema=" in url:
+        return None
+    return f"{url}{'&' if '?' in url else '?'}schema={name}"
+
+
+async def discard(url: str) -> None:
+    """Remove the tables that were made `apart`, with all that is in them."""
+    from windlass.store.postgres.address import parse_address as parse_postgres
+    from windlass.store.postgres.discard import discard as discard_schema
+
+    await discard_schema(parse_postgres(url, redact(url)), redact(url))
+
+
 def _not_installed(url: str, error: ImportError) -> ConfigError:
     return ConfigError(f"{redact(url)}: pip install 'windlass[postgres]' first ({error})")
 

@@ -148,7 +148,7 @@ def test_a_connection_is_asked_once_where_it_leads(blocking_app: App, task: Any,
         with engine.begin() as connection:
             task.using(connection=connection).enqueue()
     engine.dispose()
-    assert len([text for text in asked if "windlass.identity" in text]) == 1
+    assert len([text for text in asked if '"windlass".identity' in text]) == 1
     assert len(asked[-3:]) == 3
     assert asked[-3].startswith("SAVEPOINT")
     assert asked[-1].startswith("RELEASE"), "three round trips"

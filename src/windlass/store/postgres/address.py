@@ -24,7 +24,9 @@ LIBPQ = (
 )
 """What is the driver's own business; it takes others of libpq's for settings of the server, which refuses them."""
 MOST_CONNECTIONS = 50
-_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+LONGEST_SCHEMA = 50
+"""Of 63 letters that a name may have there; the channel of the hints is called after the schema."""
+_SCHEMA = re.compile(rf"[a-z_][a-z0-9_]{{0,{LONGEST_SCHEMA - 1}}}")
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -64,10 +66,10 @@ def parse_address(url: str, shown: str) -> Address:
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     problems = []
     schema = options.pop("schema", DEFAULT_SCHEMA)
-    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_") or schema == "information_schema":
         problems.append(
-            f"{shown}: schema is up to 63 small letters, digits and underscores, not beginning with a digit or pg_, "
-            f"not {schema!r}"
+            f"{shown}: schema is up to {LONGEST_SCHEMA} small letters, digits and underscores, not beginning with a "
+            f"digit or pg_, not {schema!r}"
         )
     notify = options.pop("notify", "on")
     if notify not in ("on", "off"):

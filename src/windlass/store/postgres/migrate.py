@@ -45,9 +45,11 @@ def _migration(name: str, text: str) -> Migration:
 
 async def is_current(session: Session, texts: Texts) -> bool:
     """Whether nothing is missing; refuses a schema that a newer Windlass has changed too much."""
-    if not await session.connection.fetchval("SELECT to_regclass($1)", f"{texts.schema}.schema"):
+    if not await session.connection.fetchval("SELECT to_regclass($1)", in_schema("windlass.schema", texts.schema)):
         return False
-    applied = await session.connection.fetch(f"SELECT number, name, breaking FROM {texts.schema}.schema")
+    applied = await session.connection.fetch(
+        in_schema("SELECT number, name, breaking FROM windlass.schema", texts.schema)
+    )
     newest = migrations()[-1].number
     for number, name, breaking in applied:
         if number > newest and breaking:
@@ -64,16 +66,16 @@ async def migrate(session: Session, texts: Texts, frame: Frame = Session.transac
     async with frame(session):
         await session.script(f"SELECT pg_advisory_xact_lock({LOCK}, hashtext('{schema}'))")
         await session.script(
-            f"CREATE SCHEMA IF NOT EXISTS {schema};"
-            f"CREATE TABLE IF NOT EXISTS {schema}.schema (number integer PRIMARY KEY, name text NOT NULL,"
+            f'CREATE SCHEMA IF NOT EXISTS "{schema}";'
+            f'CREATE TABLE IF NOT EXISTS "{schema}".schema (number integer PRIMARY KEY, name text NOT NULL,'
             " breaking boolean NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
-        found = await session.connection.fetchval(f"SELECT coalesce(max(number), 0) FROM {schema}.schema")
+        found = await session.connection.fetchval(f'SELECT coalesce(max(number), 0) FROM "{schema}".schema')
         missing = [step for step in migrations() if step.number > found]
         for step in missing:
             await session.script(in_schema(step.text, schema))
             await session.script(
-                f"INSERT INTO {schema}.schema (number, name, breaking) "
+                f'INSERT INTO "{schema}".schema (number, name, breaking) '
                 f"VALUES ({step.number}, '{step.name}', {step.breaking})"
             )
     return [step.name for step in missing]

@@ -38,6 +38,9 @@ class Pool:
             self._presence = self._be_there()
             await anext(self._presence)
         while True:
+            if self.closed:
+                # What a timer starts while the loop ends would not come to its own end.
+                raise ConnectionError("its event loop ends")
             while self._free:
                 session = self._free.pop()
                 self._lowest = min(self._lowest, len(self._free))

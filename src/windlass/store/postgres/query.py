@@ -32,8 +32,8 @@ def sql(name: str) -> str:
 
 
 def in_schema(text: str, schema: str) -> str:
-    """The text for the tables of one schema."""
-    return _SCHEMA.sub(f"{schema}.", text)
+    """The text for the tables of one schema. In quotes: its name may be a word that means something else."""
+    return _SCHEMA.sub(f'"{schema}".', text)
 
 
 def numbered(text: str, *, server_clock: bool) -> Statement:

@@ -61,7 +61,7 @@ CREATE INDEX jobs_due ON windlass.jobs (run_at, id) WHERE status IN ('scheduled'
 CREATE INDEX jobs_held ON windlass.jobs (worker, claim) WHERE status = 'running';
 -- Blocked jobs, to count them, and parked ones, freed by type when a worker registers.
 CREATE INDEX jobs_blocked ON windlass.jobs (queue) WHERE status = 'blocked';
-CREATE INDEX jobs_parked ON windlass.jobs (type, id) WHERE status = 'blocked' AND reason = 'no worker for type';
+CREATE INDEX jobs_parked ON windlass.jobs (type, id) WHERE reason = 'no worker for type';
 -- Running jobs that were asked to stop.
 CREATE INDEX jobs_cancelling ON windlass.jobs (worker) WHERE cancel_requested;
 -- The newest failures; only jobs that fail pay for it.

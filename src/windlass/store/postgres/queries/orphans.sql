@@ -14,6 +14,6 @@ WHERE worker IS NOT NULL
     AND NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = holders.worker)
     AND EXISTS (
         SELECT FROM windlass.jobs AS job
-        WHERE job.status = 'running' AND job.worker = holders.worker AND job.claimed_at <= :before::bigint
+        WHERE job.status = 'running' AND job.worker = holders.worker AND job.claimed_at <= :before::bigint OFFSET 0
     )
 LIMIT :limit::integer

@@ -1,6 +1,7 @@
 -- Failed jobs need not wait for their time; their budget starts anew, and they expire no more.
+-- Found by their ids, not by walking through all that failed.
 UPDATE windlass.jobs
 SET status = 'pending', reason = NULL, run_at = :now, rank = :now, updated_at = :now, failures = 0, crashes = 0,
     expires_at = NULL
-WHERE id = ANY (:ids::uuid[]) AND status = 'failed'
+WHERE id = ANY (:ids::uuid[]) AND status || '' = 'failed'
 RETURNING queue, urgency, rank

@@ -1,0 +1,38 @@
+"""The demo on a server: in a schema of its own, beside other people's jobs, and nothing is left of it."""
+
+import psycopg
+import pytest
+
+from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
+
+on_postgres = pytest.mark.parametrize("address", ["postgres"], indirect=True)
+
+
+@on_postgres
+def test_the_tour_leaves_nothing_in_the_database_and_nobody_elses_jobs_alone(stage: Stage) -> None:
+    others = stage.hand_in("quick", 3)
+    said = stage.command("demo", "--store", stage.url)
+    assert "The store is a schema of its own, windlass_demo_" in said
+    assert "Nothing was lost." in said
+    with psycopg.connect(stage.url) as connection:
+        found = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'windlass%'").fetchall()
+    assert found == [("windlass",)]
+    assert [stage.job(id_).status for id_ in others] == ["pending"] * 3
+
+
+@on_every_store
+def test_a_store_that_is_named_to_the_last_must_be_empty(stage: Stage) -> None:
+    stage.hand_in("quick", 1)
+    schema = "?schema=windlass" if stage.url.startswith("postgresql:") else ""
+    demo = stage.processes.start("demo", "-m", "windlass", "demo", "--store", stage.url + schema)
+    assert demo.wait() == 2
+    assert "has jobs in it; the demo wants a store of its own" in demo.output
+
+
+@on_postgres
+def test_a_server_that_cannot_be_reached_is_one_line(stage: Stage) -> None:
+    demo = stage.processes.start("demo", "-m", "windlass", "demo", "--store", "postgresql://me:hunter2@127.0.0.1:1/x")
+    assert demo.wait() == 1
+    assert len(demo.output.splitlines()) == 1, demo.output
+    assert "hunter2" not in demo.output

@@ -1,0 +1,161 @@
+"""Plans of what runs all day: by an index from its beginning to a limit, whatever the planner thinks it knows.
+
+A plan is made once for each connection. It may have been made while the tables were empty and never analysed, and
+must be as good with a backlog: so each is looked at before there are jobs, with them, and after ANALYZE.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from windlass.store.contract import Store
+from windlass.store.postgres.db import Texts
+from windlass.store.postgres.session import Session, connect
+
+BY_ID = ("jobs_pkey",)
+BY_KEY = ("keys_pkey",)
+USED: dict[str, tuple[str, ...]] = {
+    "claim": ("jobs_held", "jobs_pending", "floors_pkey", "leases_pkey"),
+    "claimed": ("jobs_held",),
+    "complete": (*BY_ID, *BY_KEY),
+    "running": BY_ID,
+    "finish": BY_ID,
+    "put_back": BY_ID,
+    "put_off": BY_ID,
+    "note_starts": BY_ID,
+    "cancel": BY_ID,
+    "enqueue": ("queues_pkey", "floors_pkey"),
+    "enqueue_again": ("queues_pkey", "floors_pkey"),
+    "admit": ("jobs_due", "jobs_pkey", "floors_pkey"),
+    "work": ("jobs_pending", "jobs_due"),
+    "lowest_pending": ("jobs_pending",),
+    "held": ("jobs_held",),
+    "lock_held": (),
+    "lock_expired": ("jobs_expiring",),
+    "is_any_expired": ("jobs_expiring",),
+    "cancels": ("jobs_cancelling",),
+    "take_keys": (),
+    "free_keys": BY_KEY,
+    "keep_keys": BY_KEY,
+    "key_holders": BY_KEY,
+    "lock_keys": BY_KEY,
+    "take_over_keys": BY_KEY,
+    "hand_over_keys": BY_KEY,
+    "renew": ("leases_pkey",),
+    "orphans": ("jobs_held", "leases_pkey"),
+    "request_cancel": BY_ID,
+    "retry_failed": BY_ID,
+    "unpark": ("jobs_parked", *BY_ID),
+    "census_parked": ("jobs_parked",),
+}
+"""Statement → the indexes that it cannot do without."""
+LARGE = ("jobs", "history", "keys", "notes", "tombstones")
+BACKLOG = ("jobs_pending", "jobs_due", "jobs_held", "jobs_expiring")
+FILL = """
+INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
+    SELECT q, 3, 0, 86400000000, 86400000000, 86400000000 FROM unnest(ARRAY['default', 'mail']) AS q;
+INSERT INTO windlass.floors (queue, urgency)
+    SELECT q, u FROM unnest(ARRAY['default', 'mail']) AS q, unnest(ARRAY[0, 1]) AS u;
+INSERT INTO windlass.jobs (
+    id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at, worker, claim,
+    claimed_at, idempotency_key
+)
+SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, 't', '{}',
+    CASE WHEN n % 50 = 0 THEN 'running' WHEN n % 10 = 1 THEN 'scheduled' WHEN n % 10 = 2 THEN 'failed'
+        ELSE 'pending' END,
+    n % 2, n, n, 3, n, n, CASE WHEN n % 50 = 0 THEN 'r' || n % 7 END, CASE WHEN n % 50 = 0 THEN n / 100 END,
+    CASE WHEN n % 50 = 0 THEN n END, 'key ' || n
+FROM generate_series(1, 50000) AS n;
+INSERT INTO windlass.keys (queue, hash, job) SELECT queue, md5(id::text), id FROM windlass.jobs;
+"""
+
+Plan = dict[str, Any]
+
+
+class Planner:
+    """A connection as the store has it, and the plans that it keeps."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._texts = Texts("windlass", None)
+
+    async def prepare(self, name: str) -> None:
+        statement = self._texts.named(name, self.session.prepare)
+        await self.session.script(f"PREPARE {name} AS {statement.text}")
+
+    async def plan(self, name: str) -> Plan:
+        """Of a prepared statement: made now, or the one that it has."""
+        values = self._texts.named(name, self.session.prepare).names
+        call = f"{name}({', '.join(['NULL'] * len(values))})" if values else name
+        (text,) = await self.session.connection.fetchrow(f"EXPLAIN (FORMAT JSON, COSTS OFF) EXECUTE {call}")
+        plan: Plan = json.loads(text)[0]["Plan"]
+        return plan
+
+
+@pytest.fixture
+async def planner(store: Store) -> AsyncIterator[Planner]:
+    await store.operator.counts()
+    session = await connect(store.address, 10, pooled=None)
+    yield Planner(session)
+    session.drop()
+
+
+def nodes(plan: Plan, above: tuple[Plan, ...] = ()) -> Iterator[tuple[Plan, tuple[Plan, ...]]]:
+    """Every node with those above it, the nearest last."""
+    yield plan, above
+    for child in plan.get("Plans", ()):
+        yield from nodes(child, (*above, plan))
+
+
+def check(name: str, plan: Plan) -> None:
+    shown = f"{name}: {json.dumps(plan, indent=1)}"
+    used = {node["Index Name"] for node, _ in nodes(plan) if "Index Name" in node}
+    assert set(USED[name]) <= used, shown
+    for node, above in nodes(plan):
+        kind, index = node["Node Type"], node.get("Index Name", "")
+        assert not (kind == "Seq Scan" and node["Relation Name"].startswith(LARGE)), shown
+        if kind.startswith(("Index", "Bitmap Index")) and index.startswith(LARGE):
+            # From a beginning that its values give, else it is a walk through all there is; or only up to a limit.
+            assert "Index Cond" in node or _until_limit(above), shown
+        if index in BACKLOG[:2]:
+            assert _until_limit(above) or _exists(above, node), shown
+
+
+def _until_limit(above: tuple[Plan, ...]) -> bool:
+    """Whether rows are taken one by one until there are enough: nothing collects or sorts them before."""
+    for node in reversed(above):
+        if node["Node Type"] == "Limit":
+            return True
+        if node["Node Type"] not in ("LockRows", "Subquery Scan", "Result"):
+            return False
+    return False
+
+
+def _exists(above: tuple[Plan, ...], node: Plan) -> bool:
+    """Whether only the first row is asked for: a subplan of EXISTS, or the inner side of a semi-join."""
+    if node.get("Parent Relationship") in ("SubPlan", "InitPlan"):
+        return True
+    return above[-1].get("Join Type") == "Semi" and above[-1]["Node Type"] == "Nested Loop"
+
+
+@pytest.mark.parametrize("name", USED)
+async def test_a_plan_is_good_whenever_it_is_made(planner: Planner, name: str) -> None:
+    await planner.prepare(name)
+    check(name, await planner.plan(name))
+
+
+async def test_plans_are_as_good_with_a_backlog_before_and_after_analyze(planner: Planner) -> None:
+    for name in USED:
+        await planner.prepare(name)
+    settled = {name: await planner.plan(name) for name in USED}
+    await planner.session.script(FILL)
+    later = {name: await planner.plan(name) for name in USED}
+    assert settled == later, "a plan was made anew although nothing told to"
+    for before in ("SELECT 1", "ANALYZE"):
+        await planner.session.script(before)
+        for name in USED:
+            await planner.session.script(f"DEALLOCATE {name}")
+            await planner.prepare(name)
+            check(name, await planner.plan(name))

@@ -1,0 +1,21 @@
+"""Where an app keeps its jobs: tests that say something about every store run on each of these, through `address`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.stores import postgres_url
+
+
+def sqlite_address(folder: Path) -> str:
+    """A file of its own, which is not there yet. Relaxed, because no test here cuts the power."""
+    return f"sqlite:///{folder}/jobs.db?durability=relaxed"
+
+
+ADDRESSES: dict[str, Callable[[Path], str]] = {"postgres": postgres_url, "sqlite": sqlite_address}
+
+on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
+"""For a test of those that run on a file unless they say so, only because each takes seconds."""
+on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+"""For a test about the file itself, or about what has nothing to do with the store."""

@@ -1,0 +1,107 @@
+"""A look into the tables themselves, past the contract: what a person with a shell sees and does."""
+
+import fcntl
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+import psycopg
+
+NOT_UTF8 = b'{"a": "\xff"}'
+
+
+class Inside(Protocol):
+    """What tests ask the tables of a store for."""
+
+    def leases(self) -> list[str]:
+        """The runners that have one."""
+
+    def edit(self, id_: str, column: str, value: Any) -> None:
+        """Change a column of a live job."""
+
+    def payload(self, id_: str) -> str:
+        """Of a live job, as it is stored."""
+
+    def is_held_up(self) -> bool:
+        """Whether somebody is in the middle of writing: to stop that one would hold up everybody."""
+
+    def is_left_behind(self) -> bool:
+        """Whether a worker that has ended left anything."""
+
+
+class Sqlite:
+    """A file, and what stands beside it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def leases(self) -> list[str]:
+        return [row[0] for row in self._rows("SELECT runner FROM windlass_leases")]
+
+    def payload(self, id_: str) -> str:
+        return str(self._rows("SELECT payload FROM windlass_jobs WHERE id = ?", id_)[0][0])
+
+    def edit(self, id_: str, column: str, value: Any) -> None:
+        database = apsw.Connection(str(self._file))
+        as_text = "CAST(? AS TEXT)" if value is NOT_UTF8 else "?"
+        database.execute(f"UPDATE windlass_jobs SET {column} = {as_text} WHERE id = ?", (value, id_))
+        database.close()
+
+    def is_held_up(self) -> bool:
+        return any(_locked(self._file.with_name(self._file.name + end)) for end in ("-turn", "-gate"))
+
+    def is_left_behind(self) -> bool:
+        return any(self._file.with_name(f"{self._file.name}-live").iterdir())
+
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        database = apsw.Connection(str(self._file), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            return database.execute(statement, values).fetchall()
+        finally:
+            database.close()
+
+
+class Postgres:
+    """A database."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def leases(self) -> list[str]:
+        return [row[0] for row in self._execute("SELECT runner FROM windlass.leases")]
+
+    def payload(self, id_: str) -> str:
+        return str(self._execute("SELECT payload FROM windlass.jobs WHERE id = %s", id_)[0][0])
+
+    def edit(self, id_: str, column: str, value: Any) -> None:
+        # The server keeps no text that is none: the nearest to it.
+        text = (
+            value.decode("utf-8", "backslashreplace").replace("\x00", "") if isinstance(value, bytes) else str(value)
+        )
+        self._execute(f"UPDATE windlass.jobs SET {column} = %s WHERE id = %s", text, id_)
+
+    def is_held_up(self) -> bool:
+        busy = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND starts_with(application_name, 'windlass')"
+        return bool(self._execute(f"{busy} AND state <> 'idle'"))
+
+    def is_left_behind(self) -> bool:
+        return False
+
+    def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+def inside(address: str, folder: Path) -> Inside:
+    """Of the store of a test, which is in its folder if it is a file."""
+    return Postgres(address) if address.startswith("postgresql:") else Sqlite(folder / "jobs.db")
+
+
+def _locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
