@@ -81,8 +81,8 @@ class Postgres:
         self._execute(f"UPDATE windlass.jobs SET {column} = %s WHERE id = %s", text, id_)
 
     def is_held_up(self) -> bool:
-        busy = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND starts_with(application_name, 'windlass')"
-        return bool(self._execute(f"{busy} AND state <> 'idle'"))
+        ours = "datname = current_database() AND starts_with(application_name, 'windlass')"
+        return bool(self._execute(f"SELECT 1 FROM pg_stat_activity WHERE {ours} AND state <> 'idle'"))
 
     def is_left_behind(self) -> bool:
         return False
