@@ -43,6 +43,8 @@ def are_alike(jobs: Sequence[NewJob]) -> bool:
         return False
     if len(jobs) == 1:
         return True
+    if sum(len(job.payload) for job in jobs) > MOST_TEXT:
+        return False
     kind = kind_of(first)
     return all(kind_of(job) == kind and job.idempotency_key is None for job in jobs)
 

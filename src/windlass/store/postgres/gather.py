@@ -6,9 +6,11 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
+from windlass.store.postgres.enqueue import MOST_TEXT
 
 Store = Callable[[Sequence[NewJob]], Awaitable[list[Enqueued]]]
 MOST_TOGETHER = 1000
+"""Jobs that go by one statement because they came at the same time; one hand-in is never taken apart."""
 
 
 class Gather:
@@ -39,13 +41,31 @@ class Gather:
                 self._busy = False
 
     async def _go_on(self) -> None:
-        while self._waiting:
-            kind = next(iter(self._waiting))
-            parts = self._waiting.pop(kind)
-            await _store_together(parts[:MOST_TOGETHER])
-            if rest := parts[MOST_TOGETHER:]:
-                self._waiting[kind] = rest + self._waiting.pop(kind, [])
-        self._busy = False
+        some: list[_Part] = []
+        try:
+            while self._waiting:
+                some = self._next()
+                await _store_together(some)
+        finally:
+            # Somebody may have ended every task of this loop, and this one with them: nobody may wait for it then.
+            self._busy = False
+            for part in [*some, *(part for parts in self._waiting.values() for part in parts)]:
+                part.fail(StoreUnavailable("broken off on the way to the store", maybe_done=part.begun))
+            self._waiting.clear()
+
+    def _next(self) -> "list[_Part]":
+        """Those of one kind that go next, as many as may go together; the first in any case."""
+        kind = next(iter(self._waiting))
+        parts = self._waiting.pop(kind)
+        jobs = text = some = 0
+        for part in parts:
+            jobs, text = jobs + len(part.jobs), text + part.text
+            if some and (jobs > MOST_TOGETHER or text > MOST_TEXT):
+                break
+            some += 1
+        if rest := parts[some:]:
+            self._waiting[kind] = rest
+        return parts[:some]
 
 
 class _Part:
@@ -54,6 +74,7 @@ class _Part:
     def __init__(self, jobs: Sequence[NewJob], store: Store) -> None:
         self.jobs = jobs
         self.store = store
+        self.text = sum(len(job.payload) for job in jobs)
         self.begun = False
         self.answer: asyncio.Future[list[Enqueued]] = asyncio.get_running_loop().create_future()
 

@@ -26,38 +26,53 @@ class Pool:
         self._free: list[Session] = []
         self._taken: set[Session] = set()
         self._count = 0
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[asyncio.Future[Session | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
         self._lowest = 0
         self.closed = False
         self.pid = os.getpid()
 
     async def take(self) -> Session:
-        """A session that is nobody else's until it is given back."""
+        """A session that is nobody else's until it is given back. First come, first served.
+
+        What becomes free is handed to the first in line, and never put where somebody who comes later could take it:
+        whoever asks again and again without a pause would always be faster than one who has to be woken first.
+        """
         if self._presence is None:
             self._presence = self._be_there()
             await anext(self._presence)
-        while True:
-            if self.closed:
-                # What a timer starts while the loop ends would not come to its own end.
-                raise ConnectionError("its event loop ends")
-            while self._free:
-                session = self._free.pop()
-                self._lowest = min(self._lowest, len(self._free))
-                if await self._answers(session):
-                    self._taken.add(session)
-                    return session
-                self._count -= 1
-            if self._count < self._most:
-                return await self._open()
-            turn: asyncio.Future[None] = self._loop.create_future()
-            self._line.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._next()  # our turn had come: let it be somebody's
-                raise
+        self._check_open()
+        while self._free:
+            session = self._free.pop()
+            self._lowest = min(self._lowest, len(self._free))
+            if await self._answers(session):
+                self._taken.add(session)
+                return session
+            self._count -= 1
+        if self._count < self._most:
+            self._count += 1
+            return await self._open()
+        return await self._stand_in_line()
+
+    def _check_open(self) -> None:
+        if self.closed:
+            # What a timer starts while the loop ends would not come to its own end.
+            raise ConnectionError("its event loop ends")
+
+    async def _stand_in_line(self) -> Session:
+        turn: asyncio.Future[Session | None] = self._loop.create_future()
+        self._line.append(turn)
+        try:
+            session = await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._pass_on(turn.result())  # our turn had come: let it be somebody's
+            raise
+        if session is not None and session.alive:
+            return session
+        if session is not None:
+            self._taken.discard(session)
+        return await self._open()
 
     async def _answers(self, session: Session) -> bool:
         try:
@@ -67,12 +82,12 @@ class Pool:
             raise
 
     async def _open(self) -> Session:
-        self._count += 1
+        """In the room that was counted for it."""
         try:
+            self._check_open()
             session = await self._open_session()
         except BaseException:
-            self._count -= 1
-            self._next()
+            self._pass_on(None)
             raise
         self._taken.add(session)
         return session
@@ -82,21 +97,27 @@ class Pool:
         self._taken.discard(session)
         if self._loop.is_closed():
             session.abandon()
-            return
-        if session.alive and not self.closed:
-            self._free.append(session)
-            self._tidy()
+        elif session.alive and not self.closed:
+            self._pass_on(session)
         else:
             session.drop()
-            self._count -= 1
-        self._next()
+            self._pass_on(None)
 
-    def _next(self) -> None:
+    def _pass_on(self, session: Session | None) -> None:
+        """A session, or only the room for one, goes to the first in line; else it is free."""
         while self._line:
             turn = self._line.popleft()
             if not turn.done():
-                turn.set_result(None)
+                if session is not None:
+                    self._taken.add(session)
+                turn.set_result(session)
                 return
+        if session is None:
+            self._count -= 1
+        else:
+            self._taken.discard(session)
+            self._free.append(session)
+            self._tidy()
 
     def _tidy(self) -> None:
         """Now and then, let go of those that nobody needed for a while."""
