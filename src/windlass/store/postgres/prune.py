@@ -108,12 +108,20 @@ async def _forget(access: Access) -> None:
     """Ids that nobody will hand in again go by the day, all at once."""
     for day, over in await access.read(lambda db: db.rows("forgettable")):
         if over:
+            await _forget_shelf(access, day)
 
-            async def empty(db: Db, shelf: str = f"windlass.tombstones_{day % 3}") -> None:
-                await db.rows("wait_briefly")
-                await db.select(f"TRUNCATE TABLE {shelf}")
 
-            await _if_free(access, empty)
+async def _forget_shelf(access: Access, day: int) -> None:
+    shelf = f"windlass.tombstones_{day % 3}"
+
+    async def empty(db: Db) -> None:
+        await db.rows("wait_briefly")
+        await db.select(f"LOCK TABLE {shelf} IN ACCESS EXCLUSIVE MODE")
+        # The next day may have begun while we waited, and what it remembers stands here.
+        if (day, True) in [tuple(row) for row in await db.rows("forgettable")]:
+            await db.select(f"TRUNCATE TABLE {shelf}")
+
+    await _if_free(access, empty)
 
 
 async def _empty_shelf(access: Access, day: int) -> None:
