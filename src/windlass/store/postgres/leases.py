@@ -38,7 +38,9 @@ async def feel_pulse(db: Db, length: Micros = 0) -> Micros:
 
     If nobody renewed for half a lease, the server was out of reach: that is no one's death. Whoever comes first
     afterwards grants everybody one more lease, counted from now. A forward jump of the server's clock looks the same,
-    and is forgiven in the same way. Needs a transaction, and one of its own: others wait for the row until its end.
+    and is forgiven in the same way. If the clock was set back, leases from before would last for so much longer, and
+    the dead would be missed late: each is given one length from now, which is more than its runner counts on, and the
+    office is free to be taken. Needs a transaction, and one of its own: others wait for the row until its end.
 
     Who asks for the sake of leases of one `length` waits for nobody as long as those need no grace: else all who
     renew would stand in line for one row, each until the one before has committed.
@@ -61,6 +63,9 @@ async def feel_pulse(db: Db, length: Micros = 0) -> Micros:
         if not _is_fresh(silence, fresh):
             if silence > 0:
                 await db.run("grace", {"silence": silence, "moment": moment})
+            else:
+                await db.run("shorten", {"moment": moment})
+                await db.run("reopen_office", {"moment": moment})
             await db.run("set_pulse", {"moment": moment})
     return int(moment)
 
