@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from windlass.client.here import this_process
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.queue import QueueSettings
@@ -58,15 +59,17 @@ class Berth:
         self.written = None
 
     def told(self, jobs: list[NewJob]) -> list[NewJob]:
-        """The jobs, marked as no longer fresh if they may have been handed in here before.
+        """The jobs, marked as no longer fresh if they may have been handed in before.
 
-        Ids grow within a process: one that is larger than all that were handed in is handed in for the first time.
+        Ids grow within a process: one that this process made, and that is larger than all such that were handed in,
+        is handed in for the first time. Ids that callers give say nothing of those that come.
         """
-        newest, before = max((job.id for job in jobs), default=""), self._newest
-        self._newest = max(newest, before)
-        if all(job.id > before for job in jobs) and len({job.id for job in jobs}) == len(jobs):
+        here, before = this_process(), self._newest
+        made = [job.id for job in jobs if job.fresh == here]
+        self._newest = max([before, *made])
+        if len(set(made)) == len(jobs) and min(made, default="") > before:
             return jobs
-        return [msgspec.structs.replace(job, fresh=False) if job.fresh else job for job in jobs]
+        return [msgspec.structs.replace(job, fresh="") if job.fresh else job for job in jobs]
 
     async def close(self) -> None:
         """Close what this process has opened; the next to come opens it again."""

@@ -8,6 +8,7 @@ import msgspec
 from windlass.client.blocking import Portal, blocking
 from windlass.client.context import Home
 from windlass.client.handle import Handle
+from windlass.client.here import this_process
 from windlass.client.hooks import place
 from windlass.client.options import JobOptions, check_options, check_together
 from windlass.client.signature import Signature
@@ -115,7 +116,8 @@ class Task(Generic[P, R, T]):
         if self._options:
             check_together(fields)
         payload = definition.signature.encode(args, kwargs, self._desk.payload_limit)
-        return NewJob(type=definition.type, payload=payload, fresh="id" not in self._options, **fields)
+        fresh = "" if "id" in self._options else this_process()
+        return NewJob(type=definition.type, payload=payload, fresh=fresh, **fields)
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Hand a job in. When this returns, the job is stored; with `using(connection=...)`, when you commit."""

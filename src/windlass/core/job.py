@@ -53,8 +53,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: Micros | None = None
     tags: tuple[str, ...] = ()
     meta: str | None = None
-    fresh: bool = False
-    """Whether the id was made for this very hand-in, so that nobody can have handed it in before."""
+    fresh: str = ""
+    """The process that made the id for this very job, so that nobody else can have handed it in before. In another
+    process, to which the job was sent or where it was kept, it says nothing; nor if it is empty."""
 
 
 class Enqueued(msgspec.Struct, frozen=True, gc=False):

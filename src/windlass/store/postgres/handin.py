@@ -47,7 +47,7 @@ class HandIn:
         with self._telling((jobs[0].queue,)) as hint:
             stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
             if stored is None:
-                known = [msgspec.structs.replace(job, fresh=False) for job in jobs]
+                known = [msgspec.structs.replace(job, fresh="") for job in jobs]
                 stored = await access.write(lambda db: enqueue(db, known, hint))
             return stored
 
