@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 
 from windlass.core.codec import encode
-from windlass.core.idempotency import OnConflict
+from windlass.core.idempotency import OnConflict, replaced_by
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.status import Status
@@ -16,7 +16,7 @@ from windlass.store.contest import Contest, places_of
 from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.keys import claim_keys, hand_over
+from windlass.store.postgres.keys import claim_keys, give_up, hand_over
 from windlass.store.postgres.queues import make_if_new
 
 MOST_IN_STATEMENT = 10_000
@@ -82,8 +82,10 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     for alike in fresh.values():
         late |= await _insert(db, alike, hint)
     # First the keys: those who are replaced then have none to release.
-    await hand_over(db, contest.taken)
-    await call_off(db, {id_: why for id_, why in contest.replaced.items() if id_ not in late})
+    await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
+    await _give_up_keys(db, contest, late)
+    unmoved = late | {id_ for id_, why in contest.replaced.items() if why in set(map(replaced_by, late))}
+    await call_off(db, {id_: why for id_, why in contest.replaced.items() if id_ not in unmoved})
     return [Enqueued(each.id, existing=True) if each.id in late else each for each in answers] if late else answers
 
 
@@ -111,6 +113,13 @@ async def _contest(db: Db, jobs: Sequence[NewJob]) -> Contest:
         if job.on_conflict is OnConflict.REPLACE:
             giving_way.add(place)
     return Contest(await claim_keys(db, wanted, giving_way) if wanted else {}, keyed)
+
+
+async def _give_up_keys(db: Db, contest: Contest, late: set[JobId]) -> None:
+    """Those who were there before have no use for a key that they took a moment ago: nobody would ever free it."""
+    given_up = {place: id_ for place, id_ in contest.taken.items() if id_ in late}
+    if given_up:
+        await give_up(db, given_up)
 
 
 async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:

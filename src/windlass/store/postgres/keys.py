@@ -56,6 +56,11 @@ async def hand_over(db: Db, taken: Mapping[Place, JobId]) -> None:
         await db.run("hand_over_keys", _columns(taken))
 
 
+async def give_up(db: Db, taken: Mapping[Place, JobId]) -> None:
+    """These keys were taken in this very transaction, and are not wanted after all."""
+    await db.run("free_keys", _columns(taken))
+
+
 async def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
     """Take a key for a job: None if it is ours now, else the id of the job that stands."""
     place = place_of(queue, key)

@@ -1,22 +1,47 @@
 """settle: record how attempts ended, fenced by (job, attempt)."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from windlass.core.ids import JobId
 from windlass.core.outcome import Settlement
 from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 from windlass.store.ending import Running, is_repeat, settled
+from windlass.store.keys import Keyed
 from windlass.store.postgres import packing
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.ending import end
+from windlass.store.postgres.keys import release
+from windlass.store.postgres.trouble import state_of
 from windlass.store.records import Settled
+
+_THERE_ALREADY = "23505"
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
+    """One that cannot be settled must not keep the others of its batch from it, again and again."""
+    try:
+        return await _settle(access, settlements)
+    except StoreUnavailable as error:
+        if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+            raise
+    await access.write(lambda db: _drop_twins(db, [s.id for s in settlements]))
+    return await _settle(access, settlements)
+
+
+async def _drop_twins(db: Db, ids: list[JobId]) -> None:
+    """Jobs that have ended before, and were handed in again where nobody could see that: what is recorded stands."""
+    rows = await db.rows("drop_twins", {"ids": ids})
+    await release(db, [Keyed(*row) for row in rows])
+
+
+async def _settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
     """Completions go by one statement; the others, and what was not as it said, by a transaction after it."""
-    plain = [s for s in settlements if s.status is Status.COMPLETED]
+    # In the order of their ids, in which everybody locks jobs: so nobody waits in a circle.
+    plain = sorted((s for s in settlements if s.status is Status.COMPLETED), key=attrgetter("id"))
     if len({s.id for s in settlements}) != len(settlements):
         plain = []
     missing = await access.once(lambda db: _complete(db, plain)) if plain else set()
