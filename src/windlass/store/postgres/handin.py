@@ -61,6 +61,9 @@ class HandIn:
             if hint.given:
                 self._hints.later(queues)
             raise
+        if not hint.given:
+            # Not before it is committed: who is woken too early finds nothing, and is not woken again.
+            self._hints.later(queues)
         self._hints.hear()
 
     async def enqueue_inside(

@@ -72,7 +72,7 @@ class Hints:
         return self._mark != mark
 
     def next(self, queues: Collection[str]) -> Hint:
-        """The hint that goes with a hand-in: now, or a little later for all that come until then."""
+        """The hint that goes with a hand-in; if it is not given, it is for `later`, as soon as that is committed."""
         if not self._server.address.notify:
             return Hint(self._channel, given=False)
         now = since_boot()
@@ -81,7 +81,6 @@ class Hints:
             self._late.get(asyncio.get_running_loop(), set()).difference_update(queues)
             self._told.update(dict.fromkeys(queues, now))
             return Hint(self._channel, given=True)
-        self.later(queues)
         return Hint(self._channel, given=False)
 
     def _rest(self, queue: str, now: Micros) -> float:
@@ -96,10 +95,14 @@ class Hints:
         """Jobs have become pending, whoever did it and in whichever queue."""
         if self.next(("",)).given:
             self._start(self._notify([""]))
+        else:
+            self.later(("",))
         self.hear()
 
     def later(self, queues: Collection[str]) -> None:
         """Tell of these at the end of the silence: also when a hand-in that was to take the hint along has failed."""
+        if not self._server.address.notify:
+            return
         loop, now = asyncio.get_running_loop(), since_boot()
         late = self._late.setdefault(loop, set())
         if not late:
