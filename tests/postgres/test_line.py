@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
-from tests.postgres.other import Other
 from tests.support.seed import enqueue, new_job
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.open import open_store
+from windlass.store.opener import Opener
 from windlass.store.postgres.enqueue import MOST_TEXT
 from windlass.store.postgres.gather import Gather
 from windlass.store.records import LeaseRequest
@@ -20,7 +18,7 @@ LEASE = 30 * SECOND
 
 
 async def test_who_asks_without_a_pause_does_not_keep_the_others_from_the_one_connection(store: Store) -> None:
-    supervisor = open_store(store.address, first=True)
+    supervisor = open_store(store.address, opener=Opener.SUPERVISOR)
     await supervisor.leases.open(LeaseRequest(runner="r", worker="w", length=LEASE))
     looked = 0
 
@@ -42,7 +40,7 @@ async def test_who_asks_without_a_pause_does_not_keep_the_others_from_the_one_co
 
 
 async def test_a_turn_that_nobody_wants_any_more_is_passed_on(store: Store) -> None:
-    supervisor = open_store(store.address, first=True)
+    supervisor = open_store(store.address, opener=Opener.SUPERVISOR)
     await supervisor.migrate()
     looks = [asyncio.create_task(supervisor.operator.counts()) for _ in range(20)]
     for _ in range(3):
@@ -110,19 +108,3 @@ async def test_what_goes_together_is_bounded_by_jobs_and_by_text() -> None:
     kinds = ["first", *["large"] * 3, *["many"] * 5]
     await asyncio.gather(*[line.add(kind, jobs, store, 60) for kind, jobs in zip(kinds, hand_ins, strict=True)])
     assert sizes == [1, 2, 800, 1, 800, 400]
-
-
-@pytest.mark.xfail(strict=True, reason="a supervisor has one connection: what its coordinator waits for has it")
-async def test_leases_are_renewed_while_the_coordinator_waits_for_the_store(store: Store, other: Other) -> None:
-    supervisor = open_store(store.address, first=True)
-    await enqueue(store)
-    await supervisor.leases.open(LeaseRequest(runner="r", worker="w", length=LEASE))
-    await other.does("LOCK TABLE windlass.floors IN ACCESS EXCLUSIVE MODE")
-    tidying = asyncio.create_task(supervisor.tidy())
-    await other.is_waited_for()
-    try:
-        assert (await supervisor.bounded(1.0).leases.renew("w", ["r"], LEASE)).kept == ("r",)
-    finally:
-        await other.commits()
-        await tidying
-        await supervisor.close()

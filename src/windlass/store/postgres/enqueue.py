@@ -1,7 +1,7 @@
 """enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -29,12 +29,11 @@ kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in 
 
 
 class Hint:
-    """Whether a hand-in also wakes workers, and by which channel; or for which queues they are woken after it."""
+    """Whether a hand-in also wakes workers, and by which channel."""
 
-    def __init__(self, channel: str, given: bool, late: Collection[str] = ()) -> None:
+    def __init__(self, channel: str, given: bool) -> None:
         self.channel = channel
         self.given = given
-        self.late = late
 
 
 def are_alike(jobs: Sequence[NewJob]) -> bool:
