@@ -196,7 +196,7 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(tmp_path: Path) -> No
         ("sqlite:///", "names no file"),
         ("sqlite:///jobs.db?durability=maybe", "durability is full or relaxed, not 'maybe'"),
         ("sqlite:///jobs.db?speed=high", "unknown option 'speed'"),
-        ("postgresql://me:hunter2@db/jobs?schema=Jobs", r"me:\*\*\*@db/jobs.*: schema is up to 63 small letters"),
+        ("postgresql://me:hunter2@db/jobs?schema=Jobs", r"me:\*\*\*@db/jobs.*: schema is up to 50 small letters"),
         ("postgresql://me:hunter2@db", r"me:\*\*\*@db: names no database"),
         ("postgresql://me:hunter2@db/jobs?speed=high", r"me:\*\*\*@db/jobs.*: unknown option 'speed'"),
     ],

@@ -99,6 +99,7 @@ def test_an_interrupt_in_the_terminal_is_a_graceful_stop(stage: Stage) -> None:
     worker = stage.worker("--processes", "2")
     ids = stage.hand_in("block", 4, gate="gate")
     stage.until_started(ids)
+    until(lambda: worker.output.count("is ready") == 2, "both runners are there")
     # A terminal sends it to the whole group; runners leave it to their supervisor.
     for pid in worker.tree():
         os.kill(pid, signal.SIGINT)

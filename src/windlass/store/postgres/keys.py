@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from windlass.core.ids import JobId
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 from windlass.store.keys import Holder, Keyed, Place, place_of
 from windlass.store.postgres.db import Db
 
@@ -33,6 +34,8 @@ async def claim_keys(
             held |= await _holders(db, "lock_keys", [place for place in open_ if place in giving_way])
             held |= await _holders(db, "key_holders", [place for place in open_ if place not in giving_way])
             open_ = {place: job for place, job in open_.items() if place not in held}
+    if open_:
+        raise StoreUnavailable(f"{len(open_)} idempotency keys change hands faster than they can be taken")
     waiting = await _lock(db, [held[place] for place in giving_way if place in held])
     return {place: Holder(job, waiting.get(job)) for place, job in held.items()}
 

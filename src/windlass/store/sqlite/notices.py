@@ -32,7 +32,12 @@ class Notices:
             await asyncio.sleep(seconds)
             return
         loop, told = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._descriptor, told.set)
+        try:
+            loop.add_reader(self._descriptor, told.set)
+        except (OSError, RuntimeError):
+            # A handler closed every descriptor of this process, and this number is somebody else's by now.
+            self._descriptor = None
+            return
         try:
             async with asyncio.timeout(seconds):
                 await told.wait()
