@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from windlass.client.loops import loop_factory
 from windlass.errors import UseAsync
 from windlass.store.drive import drive
 
@@ -45,7 +46,7 @@ class Portal:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._guard:
             if self._loop is None:
-                runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+                runner = asyncio.Runner(loop_factory=loop_factory())
                 self._loop = runner.get_loop()
                 self._thread = threading.Thread(target=_serve, args=(runner,), name="windlass-portal", daemon=True)
                 self._thread.start()

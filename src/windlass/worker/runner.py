@@ -16,6 +16,7 @@ import traceback
 import msgspec
 
 from windlass.client.app import App
+from windlass.client.loops import loop_factory
 from windlass.core.retry import ByError, Exponential, Fixed, Linear, StoredPolicy
 from windlass.errors import WindlassError
 from windlass.observe.history import heard, recorded
@@ -119,15 +120,6 @@ def main() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
-    """uvloop where it is installed: the same loop, half the cost."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.Loop
 
 
 if __name__ == "__main__":
