@@ -20,7 +20,7 @@ demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead let
 	@$(BIN)/windlass demo
 
 test: check $(SERVERS)  ## Everything: format, lint, types, layers, and all tests with real processes and signals
-	$(BIN)/pytest tests --numprocesses 2 --dist loadfile
+	PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 2 --dist loadfile
 
 test-failed: $(READY) $(SERVERS)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
 	$(BIN)/pytest tests --last-failed --last-failed-no-failures none

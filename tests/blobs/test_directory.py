@@ -92,6 +92,7 @@ def test_no_more_is_read_than_was_asked_for(store: Directory, key: BlobKey) -> N
         (new_id().upper(), NAME),
         ("", NAME),
     ],
+    ids=[str(place) for place in range(8)],
 )
 def test_a_key_that_is_none_of_ours_is_refused(store: Directory, root: Path, job: str, name: str) -> None:
     for attempt in (lambda: store.put(BlobKey(job, name), b""), lambda: store.get(BlobKey(job, name), 10)):

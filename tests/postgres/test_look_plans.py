@@ -93,7 +93,7 @@ async def test_failures_are_found_newest_first(explaining: Explaining) -> None:
     check(explaining.plans[0], ("jobs_failed", "history_dead_newest"))
 
 
-@pytest.mark.parametrize(("wanted", "indexes"), LISTED, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("wanted", "indexes"), LISTED, ids=lambda each: str(each)[:15])
 async def test_a_page_walks_an_index(
     explaining: Explaining, wanted: dict[str, Any], indexes: tuple[str, ...]
 ) -> None:

@@ -340,7 +340,7 @@ async def async_generator(ctx: Context) -> Any:
 WRONG: list[Any] = [lambda: None, lambda ctx: None, async_generator, 7, Context]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=str)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda each: str(each).partition(" at ")[0])
 def test_what_has_none_of_the_forms_is_refused(app: App, wrong: Any) -> None:
     with pytest.raises(ConfigError, match="middleware"):
         app.middleware(wrong)

@@ -93,7 +93,9 @@ def test_an_id_has_one_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", ["", "x", "../" + "0" * 33, "0" * 32, "{" + new_id() + "}", new_id() + "\n", "a" * 10**6, 7, None]
+    "bad",
+    ["", "x", "../" + "0" * 33, "0" * 32, "{" + new_id() + "}", new_id() + "\n", "a" * 10**6, 7, None],
+    ids=[str(place) for place in range(9)],
 )
 def test_what_is_no_uuid_is_refused_shortly(bad: Any) -> None:
     with pytest.raises(InvalidName) as refused:
