@@ -21,6 +21,8 @@ from windlass.store.postgres.trouble import TROUBLE, is_lost
 
 SETTINGS = {
     "default_transaction_isolation": "read committed",
+    # A process that is stopped in the middle of a transaction must not hold its rows from the others for ever.
+    "idle_in_transaction_session_timeout": "60000",
     # Every statement here has one good plan, by an index. The planner must not be led astray by statistics that are
     # old, or of a table that was empty a moment ago; nor collect and sort all that is due for the sake of a few.
     "enable_bitmapscan": "off",
