@@ -12,8 +12,8 @@ LAZY = {
     "src/windlass/cli/bench.py",
     "src/windlass/cli/dev.py",
     "src/windlass/cli/run.py",
+    "src/windlass/client/loops.py",
     "src/windlass/store/open.py",
-    "src/windlass/worker/runner.py",
 }
 """Where an import may stand inside a function: a store that is not used, and uvloop, need not be there.
 No command waits for what only another one needs."""
