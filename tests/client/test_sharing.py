@@ -27,7 +27,8 @@ def test_eight_threads_hand_in_at_once_through_one_store(app: App, address: str)
         ids = [id_ for some in pool.map(hand_in, range(THREADS)) for id_ in some]
     assert len(set(ids)) == total(app) == THREADS * 25
     names = [thread.name for thread in threading.enumerate()]
-    ours = [name for name in names if name.startswith("windlass-")]
+    # Slots are of workers that earlier tests had in this process.
+    ours = [name for name in names if name.startswith("windlass-") and "slot" not in name]
     # A file needs threads that may wait for it, a server a loop.
     file = address.startswith("sqlite:")
     assert sorted(ours) == (["windlass-reader", "windlass-writer"] if file else ["windlass-portal"])

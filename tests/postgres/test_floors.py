@@ -11,7 +11,7 @@ from tests.support.seed import claim_ids, claim_one, enqueue, enqueue_one, hande
 from windlass.core.moments import SECOND
 from windlass.core.outcome import completed
 from windlass.store.contract import Store
-from windlass.store.postgres import floors
+from windlass.store.postgres import claim, floors
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.floors import Floors
 from windlass.store.postgres.query import numbered, sql
@@ -23,8 +23,9 @@ _FLOOR = "SELECT rank FROM windlass.floors WHERE queue = 'default' AND urgency =
 
 @pytest.fixture(autouse=True)
 def _busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests look more often than a coordinator may."""
+    """Tests look more often than a coordinator or a runner may, however slow the machine."""
     monkeypatch.setattr(floors, "SHARE", 0)
+    monkeypatch.setattr(claim, "SHARE", 0)
 
 
 def access_of(store: Store) -> Access:

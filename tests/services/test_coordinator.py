@@ -24,7 +24,7 @@ from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS
 from windlass.coordinator.duties import MOST_ADMITTED, MOST_EXPIRED, admit, expire, prune, tell_rescued
 from windlass.core.events import Event
 from windlass.core.moments import SECOND
-from windlass.core.queue import DEFAULT_RETENTION
+from windlass.core.queue import QueueSettings
 from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
@@ -148,9 +148,10 @@ async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> 
 
 
 async def test_what_nobody_keeps_any_longer_is_dropped_and_told(store: Store, clock: ManualClock) -> None:
+    await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 3600 * SECOND}))
     job = await running(store)
     await settle(store, completed(job))
-    clock.advance(DEFAULT_RETENTION[Status.COMPLETED])
+    clock.advance(3600 * SECOND)
     holder, heard = candidate(store, "a")
     await holder.step(0)
     assert await store.operator.get([job.id]) == [None]

@@ -197,7 +197,7 @@ async def test_hand_ins_that_wait_together_are_done_as_one(opens: Open, monkeypa
         sizes.append(len(jobs))
         return enqueue(db, jobs)
 
-    monkeypatch.setattr("windlass.store.sqlite.store.enqueue", counted)
+    monkeypatch.setattr("windlass.store.sqlite.roles.enqueue", counted)
     hands = [[new_job() for _ in range(size)] for size in (1, 2, 3)]
     calls = [asyncio.create_task(store.jobs.enqueue(jobs)) for jobs in hands]
     await asyncio.sleep(0)

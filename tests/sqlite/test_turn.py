@@ -8,12 +8,14 @@ from tests.sqlite.conftest import Open
 from tests.support.seed import enqueue_one, status_of
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
+from windlass.store.opener import Opener
 
 
 async def refused(opens: Open, first: bool = False) -> bool:
     """Whether a write has no answer for a while, and is certain that nothing was done."""
     try:
-        await enqueue_one(opens(first=first).bounded(0.1))
+        opener = Opener.SUPERVISOR if first else Opener.CLIENT
+        await enqueue_one(opens(opener=opener).bounded(0.1))
     except StoreUnavailable as error:
         return not error.maybe_done
     return False
