@@ -7,9 +7,10 @@ import msgspec
 from windlass.core.expiry import EXPIRED, spoils
 from windlass.core.job import JobError
 from windlass.core.moments import Micros
-from windlass.core.outcome import Fate, Settlement
+from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
 from windlass.core.status import Status
 from windlass.store.attempts import AttemptRow, add_attempt, attempts_of
+from windlass.store.records import RunnerEnd
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -78,6 +79,17 @@ def fated(fate: Fate) -> Ending:
         rescues=fate.rescues,
         suspicions=fate.suspicions,
         hand_backs=fate.hand_backs,
+    )
+
+
+def fate_of(job: Running, ended: RunnerEnd) -> Fate:
+    """What becomes of a job whose runner was seen to end, by whoever knows which jobs had started there."""
+    if (job.id, job.attempt) in ended.returned:
+        return LOST
+    if not ended.crashed or (job.id, job.attempt) not in ended.started:
+        return UNSTARTED
+    return after_crash(
+        failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=len(ended.started)
     )
 
 

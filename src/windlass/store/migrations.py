@@ -1,5 +1,6 @@
 """Numbered, forward-only migrations: the files that a store brings, and which of them this Windlass knows."""
 
+import re
 from functools import cache
 from importlib import resources
 
@@ -14,6 +15,11 @@ class Migration(msgspec.Struct, frozen=True):
     number: int
     name: str
     text: str
+    breaking: bool
+    """Whether code that does not know it cannot work with what it leaves."""
+
+
+_BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
 
 
 @cache
@@ -21,7 +27,14 @@ def migrations_of(package: str) -> list[Migration]:
     """Every step in the folder `migrations` of a store's package, in order."""
     folder = resources.files(package).joinpath("migrations")
     files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [Migration(int(name[:4]), name.removesuffix(".sql"), folder.joinpath(name).read_text()) for name in files]
+    return [_migration(name, folder.joinpath(name).read_text()) for name in files]
+
+
+def _migration(name: str, text: str) -> Migration:
+    said = _BREAKING.search(text)
+    if said is None:
+        raise ValueError(f"{name} does not say whether it is breaking")
+    return Migration(int(name[:4]), name.removesuffix(".sql"), text, said[1] == "yes")
 
 
 def check_version(found: int, newest: int) -> None:

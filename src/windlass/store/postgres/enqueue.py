@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import asyncpg
@@ -12,7 +11,9 @@ from windlass.core.idempotency import OnConflict, replaced_by
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 from windlass.store.contest import Contest, places_of
+from windlass.store.kinds import kind_of
 from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
@@ -22,10 +23,6 @@ from windlass.store.postgres.queues import make_if_new
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
 """Bound what one statement has to carry."""
-
-_OWN = ("id", "payload", "idempotency_key", "concurrency_key")
-"""What even jobs of one task, handed in together, do not have in common."""
-kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _OWN))
 
 
 class Hint:
@@ -130,14 +127,22 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     for start in range(0, len(alike), step):
         part = alike[start : start + step]
         if part[0].fresh:
-            await db.run("enqueue", {**common, **_own(part)})
+            if not await db.run("enqueue", {**common, **_own(part)}):
+                raise _no_place(part[0])
             continue
-        ((_, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
+        ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
+        if not there:
+            raise _no_place(part[0])
         over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
         if over:
             await db.run("drop_new", {"ids": sorted(over)})
         late |= {job.id for job in part} - set(stored or []) | over
     return late
+
+
+def _no_place(job: NewJob) -> StoreUnavailable:
+    """Made a moment ago in this very transaction: somebody else has taken it away since."""
+    return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")
 
 
 def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:

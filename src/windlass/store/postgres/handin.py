@@ -9,10 +9,11 @@ import msgspec
 
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.queue import QueueSettings
+from windlass.store.kinds import kind_of
 from windlass.store.postgres import queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.enqueue import Hint, are_alike, enqueue, enqueue_alike, kind_of
+from windlass.store.postgres.enqueue import Hint, are_alike, enqueue, enqueue_alike
 from windlass.store.postgres.gather import Gather
 from windlass.store.postgres.guest import on_our_own
 from windlass.store.postgres.hints import Hints

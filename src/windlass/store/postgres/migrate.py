@@ -4,12 +4,8 @@ Each says whether it breaks the code before it. Code that finds steps it does no
 does: in a rolling deploy old workers run beside new ones.
 """
 
-import re
-from importlib import resources
-
-import msgspec
-
 from windlass.errors import SchemaMismatch
+from windlass.store.migrations import Migration, migrations_of
 from windlass.store.postgres.db import Texts
 from windlass.store.postgres.query import in_schema
 from windlass.store.postgres.session import Frame, Session
@@ -17,30 +13,10 @@ from windlass.store.postgres.session import Frame, Session
 LOCK = 0x77696E64
 """The name of the lock under which one process at a time changes the schema: `wind`."""
 
-_BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
-
-
-class Migration(msgspec.Struct, frozen=True):
-    """One numbered step of the schema."""
-
-    number: int
-    name: str
-    text: str
-    breaking: bool
-
 
 def migrations() -> list[Migration]:
     """Every step this version knows, in order."""
-    folder = resources.files(__package__).joinpath("migrations")
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [_migration(name, folder.joinpath(name).read_text()) for name in files]
-
-
-def _migration(name: str, text: str) -> Migration:
-    said = _BREAKING.search(text)
-    if said is None:
-        raise ValueError(f"{name} does not say whether it is breaking")
-    return Migration(int(name[:4]), name.removesuffix(".sql"), text, said[1] == "yes")
+    return migrations_of(__package__)
 
 
 async def is_current(session: Session, texts: Texts) -> bool:

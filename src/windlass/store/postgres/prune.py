@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
-from windlass.core.moments import DAY
+from windlass.core.moments import DAY, Micros
 from windlass.core.queue import TOMBSTONE
 from windlass.errors import StoreUnavailable
 from windlass.store.postgres.access import Access
@@ -17,6 +17,7 @@ from windlass.store.postgres.db import Db
 from windlass.store.postgres.trouble import state_of
 
 SHELVES = 32
+EVER: Micros = 2**62
 PAGE = 20_000
 PAGES = 10
 """Of a shelf, looked through at a time: what is on it may be more than one call should take."""
@@ -26,14 +27,16 @@ _FIRST = "00000000-0000-0000-0000-000000000000"
 _LOCK_NOT_HAD = "55P03"
 
 
-async def drop(db: Db, ids: Sequence[JobId]) -> list[JobId]:
+async def drop(db: Db, ids: Sequence[JobId], before: Micros = EVER) -> list[JobId]:
     """Remove finished jobs and all that is kept of them: which. Of two who drop the same ones, one does it.
 
-    Their ids are remembered until a day after they ended.
+    Only those that may go `before` a moment: one that was found to may have had another life since. Their ids are
+    remembered until a day after they ended.
     """
     if not ids:
         return []
-    return [row[0] for row in await db.rows("drop", {"ids": list(ids), "tombstone": TOMBSTONE})]
+    values = {"ids": list(ids), "tombstone": TOMBSTONE, "before": before}
+    return [row[0] for row in await db.rows("drop", values)]
 
 
 class Pruner:
@@ -66,7 +69,7 @@ class Pruner:
             last, laden = await _laden(access, day, after, left, every=every)
             if last is None:
                 return dropped, True
-            dropped += await _drop(access, laden)
+            dropped += await _drop(access, laden, (day + 1) * DAY)
             after = laden[-1] if len(laden) == left else last
             self._looked = (day, after)
             if len(laden) == left:
@@ -91,8 +94,8 @@ async def _laden(
     return last, laden
 
 
-async def _drop(access: Access, ids: list[JobId]) -> list[JobId]:
-    return await access.once(lambda db: drop(db, ids)) if ids else []
+async def _drop(access: Access, ids: list[JobId], before: Micros) -> list[JobId]:
+    return await access.once(lambda db: drop(db, ids, before)) if ids else []
 
 
 async def _prune_rows(db: Db, limit: int) -> list[JobId]:

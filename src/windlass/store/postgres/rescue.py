@@ -8,8 +8,8 @@ lease: such orphans are looked for too, by whoever comes next.
 from collections.abc import Callable, Sequence
 
 from windlass.core.moments import SECOND, Micros
-from windlass.core.outcome import LOST, UNSTARTED, Fate, after_crash
-from windlass.store.ending import Running, fated
+from windlass.core.outcome import LOST, Fate
+from windlass.store.ending import Running, fate_of, fated
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.ending import end
@@ -48,22 +48,9 @@ class Rescuer:
 
 async def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
     """The supervisor saw its runner end, and knows which jobs had started."""
-
-    def fate(job: Running) -> Fate:
-        if (job.id, job.attempt) in ended.returned:
-            return LOST
-        if not ended.crashed or (job.id, job.attempt) not in ended.started:
-            return UNSTARTED
-        return after_crash(
-            failures=job.failures,
-            crashes=job.crashes,
-            max_attempts=job.max_attempts,
-            suspects=len(ended.started),
-        )
-
     await db.run("drop_lease", {"runner": ended.runner})
     rows = await db.rows("lock_held", {"runner": ended.runner})
-    return await _end(db, [Running(*row) for row in rows], fate)
+    return await _end(db, [Running(*row) for row in rows], lambda job: fate_of(job, ended))
 
 
 async def _adopt(access: Access, limit: int, before: Micros) -> list[Rescued]:

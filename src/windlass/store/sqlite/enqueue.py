@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
 from windlass.store.contest import Contest, places_of
+from windlass.store.kinds import kind_of, own_of
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import hold, holders
@@ -22,11 +22,6 @@ from windlass.store.sqlite.queues import make
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
 """Bound what one statement has to unfold in memory."""
-
-_OWN = ("id", "payload", "idempotency_key", "concurrency_key")
-"""What even jobs of one task, handed in together, do not have in common."""
-_own = attrgetter(*_OWN)
-_kind = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _OWN))
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -59,7 +54,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         if job.id in standing:
             answers.append(Enqueued(job.id, existing=True))
             continue
-        kind = _kind(job)
+        kind = kind_of(job)
         if kind not in births:
             births[kind] = birth(job, now, grounds[job.queue, job.priority].last)
         if job.idempotency_key is not None and (holder := contest.enter(job, births[kind].status)) is not None:
@@ -77,8 +72,8 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
     """Whether all go into one statement and none can meet another: a bulk of one task, without keys."""
-    kind = _kind(jobs[0])
-    return all(_kind(job) == kind and job.idempotency_key is None for job in jobs) and len(
+    kind = kind_of(jobs[0])
+    return all(kind_of(job) == kind and job.idempotency_key is None for job in jobs) and len(
         {job.id for job in jobs}
     ) == len(jobs)
 
@@ -110,7 +105,7 @@ def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any]) -> None:
     longest = max(len(job.payload) for job in alike)
     step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
     for start in range(0, len(alike), step):
-        common["batch"] = array(map(_own, alike[start : start + step]))
+        common["batch"] = array(map(own_of, alike[start : start + step]))
         db.run("enqueue", common)
 
 

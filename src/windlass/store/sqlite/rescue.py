@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from windlass.core.outcome import LOST, UNSTARTED, Fate, after_crash
-from windlass.store.ending import Running, fated
+from windlass.core.outcome import LOST, Fate
+from windlass.store.ending import Running, fate_of, fated
 from windlass.store.records import Rescued, RunnerEnd
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.ending import end
@@ -31,21 +31,8 @@ def rescue(db: Db, limit: int) -> list[Rescued]:
 
 def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
     """The supervisor saw its runner end, and knows which jobs had started."""
-
-    def fate(job: Running) -> Fate:
-        if (job.id, job.attempt) in ended.returned:
-            return LOST
-        if not ended.crashed or (job.id, job.attempt) not in ended.started:
-            return UNSTARTED
-        return after_crash(
-            failures=job.failures,
-            crashes=job.crashes,
-            max_attempts=job.max_attempts,
-            suspects=len(ended.started),
-        )
-
     db.run("drop_lease", {"runner": ended.runner})
-    rescued = _put_back(db, ended.runner, fate)
+    rescued = _put_back(db, ended.runner, lambda job: fate_of(job, ended))
     db.vouchers.clear(ended.runner)
     return rescued
 

@@ -2,7 +2,7 @@
 -- completions are not in the list of attempts. The last outcome is cut out of that list as text: to read it as JSON
 -- fails if there are characters in an error that PostgreSQL has not. Within a string the quotes would be escaped.
 WITH gone AS (
-    DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[])
+    DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[]) AND drop_at < :before::bigint
     RETURNING id, shelf, queue, status, attempt, attempts, finished_at, drop_at
 ), buried AS (
     INSERT INTO windlass.tombstones (id, shelf, attempt, outcome, until)
