@@ -122,6 +122,16 @@ class EnqueueFailed(WindlassError):
     code = "enqueue_failed"
 
 
+class QueueClosed(EnqueueFailed):
+    """The queue takes no new jobs: nothing of the hand-in was stored."""
+
+    code = "queue_closed"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"queue {queue!r} is closed to new jobs; nothing was stored")
+        self.queue = queue
+
+
 class EnqueueUnknown(WindlassError):
     """The store did not answer in time: the jobs may or may not be stored.
 

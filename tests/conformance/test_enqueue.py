@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
@@ -103,6 +104,20 @@ async def test_an_id_twice_in_a_batch_is_one_job(store: Store) -> None:
     assert await store.jobs.enqueue([job, job]) == [Enqueued(job.id), Enqueued(job.id, existing=True)]
     await open_lease(store)
     assert await claim_ids(store) == [job.id]
+
+
+async def test_the_second_key_of_an_id_that_comes_twice_in_a_batch_stays_free(store: Store) -> None:
+    first, second = new_job(idempotency_key="k"), new_job(idempotency_key="l")
+    again = msgspec.structs.replace(second, id=first.id)
+    assert await store.jobs.enqueue([first, again]) == [Enqueued(first.id), Enqueued(first.id, existing=True)]
+    assert await store.jobs.enqueue([second]) == [Enqueued(second.id)]
+
+
+async def test_an_id_whose_first_key_is_held_is_stored_under_its_second(store: Store) -> None:
+    (holder,) = await store.jobs.enqueue([new_job(idempotency_key="k")])
+    one = new_job(idempotency_key="k")
+    other = msgspec.structs.replace(one, idempotency_key="l")
+    assert await store.jobs.enqueue([one, other]) == [Enqueued(holder.id, existing=True), Enqueued(one.id)]
 
 
 async def test_a_key_twice_in_a_batch_is_one_job(store: Store) -> None:

@@ -8,12 +8,14 @@ from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, new_job, open_lease, put, request, running, settle
 from windlass.core.idempotency import OnConflict
+from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.moments import DAY
 from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.store.contest import Contest
 from windlass.store.contract import Store
+from windlass.store.keys import Place
 from windlass.store.postgres import enqueue as handing_in
 from windlass.store.postgres.db import Db
 from windlass.store.records import Settled
@@ -54,7 +56,7 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
-    async def settle_first(db: Db, jobs: list[NewJob]) -> Contest:
+    async def settle_first(db: Db, jobs: list[NewJob]) -> tuple[Contest, dict[Place, JobId]]:
         await settle(store, completed(job))
         return await contest(db, jobs)
 

@@ -7,6 +7,8 @@ from windlass.core.status import WAITING, Status
 
 PARKED = "no worker for type"
 """The reason of a blocked job that was pending until it turned out that no live worker knows its type."""
+IN_LINE = "in line for its key"
+"""The reason of a blocked job that is due, and waits until its concurrency key has a free slot."""
 
 
 class JobChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
+from windlass.core.rate import Rate
 from windlass.core.status import FINISHED, Status
 
 DEFAULT_QUEUE = "default"
@@ -21,6 +22,9 @@ DEFAULT_TIMEOUT: Micros = 300 * SECOND
 NO_TIMEOUT: Micros = 0
 """Stands for `timeout=None`: the attempt may take as long as it likes."""
 LOWEST_PRIORITY, HIGHEST_PRIORITY = -32768, 32767
+DEFAULT_KEY_LIMIT = 1
+MOST_PER_KEY = 10_000
+MOST_COST = 1_000_000
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -41,6 +45,14 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How long the key stays taken after the job ended; None: not at all."""
     on_conflict: OnConflict = OnConflict.EXISTING
     concurrency_key: str | None = None
+    key_limit: int | None = None
+    """How many with this concurrency key may run at once; None: one."""
+    key_strict: bool | None = None
+    """Whether those with this key run in the order in which they are due, through retries too."""
+    key_rate: Rate | None = None
+    """How many with this key may start in a while."""
+    rate_cost: int | None = None
+    """How many tokens a start costs, of the queue's rate and of the key's; None: one."""
     tenant: str | None = None
     parent: JobId | None = None
     flow: str | None = None
@@ -161,6 +173,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     idempotency_window: float | None = None
     concurrency_key: str | None = None
+    key_limit: int | None = None
+    key_strict: bool = False
+    key_rate: str | None = None
+    rate_cost: int = 1
     tenant: str | None = None
     parent: JobId | None = None
     flow: str | None = None

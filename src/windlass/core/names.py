@@ -6,6 +6,8 @@ from windlass.errors import InvalidName
 
 LONGEST_NAME = 128
 LONGEST_KEY = 4096
+LONGEST_CONCURRENCY_KEY = 512
+"""It is part of an index as it is."""
 MOST_TAGS = 32
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
@@ -25,16 +27,16 @@ def check_name(name: object, field: str) -> str:
     return name
 
 
-def check_key(key: object, field: str) -> str:
-    """An idempotency or concurrency key: free text, since only its hash is an index key."""
+def check_key(key: object, field: str, longest: int = LONGEST_KEY) -> str:
+    """An idempotency key: free text, since only its hash is an index key; a concurrency key is shorter."""
     if not isinstance(key, str):
         raise InvalidName(field, f"must be a string, not {type(key).__name__}")
     try:
         size = len(key.encode())
     except UnicodeEncodeError:
         raise InvalidName(field, "is not valid Unicode") from None
-    if not 1 <= size <= LONGEST_KEY or "\x00" in key:
-        raise InvalidName(field, f"must be 1 to {LONGEST_KEY} bytes without NUL, not {size} bytes")
+    if not 1 <= size <= longest or "\x00" in key:
+        raise InvalidName(field, f"must be 1 to {longest} bytes without NUL, not {size} bytes")
     return key
 
 

@@ -2,20 +2,31 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import msgspec
 
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, MOST_ATTEMPTS, NO_TIMEOUT
-from windlass.core.moments import DAY, Micros, duration
+from windlass.core.moments import DAY, SECOND, Micros, duration
+from windlass.core.rate import Rate
 from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.core.status import FINISHED, Status
 from windlass.errors import InvalidOption
+
+T = TypeVar("T")
 
 DEFAULT_RETENTION: dict[Status, Micros] = {
     Status.COMPLETED: 7 * DAY,
     Status.CANCELLED: 7 * DAY,
     Status.DEAD: 90 * DAY,
 }
+
+NO_LIMIT = 0
+NO_RATE = Rate(0, SECOND, 0)
+NO_AGEING: Micros = 0
+"""What an operator says to lift what the code declares."""
+
+MOST_AT_ONCE = 1_000_000
 
 TOMBSTONE: Micros = DAY
 """How long the id of a dropped job is remembered, so that handing it in again does not run it again."""
@@ -28,6 +39,16 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     retry: StoredPolicy | None = None
     timeout: Micros | None = None
     retention: dict[Status, Micros] = {}
+    max_concurrency: int | None = None
+    """How many may run at once, over all workers; NO_LIMIT: any number, whatever the code says."""
+    rate_limit: Rate | None = None
+    """How many may start in a while, over all workers; NO_RATE: any number, whatever the code says."""
+    fair: bool | None = None
+    """Whether tenants share the workers by weight."""
+    weights: dict[str, float] = {}
+    """Of tenants; those who are not named have 1."""
+    ageing: Micros | None = None
+    """How long a job waits until it moves up to the next higher priority at which jobs wait; NO_AGEING: for ever."""
 
 
 class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +59,16 @@ class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Micros
     """Of one attempt; NO_TIMEOUT: any length."""
     retention: dict[Status, Micros]
+    max_concurrency: int | None = None
+    rate_limit: Rate | None = None
+    fair: bool = False
+    weights: dict[str, float] = {}
+    ageing: Micros | None = None
+
+    @property
+    def ruled(self) -> bool:
+        """Whether a claim must ask more than what waits: limits, or whose turn it is."""
+        return self.max_concurrency is not None or self.rate_limit is not None or self.fair
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +77,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     paused: bool = False
     paused_until: datetime | None = None
+    closed: bool = False
+    """Whether it takes no new jobs; those that are there go on."""
     declared: QueueSettings = QueueSettings()
     changed: QueueSettings = QueueSettings()
 
@@ -64,7 +97,16 @@ def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:
         retry=retry or DEFAULT_POLICY,
         timeout=next((t for t in (changed.timeout, declared.timeout) if t is not None), DEFAULT_TIMEOUT),
         retention={**DEFAULT_RETENTION, **declared.retention, **changed.retention},
+        max_concurrency=_said(changed.max_concurrency, declared.max_concurrency) or None,
+        rate_limit=None if (rate := _said(changed.rate_limit, declared.rate_limit)) == NO_RATE else rate,
+        fair=bool(_said(changed.fair, declared.fair)),
+        weights={**declared.weights, **changed.weights},
+        ageing=_said(changed.ageing, declared.ageing) or None,
     )
+
+
+def _said(changed: T | None, declared: T | None) -> T | None:
+    return declared if changed is None else changed
 
 
 def settings(

@@ -14,28 +14,21 @@ from typing import Protocol
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
-from windlass.core.meter import Meter, Recent
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
 from windlass.store.records import (
     Admitted,
-    Campaign,
-    CancelRequest,
     ClaimRequest,
     Counts,
     Held,
     JobFilter,
     JobPage,
-    LeaseRequest,
     Moved,
     Note,
-    Renewal,
-    Rescued,
-    RunnerEnd,
     Settled,
-    WorkerInfo,
 )
+from windlass.store.upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
 
 
 class JobStore(Protocol):
@@ -49,7 +42,8 @@ class JobStore(Protocol):
         """Store all of them or none. A known id answers with its job.
 
         Where another job has the idempotency key, `core.idempotency.judge` says what happens. Jobs of one call
-        meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that.
+        meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that, and
+        QueueClosed if a new one is for a queue that takes none.
         """
 
     async def enqueue_inside(
@@ -148,113 +142,14 @@ class QueueStore(Protocol):
     async def resume(self, name: str) -> Queue:
         """Let them be claimed again."""
 
+    async def close(self, name: str) -> Queue:
+        """Let it take no new jobs; those that are there go on."""
+
+    async def open(self, name: str) -> Queue:
+        """Let it take new jobs again."""
+
     async def list(self) -> list[Queue]:
         """Every queue that was declared, changed, paused or holds jobs."""
-
-
-class LeaseStore(Protocol):
-    """Leases: one per runner, renewed by its supervisor, never renewed once lapsed."""
-
-    async def open(self, request: LeaseRequest) -> None:
-        """A lease for a new runner."""
-
-    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
-        """Extend leases that hold. The first renewal after a general silence gives every lease a grace."""
-
-    async def end(self, ended: RunnerEnd) -> list[Rescued]:
-        """Delete a gone runner's lease, then put back what it held."""
-
-    async def rescue(self, limit: int) -> list[Rescued]:
-        """Delete lapsed leases, then put back what they held."""
-
-    async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
-        """Running jobs under this worker's leases that somebody wants stopped."""
-
-    def vouch(self, holder: str) -> None:
-        """Prove, as far as the store can see it, that this process lives for as long as it does.
-
-        Where a store shares the machine with its workers, death is then seen at once and a stall is never
-        taken for death; elsewhere only time tells, and this does nothing.
-        """
-
-    def unvouch(self, holder: str) -> None:
-        """End the proof."""
-
-
-class WorkerStore(Protocol):
-    """The registry of workers."""
-
-    async def beat(self, worker: WorkerInfo) -> None:
-        """Register or refresh; jobs parked for want of its types are freed."""
-
-    async def forget(self, worker: str) -> None:
-        """Sign off."""
-
-    async def list(self) -> list[WorkerInfo]:
-        """The workers that are alive, each with the number of jobs that its runners hold at this moment."""
-
-
-class LeaderStore(Protocol):
-    """The coordinator's term: an optimisation, since every duty is safe to do twice."""
-
-    async def campaign(self, bid: Campaign) -> int | None:
-        """Take or keep the office: the term's number, or None if another holds it."""
-
-    async def resign(self, candidate: str) -> None:
-        """Give the office up."""
-
-
-class SignalStore(Protocol):
-    """Wake-up hints. They may be lost; polling is always enough."""
-
-    @property
-    def relayed(self) -> bool:
-        """Whether hints reach only supervisors, which pass them on to their runners, and each tells of work.
-
-        Otherwise everybody sees for himself that something was written, and looks whether it concerns him.
-        """
-
-    @property
-    def silence(self) -> str | None:
-        """Why hints of other processes do not reach a supervisor, in words; None if they do, as far as is known.
-
-        Known since the first verb of a store that a supervisor opened.
-        """
-
-    def attend(self, queues: Sequence[str]) -> None:
-        """A supervisor serves these queues only: it need not be told of others."""
-
-    def hear(self) -> None:
-        """A hint was passed on to this process."""
-
-    def mark(self) -> int:
-        """Where things stand. Taken before one looks: then nothing that comes between look and wait is missed."""
-
-    async def wait(self, mark: int, seconds: float) -> bool:
-        """Until something may have changed in the store since the mark, or the time is over: whether it has."""
-
-    async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
-        """Whether anything in these queues and of these types may be claimed, or anything is due.
-
-        A cheap look, without a lock. None: of any type.
-        """
-
-
-class StatsStore(Protocol):
-    """How it goes: meters, added up as runners hand them in. Cheap to read at any number of jobs.
-
-    Statistics are not guarantees. A runner that dies takes the last seconds of its own along; one that repeats a
-    call after a lost reply counts twice.
-    """
-
-    async def record(self, meters: Sequence[Meter]) -> None:
-        """Add these to the slot of this moment."""
-
-    async def recent(self, length: Micros) -> Recent:
-        """The meters of the slots that reach into so much of the past: one for each slot, queue and type."""
-
-    async def oldest(self) -> dict[str, Micros]:
-        """How long the pending job that waits longest has waited, for each queue that has any."""
 
 
 class Store(Protocol):

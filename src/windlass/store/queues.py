@@ -12,14 +12,15 @@ from windlass.core.status import Status
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
-def to_queue(row: tuple[str, str, str, int, int | None], now: Micros) -> Queue:
-    """A row of name, declared, changed, paused and paused_until; a pause that is over is none."""
-    name, declared, changed, paused, until = row
+def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Queue:
+    """A row of name, declared, changed, paused, paused_until and closed; a pause that is over is none."""
+    name, declared, changed, paused, until, closed = row
     over = until is not None and until <= now
     return Queue(
         name=name,
         paused=bool(paused) and not over,
         paused_until=None if until is None or over else to_datetime(until),
+        closed=bool(closed),
         declared=_settings.decode(declared),
         changed=_settings.decode(changed),
     )
@@ -35,11 +36,17 @@ def queue_values(record: Queue) -> dict[str, Any]:
         "changed": msgspec.json.encode(record.changed).decode(),
         "paused": bool(record.paused),
         "paused_until": None if until is None else round(until.timestamp() * 1_000_000),
+        "closed": bool(record.closed),
         "max_attempts": rules.max_attempts,
         "timeout": rules.timeout,
         "keep_completed": rules.retention[Status.COMPLETED],
         "keep_cancelled": rules.retention[Status.CANCELLED],
         "keep_dead": rules.retention[Status.DEAD],
+        "max_concurrency": rules.max_concurrency,
+        "rate_limit": None if rules.rate_limit is None else str(rules.rate_limit),
+        "fair": rules.fair,
+        "ageing": rules.ageing,
+        "ruled": rules.ruled,
     }
 
 

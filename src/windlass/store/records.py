@@ -19,6 +19,8 @@ class QueueShare(msgspec.Struct, frozen=True):
 
     queue: str
     most: int
+    held: int = 0
+    """How many of its jobs the runner holds: they count in what the queue lets run at once."""
 
 
 class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,9 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
     """In the order of the worker's own list: an earlier queue is emptied before a later one."""
     types: tuple[str, ...]
     limit: int
+    free: int | None = None
+    """How many of them can start at once, the rest being claimed ahead; None: all. Where a limit is near, nothing is
+    claimed ahead."""
 
 
 class Settled(StrEnum):

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
-from windlass.core.job import Attempt, Job, JobError
+from windlass.core.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.status import Status
 from windlass.store.attempts import attempts_of, last_attempt
@@ -15,11 +15,12 @@ SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
     "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
     "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
-    "error, attempts, idempotency_window"
+    "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost"
 )
 """The columns that live and finished jobs have in common."""
 
-LIVE_COLUMNS = f"{SHARED}, NULL AS finished_at, NULL AS result"
+_AS_HANDED_IN = SHARED.replace("urgency", "urgency + lifted AS urgency")
+LIVE_COLUMNS = f"{_AS_HANDED_IN}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 
 _NAMES = [*SHARED.split(", "), "finished_at", "result"]
@@ -35,6 +36,10 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["priority"] = -fields.pop("urgency")
     fields["status"] = Status(fields["status"])
     fields["cancel_requested"] = bool(fields["cancel_requested"])
+    fields["key_strict"] = bool(fields["key_strict"])
+    fields["rate_cost"] = fields["rate_cost"] or 1
+    if fields["concurrency_key"] is not None:
+        fields["key_limit"] = fields["key_limit"] or DEFAULT_KEY_LIMIT
     fields["timeout"] = fields["timeout"] / SECOND if fields["timeout"] else None
     window = fields["idempotency_window"]
     fields["idempotency_window"] = window / SECOND if window else None

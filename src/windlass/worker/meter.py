@@ -12,8 +12,8 @@ from windlass.core.events import Emit, StoreTrouble
 from windlass.core.meter import COUNTERS, Buckets, Histogram, Meter, bucket
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
-from windlass.store.contract import StatsStore
 from windlass.store.records import Settled
+from windlass.store.upkeep import StatsStore
 from windlass.worker.work import Work
 
 FLUSH_EVERY = 2.0

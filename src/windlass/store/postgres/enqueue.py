@@ -13,7 +13,8 @@ from windlass.core.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contest import Contest, places_of
-from windlass.store.kinds import kind_of
+from windlass.store.keys import Place
+from windlass.store.kinds import key_terms, kind_of
 from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
@@ -64,7 +65,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
         return []
     await _make_places(db, jobs)
     standing = await _standing(db, jobs)
-    contest = await _contest(db, [job for job in jobs if job.id not in standing])
+    contest, claimed = await _contest(db, [job for job in jobs if job.id not in standing])
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
     for job in jobs:
@@ -80,7 +81,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
         late |= await _insert(db, alike, hint)
     # First the keys: those who are replaced then have none to release.
     await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
-    await _give_up_keys(db, contest, late)
+    await _give_up_keys(db, contest, claimed, late)
     unmoved = late | {id_ for id_, why in contest.replaced.items() if why in set(map(replaced_by, late))}
     await call_off(db, {id_: why for id_, why in contest.replaced.items() if id_ not in unmoved})
     return [Enqueued(each.id, existing=True) if each.id in late else each for each in answers] if late else answers
@@ -99,22 +100,28 @@ async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
     return {row[0] for row in await db.rows("standing", {"ids": ids})} if ids else set()
 
 
-async def _contest(db: Db, jobs: Sequence[NewJob]) -> Contest:
+async def _contest(db: Db, jobs: Sequence[NewJob]) -> tuple[Contest, dict[Place, JobId]]:
+    """The contest, and the keys that were taken for it: those that nobody wins must be given up."""
     keyed = [job for job in jobs if job.idempotency_key is not None]
     places = places_of(keyed)
-    wanted: dict[Any, JobId] = {}
+    wanted: dict[Place, JobId] = {}
     giving_way = set()
     for job in keyed:
         place = places[job.queue, job.idempotency_key or ""]
         wanted.setdefault(place, job.id)
         if job.on_conflict is OnConflict.REPLACE:
             giving_way.add(place)
-    return Contest(await claim_keys(db, wanted, giving_way) if wanted else {}, keyed)
+    held = await claim_keys(db, wanted, giving_way) if wanted else {}
+    return Contest(held, keyed), {place: id_ for place, id_ in wanted.items() if place not in held}
 
 
-async def _give_up_keys(db: Db, contest: Contest, late: set[JobId]) -> None:
-    """Those who were there before have no use for a key that they took a moment ago: nobody would ever free it."""
-    given_up = {place: id_ for place, id_ in contest.taken.items() if id_ in late}
+async def _give_up_keys(db: Db, contest: Contest, claimed: Mapping[Place, JobId], late: set[JobId]) -> None:
+    """Those who were there before have no use for a key that they took a moment ago: nobody would ever free it.
+
+    Nor has anybody for one that was taken for a job that came twice in one hand-in, with two keys.
+    """
+    given_up = {place: id_ for place, id_ in claimed.items() if place not in contest.taken}
+    given_up |= {place: id_ for place, id_ in contest.taken.items() if id_ in late}
     if given_up:
         await give_up(db, given_up)
 
@@ -172,6 +179,7 @@ def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
         "tags": encode(job.tags, "tags") if job.tags else None,
         "meta": job.meta,
         "window": job.idempotency_window,
+        **key_terms(job),
         "channel": hint.channel,
         # Who is to wait first needs nobody now.
         "hint": hint.given and (job.run_at is not None or not job.delay),

@@ -47,6 +47,16 @@ async def resume(db: Db, name: str) -> Queue:
     return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, paused=False, paused_until=None))
 
 
+async def close(db: Db, name: str) -> Queue:
+    """It takes no new jobs."""
+    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, closed=True))
+
+
+async def open_(db: Db, name: str) -> Queue:
+    """It takes new jobs again."""
+    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, closed=False))
+
+
 async def queue(db: Db, name: str) -> Queue:
     """One queue; one that nobody has spoken of has the default settings."""
     rows = await db.rows("queues_named", {"names": [name]})
@@ -75,5 +85,5 @@ async def _rewrite(db: Db, names: Collection[str], rewritten: Callable[[Queue], 
 
 def _queue_of(row: Any) -> Queue:
     *columns, now = row
-    name, declared, changed, paused, until = columns
-    return to_queue((name, declared, changed, paused, until), now)
+    name, declared, changed, paused, until, closed = columns
+    return to_queue((name, declared, changed, paused, until, closed), now)

@@ -168,6 +168,12 @@ class PostgresQueues:
         self._hints.announce()
         return queue
 
+    async def close(self, name: str) -> Queue:
+        return await self._access.write(lambda db: queues.close(db, name))
+
+    async def open(self, name: str) -> Queue:
+        return await self._access.write(lambda db: queues.open_(db, name))
+
     async def list(self) -> list[Queue]:
         return await self._access.read(queues.all_queues)
 

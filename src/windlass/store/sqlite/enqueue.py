@@ -13,7 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
 from windlass.store.contest import Contest, places_of
-from windlass.store.kinds import kind_of, own_of
+from windlass.store.kinds import key_terms, kind_of, own_of
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import hold, holders
@@ -129,4 +129,5 @@ def _common(job: NewJob, born: Birth, now: Micros, grounds: Grounds) -> dict[str
         "tags": encode(job.tags, "tags") if job.tags else None,
         "meta": job.meta,
         "window": job.idempotency_window,
+        **key_terms(job),
     }

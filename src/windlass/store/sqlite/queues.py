@@ -46,6 +46,16 @@ def resume(db: Db, name: str) -> Queue:
     return _write(db, msgspec.structs.replace(queue(db, name), paused=False, paused_until=None))
 
 
+def close(db: Db, name: str) -> Queue:
+    """It takes no new jobs."""
+    return _write(db, msgspec.structs.replace(queue(db, name), closed=True))
+
+
+def open_(db: Db, name: str) -> Queue:
+    """It takes new jobs again."""
+    return _write(db, msgspec.structs.replace(queue(db, name), closed=False))
+
+
 def queue(db: Db, name: str) -> Queue:
     """One queue; one that nobody has spoken of has the default settings."""
     rows = db.rows("queue", {"name": name})

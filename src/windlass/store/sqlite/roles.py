@@ -153,6 +153,12 @@ class SqliteQueues:
     async def resume(self, name: str) -> Queue:
         return await self._access.write(lambda db: queues.resume(db, name))
 
+    async def close(self, name: str) -> Queue:
+        return await self._access.write(lambda db: queues.close(db, name))
+
+    async def open(self, name: str) -> Queue:
+        return await self._access.write(lambda db: queues.open_(db, name))
+
     async def list(self) -> list[Queue]:
         return await self._access.read(queues.all_queues)
 

@@ -13,12 +13,13 @@ WITH called AS MATERIALIZED (
         id, shelf, queue, type, payload, status, reason, urgency, run_at, attempt, max_attempts, failures, crashes,
         rescues, suspicions, hand_backs, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
         worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
-        error, attempts, tags, meta, idempotency_window
+        error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
     )
-    SELECT id, windlass.shelf('cancelled', now, keep), queue, type, payload, 'cancelled', why, urgency, run_at, attempt,
+    SELECT id, windlass.shelf('cancelled', now, keep), queue, type, payload, 'cancelled', why, urgency + lifted, run_at, attempt,
         max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, now, claimed_at,
         started_at, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
-        expires_at, cancel_requested, error, attempts, tags, meta, idempotency_window
+        expires_at, cancel_requested, error, attempts, tags, meta, idempotency_window,
+        key_limit, key_strict, key_rate, rate_cost
     FROM ended
 ), tallied AS (
     INSERT INTO windlass.tallies (queue, status, day, jobs)

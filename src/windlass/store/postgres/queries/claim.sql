@@ -41,7 +41,7 @@ WITH leased AS MATERIALIZED (
         ) AS job LIMIT :limit::integer
     ))
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
-        snoozes, -urgency AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        snoozes, -urgency - lifted AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
         parent::text, flow, timeout, expires_at, tags, meta, urgency, rank
 )
 SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again,

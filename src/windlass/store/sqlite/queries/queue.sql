@@ -1,2 +1,2 @@
 -- One queue.
-SELECT name, declared, changed, paused, paused_until FROM windlass_queues WHERE name = :name
+SELECT name, declared, changed, paused, paused_until, closed FROM windlass_queues WHERE name = :name

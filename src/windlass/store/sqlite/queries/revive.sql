@@ -2,9 +2,9 @@
 INSERT INTO windlass_jobs (
     id, queue, type, payload, status, urgency, rank, run_at, attempt, max_attempts, rescues, suspicions, hand_backs, snoozes,
     created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
-    attempts, tags, meta, idempotency_window
+    attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
 )
 SELECT id, queue, type, payload, 'pending', urgency, :now, :now, attempt, max_attempts, rescues, suspicions, hand_backs, snoozes,
     created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error, :attempts,
-    tags, meta, idempotency_window
+    tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
 FROM windlass_history WHERE id = :id

@@ -1,0 +1,98 @@
+"""Rates: so many tokens in a period, with a burst; and the bucket that they are kept in.
+
+Whole numbers only, so that every store counts alike: a token is worth as many units of credit as its period has
+microseconds, and each microsecond brings as many units as the rate has tokens.
+"""
+
+import re
+
+import msgspec
+
+from windlass.core.moments import DAY, SECOND, Micros
+from windlass.errors import InvalidOption
+
+MOST_TOKENS = 1_000_000
+LONGEST_PERIOD: Micros = DAY
+_PERIODS: dict[str, Micros] = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
+_TEXT = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{0,9})\s*(s|m|h|d)(?:\s+burst\s+([0-9]{1,9}))?")
+_SHAPE = 'such as "10/s", "600/m", "1/h" or "10/s burst 50"'
+
+
+class Rate(msgspec.Struct, frozen=True, gc=False):
+    """At most `tokens` in each `period`, and up to `burst` of them at once if they were saved up."""
+
+    tokens: int
+    period: Micros
+    burst: int
+
+    def __str__(self) -> str:
+        for unit, length in reversed(_PERIODS.items()):
+            if self.period % length == 0:
+                count = self.period // length
+                burst = "" if self.burst == self.tokens else f" burst {self.burst}"
+                return f"{self.tokens}/{count if count > 1 else ''}{unit}{burst}"
+        raise AssertionError(self.period)
+
+
+def parse_rate(text: object, field: str) -> Rate:
+    """`10/s`, `600/m`, `1/h`, `5/10s`, `10/s burst 50`: checked. Without a burst, it is what one period brings."""
+    if not isinstance(text, str):
+        raise InvalidOption(field, f"must be a text {_SHAPE}, not {type(text).__name__}")
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise InvalidOption(field, f"{text!r:.100} is not a rate {_SHAPE}")
+    tokens, count, unit, burst = int(match[1]), int(match[2] or 1), match[3], match[4]
+    rate = Rate(tokens, count * _PERIODS[unit], tokens if burst is None else int(burst))
+    if not 1 <= rate.tokens <= MOST_TOKENS:
+        raise InvalidOption(
+            field, f"must let 1 to {MOST_TOKENS} jobs start in a period, not {tokens}; to stop, pause"
+        )
+    if not 1 <= rate.burst <= MOST_TOKENS:
+        raise InvalidOption(field, f"must have a burst of 1 to {MOST_TOKENS}, not {burst}")
+    if not SECOND <= rate.period <= LONGEST_PERIOD:
+        raise InvalidOption(field, f"must have a period of 1 second to 1 day, not {match[2]}{unit}")
+    return rate
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """What is left to be spent at a rate: `credit` in units of which a token is worth `period`."""
+
+    credit: int
+    period: Micros
+    at: Micros
+
+    @property
+    def tokens(self) -> int:
+        """Whole ones."""
+        return max(0, self.credit // self.period)
+
+
+def full(rate: Rate, now: Micros) -> Bucket:
+    """A bucket that nobody has spent from."""
+    return Bucket(rate.burst * rate.period, rate.period, now)
+
+
+def refilled(bucket: Bucket, rate: Rate, now: Micros, outstanding: int = 0) -> Bucket:
+    """What it holds now. `outstanding` tokens were granted and may still be spent: there is no room for them.
+
+    A clock that was set back brings nothing; a bucket of another rate keeps its tokens, as far as they fit.
+    """
+    credit = bucket.credit if bucket.period == rate.period else bucket.credit // bucket.period * rate.period
+    credit += max(0, now - bucket.at) * rate.tokens
+    return Bucket(min(credit, max(0, rate.burst - outstanding) * rate.period), rate.period, max(now, bucket.at))
+
+
+def spent(bucket: Bucket, tokens: int) -> Bucket:
+    """After so many were taken."""
+    return Bucket(bucket.credit - tokens * bucket.period, bucket.period, bucket.at)
+
+
+def price(cost: int, rate: Rate) -> int:
+    """What a job pays: one that costs more than the bucket can hold empties a full one, or it could never start."""
+    return min(cost, rate.burst)
+
+
+def wait_for(bucket: Bucket, rate: Rate, tokens: int) -> Micros:
+    """How long until the bucket, as it was just refilled, holds so many."""
+    missing = min(tokens, rate.burst) * rate.period - bucket.credit
+    return max(0, -(-missing // rate.tokens))
