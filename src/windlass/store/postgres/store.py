@@ -10,12 +10,10 @@ from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.floors import Floors
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
-from windlass.store.postgres.roles import (
-    PostgresJobs,
+from windlass.store.postgres.roles import PostgresJobs, PostgresOperator, PostgresQueues
+from windlass.store.postgres.upkeep import (
     PostgresLeader,
     PostgresLeases,
-    PostgresOperator,
-    PostgresQueues,
     PostgresSignals,
     PostgresStats,
     PostgresWorkers,

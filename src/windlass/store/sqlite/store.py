@@ -2,17 +2,15 @@
 
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.sqlite.access import Access, Lanes
-from windlass.store.sqlite.roles import (
-    SqliteJobs,
+from windlass.store.sqlite.roles import SqliteJobs, SqliteOperator, SqliteQueues
+from windlass.store.sqlite.site import Site
+from windlass.store.sqlite.upkeep import (
     SqliteLeader,
     SqliteLeases,
-    SqliteOperator,
-    SqliteQueues,
     SqliteSignals,
     SqliteStats,
     SqliteWorkers,
 )
-from windlass.store.sqlite.site import Site
 
 
 class SqliteStore:

@@ -1,0 +1,133 @@
+"""The roles of those who keep the SQLite store going: leases, workers, the office, hints, statistics."""
+
+from collections.abc import Sequence
+
+from windlass.core.meter import Meter, Recent
+from windlass.core.moments import Micros
+from windlass.store.records import (
+    Campaign,
+    CancelRequest,
+    LeaseRequest,
+    Renewal,
+    Rescued,
+    RunnerEnd,
+    WorkerInfo,
+)
+from windlass.store.sqlite import leader, leases, meters, workers
+from windlass.store.sqlite.access import Access
+from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.park import unpark
+from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
+from windlass.store.sqlite.signals import has_work
+
+
+class SqliteLeases:
+    """Leases and proofs of life."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def open(self, request: LeaseRequest) -> None:
+        await self._access.write(lambda db: leases.open_lease(db, request))
+
+    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+        return await self._access.write(lambda db: leases.renew(db, worker, runners, length))
+
+    async def end(self, ended: RunnerEnd) -> list[Rescued]:
+        return await self._access.write(lambda db: end_runner(db, ended))
+
+    async def cancels(self, worker: str) -> tuple[CancelRequest, ...]:
+        return await self._access.read(lambda db: leases.cancels(db, worker))
+
+    async def rescue(self, limit: int) -> list[Rescued]:
+        if not await self._access.read(needs_rescue):
+            return []
+        return await self._access.write(lambda db: rescue(db, limit))
+
+    def vouch(self, holder: str) -> None:
+        self._access.lanes.vouchers.take(holder)
+
+    def unvouch(self, holder: str) -> None:
+        self._access.lanes.vouchers.release(holder)
+
+
+class SqliteWorkers:
+    """The registry of workers."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        def work(db: Db) -> None:
+            workers.beat(db, worker)
+            unpark(db, worker.types)
+
+        await self._access.write(work)
+
+    async def forget(self, worker: str) -> None:
+        await self._access.write(lambda db: workers.forget(db, worker))
+
+    async def list(self) -> list[WorkerInfo]:
+        return await self._access.read(workers.live_workers)
+
+
+class SqliteLeader:
+    """The coordinator's office."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def campaign(self, bid: Campaign) -> int | None:
+        def work(db: Db) -> int | None:
+            term = leader.campaign(db, bid)
+            if term is not None:
+                workers.forget_dead(db)
+            return term
+
+        if await self._access.read(lambda db: leader.is_taken(db, bid)):
+            return None
+        return await self._access.write(work)
+
+    async def resign(self, candidate: str) -> None:
+        await self._access.write(lambda db: leader.resign(db, candidate))
+
+
+class SqliteSignals:
+    """Wake-up hints."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    relayed = False
+    silence = None
+
+    def attend(self, queues: Sequence[str]) -> None:
+        """What is seen here is that something was written, not what."""
+
+    def hear(self) -> None:
+        """Everybody sees the file for himself."""
+
+    def mark(self) -> int:
+        return self._access.lanes.watch.version()
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        return await self._access.lanes.watch.wait(mark, seconds)
+
+    async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
+        return await self._access.read(lambda db: has_work(db, names, types))
+
+
+class SqliteStats:
+    """Meters, added up."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def record(self, measured: Sequence[Meter]) -> None:
+        await self._access.write(lambda db: meters.record(db, measured))
+
+    async def recent(self, length: Micros) -> Recent:
+        return await self._access.read(lambda db: meters.recent(db, length))
+
+    async def oldest(self) -> dict[str, Micros]:
+        return await self._access.read(meters.oldest)
