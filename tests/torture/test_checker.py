@@ -39,12 +39,12 @@ class Tale:
 
     # The walk of a job, in words.
 
-    def offer(self, job: str, key: str | None = None, payload: str = "p") -> int:
-        facts = {"job": job, "queue": "q", "type": "t", "priority": 0, "payload": payload, "key": key, "waits": False}
-        return self.ask("enqueue", PRODUCER, jobs=[facts])
+    def offer(self, job: str, key: str | None = None, **more: Any) -> int:
+        facts = {"job": job, "queue": "q", "type": "t", "priority": 0, "payload": "p", "key": key, "waits": False}
+        return self.ask("enqueue", PRODUCER, jobs=[{**facts, **more}])
 
-    def hand_in(self, job: str, key: str | None = None, winner: str | None = None) -> None:
-        call = self.offer(job, key)
+    def hand_in(self, job: str, key: str | None = None, winner: str | None = None, **more: Any) -> None:
+        call = self.offer(job, key, **more)
         self.say("enqueue", PRODUCER, step="ok", call=call, answers=[[winner or job, winner is not None]])
         if winner is None:
             self.keep(job, status="pending")

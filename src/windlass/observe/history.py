@@ -167,6 +167,8 @@ def _new(job: NewJob) -> Facts:
         "priority": job.priority,
         "payload": digest(job.payload),
         "key": job.idempotency_key,
+        "concurrency_key": job.concurrency_key,
+        "tenant": job.tenant,
         "waits": bool(job.delay or job.run_at or job.parents),
     }
 

@@ -19,13 +19,18 @@ MORE_MEMORY = 64 << 20
 
 
 def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I8: of two jobs in a queue with the same priority, the one that was stored first is claimed first."""
-    lines: dict[tuple[str, int], list[Life]] = defaultdict(list)
+    """I8: of two jobs in a queue with the same priority, the one that was stored first is claimed first.
+
+    In a queue of tenants, of two of the same tenant; those with a concurrency key have a line of their own.
+    """
+    fair = {line["queue"] for line in times.rules if line.get("fair")}
+    lines: dict[tuple[str, int, str | None], list[Life]] = defaultdict(list)
     for life in times.lives.values():
         if life.hand_ins and first_claim(life) is not None and not life.acts:
             facts = life.hand_ins[0].facts
-            if not facts["waits"]:
-                lines[facts["queue"], facts["priority"]].append(life)
+            if not facts["waits"] and facts.get("concurrency_key") is None:
+                tenant = facts.get("tenant") if facts["queue"] in fair else None
+                lines[facts["queue"], facts["priority"], tenant].append(life)
     for line in lines.values():
         yield from _overtaken(line)
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tests.support.checker.among import AMONG
+from tests.support.checker.flow import FLOW
 from tests.support.checker.laws import LAWS
 from tests.support.checker.lines import Line, mentions, show
 from tests.support.checker.lives import Times, gather
@@ -65,7 +66,7 @@ def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping
         life = times.life(id_)
         for law, broken in LAWS.items():
             violations += [Violation(law, id_, problem) for problem in broken(life, jobs.get(id_), times)]
-    for law, found in AMONG:
+    for law, found in (*AMONG, *FLOW):
         violations += [Violation(law, id_, problem) for id_, problem in found(times, jobs, counts)]
     return Report(violations, _figures(times, jobs), kept)
 

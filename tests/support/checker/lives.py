@@ -99,6 +99,8 @@ class Times(msgspec.Struct):
     """When a claim was first asked: it may have been done then, and only the repeat was answered."""
     marks: dict[str, Line] = {}
     samples: dict[int, list[Line]] = {}
+    rules: list[Line] = []
+    """What queues were told."""
     lines: int = 0
 
     def life(self, id_: str) -> Life:
@@ -119,6 +121,8 @@ def gather(lines: Iterable[Line]) -> Times:
                 times.faults.append(Fault(line["kind"], frozenset(line["pids"]), line["at"], until))
             case "sample":
                 times.samples.setdefault(line["of"], []).append(line)
+            case "rules":
+                times.rules.append(line)
             case "healed" | "drained":
                 times.marks[line["what"]] = line
             case _ if line.get("step") == "invoke":
