@@ -44,11 +44,11 @@ def test_a_quick_run_measures_shows_and_writes(tmp_path: Path) -> None:
 
 
 def test_the_other_measurements_run_too_and_a_program_gets_json_alone(tmp_path: Path) -> None:
-    ran = _bench(tmp_path, "--quick", "growth", "memory", "profile", "--out", "here", "--json")
+    ran = _bench(tmp_path, "--quick", "flow", "growth", "memory", "profile", "--out", "here", "--json")
     assert ran.returncode == 0, ran.stderr
     taken = json.loads(ran.stdout)["taken"]
-    assert [each["section"]["name"] for each in taken] == ["growth", "memory", "profile"]
-    commits = next(row for row in taken[2]["section"]["rows"] if row["name"] == "commits")
+    assert [each["section"]["name"] for each in taken] == ["flow", "growth", "memory", "profile"]
+    commits = next(row for row in taken[3]["section"]["rows"] if row["name"] == "commits")
     assert 0 < commits["rounds"][0] < 1000, "a batch shares a commit"
     assert read(tmp_path / "here").taken[0].machine.cores > 0
 

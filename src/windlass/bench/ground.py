@@ -36,6 +36,11 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """So many of its first and of its last are compared."""
     trickle_seconds: float
     trickle_rate: int
+    flow_keys: int
+    """Concurrency keys of a drain."""
+    blocked: int
+    blocked_keys: int
+    """Jobs in line, and the keys that they wait for, while others are claimed."""
 
 
 FULL = Scale(
@@ -56,6 +61,9 @@ FULL = Scale(
     edge=20_000,
     trickle_seconds=120.0,
     trickle_rate=200,
+    flow_keys=10_000,
+    blocked=100_000,
+    blocked_keys=1_000,
 )
 QUICK = Scale(
     rounds=1,
@@ -75,6 +83,9 @@ QUICK = Scale(
     edge=500,
     trickle_seconds=1.0,
     trickle_rate=50,
+    flow_keys=200,
+    blocked=2_000,
+    blocked_keys=20,
 )
 
 VERY_FULL = (0, 1_000_000, 10_000_000)

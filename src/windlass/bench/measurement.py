@@ -9,6 +9,7 @@ class Measurement(StrEnum):
     DRAIN = "drain"
     ENQUEUE = "enqueue"
     LATENCY = "latency"
+    FLOW = "flow"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.bench import drain, enqueue, growth, held, history, latency, memory, pooler, profile
+from windlass.bench import drain, enqueue, flow, growth, held, history, latency, memory, pooler, profile
 from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
 from windlass.bench.ground import FULL, QUICK, VERY_FULL, Ground
@@ -27,6 +27,7 @@ MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.DRAIN: drain.measure,
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: latency.measure,
+    Measurement.FLOW: flow.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
