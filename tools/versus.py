@@ -1,7 +1,7 @@
 """The plain drain of two revisions, in turn, in one run: `python tools/versus.py REV1 REV2 [--store postgres]`.
 
-What slows the machine down for a while slows both. The figure is the ratio of the medians, REV2 by REV1. Each revision is
-unpacked into a folder of its own and drained by its own code, with this interpreter.
+What slows the machine down for a while slows both. The figure is the ratio of the medians, REV2 by REV1. Each
+revision is unpacked into a folder of its own and drained by its own code, with this interpreter.
 """
 
 import argparse
@@ -53,8 +53,8 @@ def main() -> int:
         print(f"{revision:12} median {median:9,.0f} jobs/s")
     ratio = medians[1] / medians[0]
     by_rounds = statistics.median(second / first for first, second in zip(*rates, strict=True))
-    print(f"{given.revisions[1]} has {ratio:.1%} of {given.revisions[0]} (at least {GOAL:.0%} are wanted); the median of")
-    print(f"the ratios round by round is {by_rounds:.1%}")
+    print(f"{given.revisions[1]} has {ratio:.1%} of {given.revisions[0]} (at least {GOAL:.0%} are wanted)")
+    print(f"the median of the ratios round by round is {by_rounds:.1%}")
     return 0 if ratio >= GOAL else 1
 
 
