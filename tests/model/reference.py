@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from tests.model.lines import move_up
+from tests.model.record import Job
 from windlass.core.admission import birth
 from windlass.core.change import JobChange
 from windlass.core.idempotency import OnConflict
@@ -12,43 +14,8 @@ from windlass.core.job import NewJob
 from windlass.core.moments import Micros
 from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
 from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
-from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status, may_move
+from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status
 from windlass.store.records import ClaimRequest, Settled
-
-
-@dataclass
-class Job:
-    """What the reference knows of a job."""
-
-    id: JobId
-    queue: str
-    type: str
-    priority: int
-    key: str | None
-    rank: Micros
-    run_at: Micros
-    max_attempts: int
-    status: Status
-    window: Micros
-    expires_at: Micros | None
-    attempt: int = 0
-    failures: int = 0
-    crashes: int = 0
-    runner: str | None = None
-    claim: int | None = None
-    cancel_requested: bool = False
-    finished_at: Micros = 0
-    ended: dict[int, str] = field(default_factory=dict)
-    """attempt → how it ended"""
-
-    def expired(self, now: Micros) -> bool:
-        """Whether it should have started by now."""
-        return self.expires_at is not None and self.expires_at <= now
-
-    def move(self, status: Status) -> None:
-        """Change status, by the table."""
-        assert status is self.status or may_move(self.status, status), f"{self.status} → {status}"
-        self.status = status
 
 
 class Reference:
@@ -58,6 +25,8 @@ class Reference:
         self.jobs: dict[JobId, Job] = {}
         self.graves: dict[JobId, tuple[Micros, int, str]] = {}
         self.paused: set[str] = set()
+        self.closed: set[str] = set()
+        self.limits: dict[str, int] = {}
         self.progress: dict[JobId, float] = {}
         self.windows: dict[tuple[str, str | None], tuple[JobId, Micros]] = {}
         """(queue, key) → who ended, and until when its key stays taken"""
@@ -76,6 +45,7 @@ class Reference:
         if None in answers:
             self.jobs, self.windows = kept, windows
             return None
+        self._move_up(now)
         return [answer for answer in answers if answer is not None]
 
     def _enqueue(self, new: NewJob, now: Micros) -> tuple[JobId, bool] | None:
@@ -89,6 +59,8 @@ class Reference:
             if new.on_conflict is not OnConflict.REPLACE or standing is None or standing.status not in WAITING:
                 return holder, True
             self._rest(standing, Status.CANCELLED, now)
+        if new.queue in self.closed:
+            return None
         born = birth(new, now)
         self.windows.pop((new.queue, new.idempotency_key), None)
         self.jobs[new.id] = Job(
@@ -103,14 +75,23 @@ class Reference:
             born.status,
             new.idempotency_window or 0,
             None if new.expires is None else now + new.expires,
+            new.concurrency_key,
+            new.key_limit or 1,
+            bool(new.key_strict),
         )
+        if born.status is Status.PENDING:
+            self.jobs[new.id].come(born.rank)
         return new.id, False
+
+    def _move_up(self, now: Micros) -> None:
+        move_up(self.jobs.values(), now)
 
     def expire(self, now: Micros) -> int:
         """Whatever waits and should have started by now."""
         over = [job for job in self.jobs.values() if job.status in WAITING and job.expired(now)]
         for job in over:
             self._rest(job, Status.CANCELLED, now)
+        self._move_up(now)
         return len(over)
 
     def admit(self, limit: int, now: Micros) -> int:
@@ -118,8 +99,9 @@ class Reference:
         waiting = [job for job in self.jobs.values() if job.status in (Status.SCHEDULED, Status.FAILED)]
         due = sorted((job for job in waiting if job.run_at <= now), key=lambda job: (job.run_at, job.id))[:limit]
         for job in due:
-            job.move(Status.PENDING)
-            job.rank = now
+            # In line it stands where it was due, among those who may run it comes last.
+            job.come(now if job.line is None or job.slot else job.run_at)
+        self._move_up(now)
         return len(due)
 
     def claim(self, request: ClaimRequest) -> list[tuple[JobId, int]]:
@@ -134,13 +116,18 @@ class Reference:
         for share in request.shares:
             pending = [job for job in self.jobs.values() if job.status is Status.PENDING and job.queue == share.queue]
             best = sorted(pending, key=lambda job: (-job.priority, job.rank, job.id))
-            room = min(share.most, request.limit - len(taken))
+            room = min(share.most, request.limit - len(taken), self.room(share.queue))
             taken += [] if share.queue in self.paused else [job for job in best if job.type in request.types][:room]
         for job in taken:
             job.move(Status.RUNNING)
             job.attempt += 1
             job.runner, job.claim = mine
         return [(job.id, job.attempt) for job in taken]
+
+    def room(self, queue: str) -> int:
+        """How many more may run in a queue."""
+        running = sum(1 for job in self.jobs.values() if job.queue == queue and job.status is Status.RUNNING)
+        return max(0, self.limits[queue] - running) if queue in self.limits else len(self.jobs)
 
     def note(self, id_: JobId, attempt: int, done: float) -> None:
         """Kept for the running attempt only."""
@@ -154,6 +141,7 @@ class Reference:
         if job is not None and job.status is Status.RUNNING and job.attempt == settlement.attempt:
             job.failures += settlement.failures
             self._end(job, settlement.status, settlement.outcome, settlement.delay, now)
+            self._move_up(now)
             return Settled.SETTLED
         known = job is not None and job.ended.get(settlement.attempt) == settlement.outcome
         buried = settlement.id in self.graves and self.graves[settlement.id][1:] == mine
@@ -166,6 +154,8 @@ class Reference:
         job.runner = job.claim = None
         if status in (Status.SCHEDULED, Status.FAILED):
             job.run_at = job.rank = now + delay
+            # In strict order nobody may overtake it meanwhile.
+            job.slot = job.slot and job.strict
         self._rest(job, status, now)
 
     def _rest(self, job: Job, status: Status, now: Micros) -> None:
@@ -173,6 +163,7 @@ class Reference:
         if status not in FINISHED:
             return
         job.finished_at = now
+        job.slot = False
         if job.key is not None and job.window:
             self.windows[job.queue, job.key] = (job.id, now + job.window)
 
@@ -198,6 +189,7 @@ class Reference:
             end = fate(job)
             job.crashes += end.crashes
             self._end(job, end.status, end.outcome, 0, now)
+        self._move_up(now)
         return {job.id for job in held}
 
     def cancel(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
@@ -210,6 +202,7 @@ class Reference:
             job.cancel_requested = True
         else:
             self._rest(job, Status.CANCELLED, now)
+            self._move_up(now)
         return job.status, True
 
     def retry(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
@@ -218,21 +211,22 @@ class Reference:
             return None
         if job.status not in RETRYABLE or self.holder(job.queue, job.key, now) not in (None, id_):
             return job.status, False
-        job.move(Status.PENDING)
+        job.come(now)
         self.windows.pop((job.queue, job.key), None)
-        self.jobs[id_] = replace(
-            job, failures=0, crashes=0, run_at=now, rank=now, cancel_requested=False, expires_at=None
-        )
-        return Status.PENDING, True
+        self.jobs[id_] = replace(job, failures=0, crashes=0, run_at=now, cancel_requested=False, expires_at=None)
+        self._move_up(now)
+        return self.jobs[id_].status, True
 
     def run_now(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
         """What waits for its time only."""
         if (job := self.jobs.get(id_)) is None:
             return None
+        may = job.status in (Status.SCHEDULED, Status.FAILED, Status.PENDING)
         if job.status in (Status.SCHEDULED, Status.FAILED):
-            job.move(Status.PENDING)
-            job.run_at = job.rank = now
-        return job.status, job.status is Status.PENDING
+            job.run_at = now
+            job.come(now)
+            self._move_up(now)
+        return job.status, may
 
     def change(self, id_: JobId, wanted: JobChange, now: Micros) -> tuple[Status, bool] | None:
         """What waits, wholly or not at all."""
@@ -242,18 +236,26 @@ class Reference:
         if job.status not in WAITING or self.holder(queue, job.key, now) not in (None, id_):
             return job.status, False
         if wanted.delay is not None:
-            job.run_at = now + wanted.delay
-            if job.status in (Status.SCHEDULED, Status.FAILED):
-                job.rank = job.run_at
-            if job.status is Status.PENDING and wanted.delay:
-                job.rank = job.run_at
-                job.move(Status.SCHEDULED)
-            elif not wanted.delay:
-                job.move(Status.PENDING)
+            self._retime(job, wanted.delay, now)
+        put_off = wanted.delay is not None and job.status in (Status.SCHEDULED, Status.FAILED)
+        job.slot = job.slot and queue == job.queue and not put_off
+        if job.status is Status.PENDING:
+            job.come(job.rank)
         self.windows.pop((queue, job.key), None)
         job.queue = queue
         job.priority = job.priority if wanted.priority is None else wanted.priority
+        self._move_up(now)
         return job.status, True
+
+    def _retime(self, job: Job, delay: Micros, now: Micros) -> None:
+        job.run_at = now + delay
+        if job.status in (Status.SCHEDULED, Status.FAILED):
+            job.rank = job.run_at
+            if not delay:
+                job.come(now)
+        elif delay:
+            job.rank = job.run_at
+            job.move(Status.SCHEDULED)
 
     def delete(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
         """Finished jobs only."""
@@ -280,44 +282,3 @@ class Reference:
         until = job.finished_at + TOMBSTONE
         if until > now:
             self.graves[job.id] = (until, job.attempt, job.ended.get(job.attempt, ""))
-
-
-class Leases:
-    """Until when each runner's lease holds, and when anybody was last heard of."""
-
-    def __init__(self) -> None:
-        self.ends: dict[str, Micros] = {}
-        self._pulse: Micros | None = None
-        self._graced: set[str] = set()
-
-    def open(self, runner: str, length: Micros, now: Micros) -> None:
-        """A new lease."""
-        self.feel_pulse(length, now)
-        self.ends.setdefault(runner, now + length)
-
-    def renew(self, runners: list[str], length: Micros, now: Micros) -> list[str]:
-        """Those that were kept."""
-        self.feel_pulse(length, now)
-        kept = [runner for runner in runners if self.holds(runner, now)]
-        self.ends.update(dict.fromkeys(kept, now + length))
-        self._graced -= set(kept)
-        return kept
-
-    def lapsed(self, length: Micros, now: Micros) -> list[str]:
-        """Whom a rescuer takes: nobody, if it is the first to come after a general silence."""
-        if all(self.holds(runner, now) for runner in self.ends):
-            return []
-        self.feel_pulse(length, now)
-        return [runner for runner in self.ends if not self.holds(runner, now)]
-
-    def holds(self, runner: str, now: Micros) -> bool:
-        """Whether the lease is there and not over."""
-        return self.ends.get(runner, now) > now
-
-    def feel_pulse(self, length: Micros, now: Micros) -> None:
-        """After a general silence, grace for everybody: once, until renewed."""
-        if self._pulse is not None and now - self._pulse > length // 2:
-            for runner in self.ends.keys() - self._graced:
-                self.ends[runner] = max(self.ends[runner], now + length)
-            self._graced |= self.ends.keys()
-        self._pulse = now

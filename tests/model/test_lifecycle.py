@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,7 +20,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.model.reference import Leases, Reference
+from tests.model.choices import IDS, changes, fields, first_fields, ids, limits, orders, picks, queues, waits
+from tests.model.leases import Leases
+from tests.model.reference import Reference
 from tests.support.clock import ManualClock
 from tests.support.seed import ENDINGS, LEASE, new_job, request
 from tests.support.stores import STORES
@@ -29,44 +32,15 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Progress
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.outcome import Settlement
+from windlass.core.queue import NO_LIMIT, QueueSettings
 from windlass.core.status import LIVE, Status, may_move
-from windlass.errors import KeyConflict, LeaseLost
-from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, RunnerEnd
+from windlass.errors import KeyConflict, LeaseLost, QueueClosed
+from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, QueueShare, RunnerEnd
 
 T = TypeVar("T")
 
-IDS = [f"00000000-0000-7000-8000-{n:012d}" for n in range(40)]
-ids = st.one_of(st.sampled_from(IDS[:6]), st.sampled_from(IDS))
-queues, orders = st.sampled_from(["a", "b"]), st.permutations(["a", "b"])
-fields: dict[str, st.SearchStrategy[Any]] = {
-    "id": ids,
-    "queue": queues,
-    "type": st.sampled_from(["t", "t", "t", "strange"]),
-    "priority": st.integers(-1, 1),
-    "delay": st.sampled_from([0, 0, 0, SECOND, 100 * SECOND]),
-    "idempotency_key": st.sampled_from([None, None, "k", "l"]),
-    "idempotency_window": st.sampled_from([None, None, 10 * SECOND, 9 * DAY]),
-    "on_conflict": st.sampled_from(list(OnConflict)),
-    "expires": st.sampled_from([None, None, None, SECOND, 100 * SECOND]),
-    "max_attempts": st.sampled_from([None, 1, 2]),
-}
-first_fields = {
-    "priority": st.integers(-1, 1),
-    "idempotency_key": st.sampled_from(["k", "l", None]),
-    "idempotency_window": st.sampled_from([10 * SECOND, 9 * DAY, None]),
-    "expires": st.sampled_from([100 * SECOND, SECOND, None]),
-}
-changes = st.fixed_dictionaries(
-    {},
-    optional={
-        "priority": st.integers(-1, 1),
-        "delay": st.sampled_from([0, SECOND, 100 * SECOND]),
-        "queue": queues,
-    },
-)
-waits = st.sampled_from([0, 0, SECOND, 12 * SECOND])
-picks = st.one_of(st.integers(0, 3), st.integers(0, 99))
-"""Which of the things at hand: taken modulo their number, the newest first."""
+MOST_PER_KEY = 2
+"""What the walk's jobs say at most."""
 
 
 class Lifecycle(RuleBasedStateMachine):
@@ -103,8 +77,8 @@ class Lifecycle(RuleBasedStateMachine):
 
     @initialize(jobs=st.lists(st.fixed_dictionaries(first_fields), min_size=6, max_size=6))
     def begin(self, jobs: list[dict[str, Any]]) -> None:
-        for n, fields in enumerate(jobs):
-            self.enqueue([{"id": IDS[n], "queue": "ab"[n % 2], **fields}])
+        for n, each in enumerate(jobs):
+            self.enqueue([{"id": IDS[n], "queue": "ab"[n % 2], **each}])
             self.clock.advance(1)
         self.open_runner()
         self.open_runner()
@@ -114,7 +88,7 @@ class Lifecycle(RuleBasedStateMachine):
         jobs = [new_job(**each) for each in batch]
         expected = self.model.enqueue(jobs, self.now)
         if expected is None:
-            with pytest.raises(KeyConflict):
+            with pytest.raises((KeyConflict, QueueClosed)):
                 self.run(self.store.jobs.enqueue(jobs))
             return
         answers = [(each.id, each.existing) for each in self.run(self.store.jobs.enqueue(jobs))]
@@ -143,7 +117,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(pick=picks, limit=st.integers(1, 5), most=st.integers(1, 4), order=orders, again=st.booleans())
     def claim(self, pick: int, limit: int, most: int, order: list[str], again: bool) -> None:
-        asked = request(self._runner(pick), queues=tuple(order), limit=limit, most=most)
+        asked = self._holding(request(self._runner(pick), queues=tuple(order), limit=limit, most=most))
         if again and self.claims:
             asked = self.claims[-1]
         self.claims.append(asked)
@@ -152,6 +126,10 @@ class Lifecycle(RuleBasedStateMachine):
                 self.run(self.store.jobs.claim(asked))
             self.open_runner()  # so that the walk goes on
             return
+        if any(job.slot and job.expired(self.now) for job in self.model.jobs.values()):
+            # Who comes after it at its key must not depend on when it goes.
+            self.expire()
+            self.attempts_never_fall_and_moves_are_legal()
         jobs = self.run(self.store.jobs.claim(asked))
         # A claim hands out nothing that has expired; how much of it goes away meanwhile is the store's affair.
         self.run(self.store.jobs.expire(100))
@@ -229,6 +207,19 @@ class Lifecycle(RuleBasedStateMachine):
             self.run(self.store.queues.resume(queue))
             self.model.paused.discard(queue)
 
+    @rule(queue=queues, limit=limits)
+    def limit(self, queue: str, limit: int) -> None:
+        self.run(self.store.queues.change(queue, QueueSettings(max_concurrency=limit)))
+        self.model.limits = {**self.model.limits, queue: limit}
+        if limit == NO_LIMIT:
+            del self.model.limits[queue]
+
+    @rule(queue=queues, opens=st.booleans())
+    def close_or_open(self, queue: str, opens: bool) -> None:
+        self.run(self.store.queues.open(queue) if opens else self.store.queues.close(queue))
+        self.model.closed -= {queue}
+        self.model.closed |= set() if opens else {queue}
+
     # Runners and time
 
     @rule()
@@ -301,6 +292,12 @@ class Lifecycle(RuleBasedStateMachine):
         recent = self.runners[-4:]
         return recent[-1 - pick % len(recent)]
 
+    def _holding(self, asked: ClaimRequest) -> ClaimRequest:
+        """A runner says what it holds of each queue."""
+        mine = Counter(job.queue for job in self.model.jobs.values() if job.runner == asked.runner)
+        shares = tuple(QueueShare(each.queue, each.most, mine[each.queue]) for each in asked.shares)
+        return msgspec.structs.replace(asked, shares=shares)
+
     def _one_claimed(self, choice: tuple[int, str]) -> tuple[Claimed, str]:
         pick, outcome = choice
         return self.claimed[-1 - pick % len(self.claimed)], outcome
@@ -340,6 +337,13 @@ class Lifecycle(RuleBasedStateMachine):
         expected = Counter((job.queue, str(job.status)) for job in self.model.jobs.values())
         counted = self.run(self.store.operator.counts()).queues
         assert {(q, s): n for q, by_status in counted.items() for s, n in by_status.items() if n} == expected
+
+    @invariant()
+    def limits_hold(self) -> None:
+        page = self.run(self.store.operator.list(JobFilter(status=(Status.RUNNING,)), 100, None))
+        held = Counter((job.queue, job.concurrency_key) for job in page.items if job.concurrency_key)
+        most = dict.fromkeys(held, 2)
+        assert held <= Counter(most)
 
     @invariant()
     def a_key_has_one_live_job_at_most(self) -> None:

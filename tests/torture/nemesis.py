@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
+from tests.torture.rules import MOST, QUEUES, lay_down, turn_down
 from tests.torture.yard import Yard
 from windlass import Status, WindlassError
 
@@ -34,6 +35,7 @@ class Nemesis:
         self._dice = random.Random(seed)
         self._seed = seed
         self._producers_started = 0
+        lay_down(yard)
         self.workers = [self._start_worker() for _ in range(PLACES)]
         self.producers = [self._start_producer() for _ in range(PLACES)]
         self._faults = self._all_faults()
@@ -48,10 +50,11 @@ class Nemesis:
             (3, self._stall),
             (1, self._kill_producer),
             (2, self._cancel_some),
+            (1, self._turn_down),
         ]
 
     def _start_worker(self) -> Process:
-        options = ("--processes", "2", "--concurrency", "3", "--drain", "1s")
+        options = ("--processes", "2", "--concurrency", "3", "--drain", "1s", "--queues", ",".join(QUEUES))
         return self._yard.worker(*options, failpoints=",".join(self._dice.sample(TROUBLES, 3)))
 
     def _start_producer(self) -> Process:
@@ -179,6 +182,11 @@ class Nemesis:
         for job in page.items:
             with suppress(WindlassError):
                 self._yard.app.jobs.cancel(job.id)
+
+    def _turn_down(self, place: int) -> None:
+        """Nor is this: a queue may run fewer at once, or as many as before."""
+        with suppress(WindlassError):
+            turn_down(self._yard, self._dice.randint(1, MOST))
 
 
 def _kill(pid: int) -> None:

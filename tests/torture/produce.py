@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from mill import again_later, anap, apart, app, flaky, hand_on, nap, quick, talk, trip  # type: ignore[import-not-found]
 
 from windlass import EnqueueFailed, EnqueueUnknown, NewJob
+from windlass.core.rate import Rate
 
 SEED = sys.argv[1]
 dice = random.Random(SEED)
@@ -31,7 +33,36 @@ KINDS: list[tuple[int, Callable[[Callable[[Any], Any]], NewJob]]] = [
 ]
 
 
+KEYS: list[tuple[int, Callable[[], dict[str, Any]]]] = [
+    (60, dict),
+    (6, lambda: {"concurrency_key": "one"}),
+    (6, lambda: {"concurrency_key": "two", "key_limit": 2}),
+    (6, lambda: {"concurrency_key": "three", "key_limit": 3}),
+    (4, lambda: {"concurrency_key": f"strict {dice.randrange(3)}", "key_strict": True}),
+    (3, lambda: {"concurrency_key": "rated", "key_limit": 3, "key_rate": Rate(4, 1_000_000, 2)}),
+    (5, lambda: {"queue": "few"}),
+    (4, lambda: {"queue": "slow", "rate_cost": dice.choice([None, 2])}),
+    (4, lambda: {"queue": "shared", "tenant": dice.choice(["big", "small", None])}),
+]
+"""What flow control is there for, and nothing of it for most."""
+
+
 def job() -> NewJob:
+    """Any."""
+    (make,) = dice.choices([kind for _, kind in KEYS], [weight for weight, _ in KEYS])
+    return msgspec.structs.replace(plain(), **make())
+
+
+def crowd() -> list[NewJob]:
+    """Many at once, so that a limit, a rate or a share is felt."""
+    if dice.random() < 0.5:
+        terms = [{"queue": "slow", "rate_cost": dice.choice([None, 1, 3])} for _ in range(20)]
+    else:
+        terms = [{"queue": "shared", "tenant": tenant} for tenant in ("big", "small") for _ in range(40)]
+    return [msgspec.structs.replace(quick.using(max_attempts=1000).job(1), **each) for each in terms]
+
+
+def plain() -> NewJob:
     options: dict[str, object] = {"max_attempts": 1000, "priority": dice.choice([0, 0, 0, 5])}
     if dice.random() < 0.1:
         options["idempotency_key"] = f"key {dice.randrange(4)}"
@@ -53,6 +84,6 @@ def hand_in(jobs: list[NewJob]) -> None:
 
 
 while not Path("stop").exists():
-    hand_in([job() for _ in range(dice.choice([1, 1, 1, 3]))])
+    hand_in(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))
 app.close()
