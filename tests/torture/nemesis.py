@@ -178,7 +178,7 @@ class Nemesis:
 
     def _cancel_some(self, place: int) -> None:
         """No fault at all: what an operator does meanwhile."""
-        page = self._yard.app.jobs.list(status=("pending", "running", "scheduled"), limit=3)
+        page = self._yard.app.jobs.list(status=("pending", "running", "scheduled", "blocked"), limit=3)
         for job in page.items:
             with suppress(WindlassError):
                 self._yard.app.jobs.cancel(job.id)

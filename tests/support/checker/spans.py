@@ -1,7 +1,7 @@
 """What the store says of its own: which attempts ran when, by its clock, and what rules of the queues a test told."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -49,6 +49,16 @@ def spans(job: dict[str, Any]) -> Iterator[Span]:
     for attempt in job.get("attempts", ()):
         if attempt.get("claimed_at") is not None:
             yield Span(micros(attempt["claimed_at"]), micros(attempt.get("ended_at")), job["id"])
+
+
+def most_at_once(held: Iterable[Span]) -> int:
+    """The most of these that ran at the same moment; who ends makes room for who begins."""
+    events = [event for span in held if span.start < span.end for event in ((span.start, 1), (span.end, -1))]
+    now = most = 0
+    for _, step in sorted(events):
+        now += step
+        most = max(most, now)
+    return most
 
 
 def micros(moment: str | None) -> int:
