@@ -2,6 +2,7 @@
 
 import sys
 
+import msgspec
 from mill import anap, app, flaky, nap, quick, talk, trip  # type: ignore[import-not-found]
 
 from windlass import EnqueueFailed, EnqueueUnknown, NewJob
@@ -13,6 +14,13 @@ JOBS = [
     flaky.using(id="0198c000-0000-7000-8000-000000000004").job(1),
     anap.using(id="0198c000-0000-7000-8000-000000000005").job(0.5),
     trip.using(id="0198c000-0000-7000-8000-000000000006").job(),
+    *(
+        msgspec.structs.replace(job, concurrency_key="k", key_strict=True)
+        for job in (
+            flaky.using(id="0198c000-0000-7000-8000-000000000007").job(1),
+            quick.using(id="0198c000-0000-7000-8000-000000000008").job(1),
+        )
+    ),
 ]
 
 

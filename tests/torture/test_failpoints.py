@@ -11,7 +11,8 @@ import pytest
 
 from tests.torture import scenes
 from tests.torture.grounds import GROUNDS, Ground
-from tests.torture.scenes import SCENES, Scene
+from tests.torture.scene import Scene
+from tests.torture.scenes import SCENES
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store
 from windlass.store.sqlite import roles as sqlite_roles

@@ -81,7 +81,7 @@ class Case:
         report = self.yard.audit()
         assert not report.violations, str(report)
         jobs = self.yard.dump()
-        assert len(jobs) == 6
+        assert len(jobs) == 8
         assert {job["status"] for job in jobs} == {"completed"}, jobs
         # An orphan may still be on its way out, with a lease and nothing under it.
         until(self._no_lease_is_left, "every lease is over")
