@@ -25,5 +25,7 @@ WITH called AS MATERIALIZED (
     INSERT INTO windlass.tallies (queue, status, day, jobs)
     SELECT queue, 'cancelled', windlass.drop_day('cancelled', now, keep), count(*) FROM ended
     GROUP BY queue, windlass.drop_day('cancelled', now, keep)
+), marked AS (
+    INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
 )
 SELECT id::text, queue, idempotency_key, idempotency_window, keep = 0 FROM ended
