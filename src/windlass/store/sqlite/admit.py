@@ -1,13 +1,16 @@
-"""admit: jobs whose time has come become pending."""
+"""admit: jobs whose time has come become pending, or stand in line for their key."""
 
 from windlass.store.records import Admitted
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.line import move_up
 
 
 def admit(db: Db, limit: int) -> Admitted:
     """The earliest first; their rank is the moment of admission, so that they fall in behind who waits already."""
-    now = db.now
-    jobs = db.run("admit", {"now": now, "limit": limit})
+    values = {"now": db.now, "limit": limit}
+    lines = [(queue, key) for queue, key in db.rows("due_lines", values)]
+    jobs = db.run("admit", values)
+    move_up(db, lines)
     return Admitted(jobs, next_due_in(db))
 
 
