@@ -73,21 +73,26 @@ class Lines:
             self._whole_at = ended + max(WHOLE_EVERY, SHARE * (ended - began))
         return jobs
 
-    async def admit(self, access: Access, wanted: int | None = None) -> int:
-        """Take the marks that were seen, up to so many jobs: how many were let in."""
+    async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:
+        """Take the marks that were seen, up to so many jobs: how many were let in, at ranks not below `beyond`."""
         jobs = 0
         marked, self.marked = self.marked, set()
         for queue in sorted(marked):
-            while wanted is None or jobs < wanted:
-                marks, admitted = await self._admit(access, queue)
+            more = True
+            while more and (wanted is None or jobs < wanted):
+                admitted, more = await self._admit(access, queue, beyond)
                 jobs += admitted
-                if marks < MOST_MARKS:
-                    break
         return jobs
 
-    async def _admit(self, access: Access, queue: str) -> tuple[int, int]:
-        """How many marks were taken, and how many jobs let in: none by who comes while another does it."""
-        values = {"queue": queue, "since": self.since([queue]), "limit": MOST_MARKS, "most": MOST_OF_KEY}
+    async def _admit(self, access: Access, queue: str, beyond: Micros) -> tuple[int, bool]:
+        """How many jobs were let in, and whether there may be more: none by who comes while another does it."""
+        values = {
+            "queue": queue,
+            "since": self.since([queue]),
+            "limit": MOST_MARKS,
+            "most": MOST_OF_KEY,
+            "beyond": beyond,
+        }
 
         async def work(db: Db) -> Sequence[Any] | None:
             if not await db.rows("lock_line", {"queue": queue}):
@@ -97,11 +102,11 @@ class Lines:
 
         answer = await _again(access, work)
         if answer is None:
-            return 0, 0
-        marks, jobs, behind = answer
+            return 0, False
+        marks, jobs, unfinished, behind = answer
         if marks < MOST_MARKS:
             self._since[queue] = behind
-        return marks, jobs
+        return jobs, marks == MOST_MARKS or unfinished > 0
 
 
 async def _again(access: Access, work: Any) -> Any:

@@ -1,5 +1,6 @@
 -- Keys that are marked: as many of those in line as there are free slots become pending, each with a slot of its own. How
--- many marks there were, how many jobs were let in, and the first transaction of which this has not seen all.
+-- many marks there were, how many jobs were let in, of how many keys there may be more, and the first transaction of which
+-- this has not seen all. The rank is never in the past, below the floor, or where who asks has looked already.
 --
 -- The caller has locked the queue in an earlier statement: so this one sees the slots that the one before has given. What
 -- somebody else has in hand is left to him, and the key is marked again; where order is strict nobody overtakes it.
@@ -57,13 +58,14 @@ WITH taken AS (
     SELECT key, id, urgency, key_rate, free[nth] AS slot
     FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
     WHERE CASE WHEN key_strict THEN heads[nth] = id ELSE cardinality(slots) + nth <= coalesce(key_limit, 1) END
-), marked AS (
-    INSERT INTO windlass.marks (queue, key)
-    SELECT :queue::text, key FROM (
-        SELECT key, cardinality(heads) AS seen, cardinality(heads) = looked AS more, 0 AS got FROM room
-        UNION ALL SELECT key, 0, false, 1 FROM next
+), unfinished AS MATERIALIZED (
+    -- Somebody had one of them in hand; or all that were looked at were let in, and there may be more.
+    SELECT key, sum(got) = sum(seen) AS more FROM (
+        SELECT key, cardinality(heads) AS seen, looked, 0 AS got FROM room UNION ALL SELECT key, 0, 0, 1 FROM next
     ) AS each
-    GROUP BY key HAVING sum(got) < sum(seen) OR bool_or(more)
+    GROUP BY key HAVING sum(got) < sum(seen) OR sum(seen) = sum(looked)
+), marked AS (
+    INSERT INTO windlass.marks (queue, key) SELECT :queue::text, key FROM unfinished
 ), places AS (
     INSERT INTO windlass.floors (queue, urgency) SELECT DISTINCT :queue::text, urgency FROM next
     ON CONFLICT (queue, urgency) DO NOTHING
@@ -73,10 +75,11 @@ WITH taken AS (
 ), admitted AS (
     UPDATE windlass.jobs AS job
     SET status = 'pending', reason = NULL, slot = next.slot, updated_at = :now,
-        rank = greatest(:now, (
+        rank = greatest(:now, :beyond::bigint, (
             SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
         )),
         lane = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
     FROM next WHERE job.id = next.id
 )
-SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint
