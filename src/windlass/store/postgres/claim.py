@@ -1,5 +1,6 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
+from collections import Counter
 from operator import itemgetter
 from typing import Any
 
@@ -11,7 +12,8 @@ from windlass.core.moments import SECOND, Micros
 from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
-from windlass.store.records import ClaimRequest
+from windlass.store.postgres.lines import Lines
+from windlass.store.records import ClaimRequest, QueueShare
 
 SWEEP_EVERY: Micros = 1 * SECOND
 """So often a claim begins at the floor again, however well the jobs flow."""
@@ -19,7 +21,7 @@ SHARE = 20
 """Of so many parts of the time, claims that begin at the floor may take one, once they take long."""
 LONG: Micros = SECOND // 100
 
-_BEGIN = 3
+_BEGIN = 5
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("urgency", "rank", "id")
 
@@ -38,6 +40,9 @@ class Claims:
     """
 
     def __init__(self) -> None:
+        self.lines = Lines()
+        self.spare = False
+        """Whether the last claim has let in more than it took: somebody else may want them."""
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
         self._flowing = False
@@ -45,13 +50,28 @@ class Claims:
         self._sweep_again = 0
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
-        """One atomic step under the runner's lease: a runner that was rescued gets nothing."""
+        """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
+        jobs = await self._claim(access, request)
+        short = request.limit - len(jobs)
+        admitted = await self._admit(access, max(1, short)) if self.lines.marked else 0
+        more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
+        self.spare = admitted > len(more)
+        return [*jobs, *more] if more else jobs
+
+    async def _admit(self, access: Access, wanted: int) -> int:
+        """Let in jobs that are in line, where they are ahead of this process's cursors."""
+        beyond = max(
+            (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
+        )
+        return await self.lines.admit(access, wanted, beyond)
+
+    async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
         for queues, most in _portions(request):
             limit = min(most, request.limit - len(jobs))
             if limit <= 0:
                 break
-            taken = await self._from(access, _Portion(request, queues, limit, first=not jobs))
+            taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
             if taken is None:
                 # The reply to an earlier try was lost: the jobs it took are still under its number.
                 jobs = await _taken_before(access, request)
@@ -80,14 +100,15 @@ class Claims:
         return jobs
 
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
-        values = portion.values(seen, self._returns.get(portion.queues, -1))
+        values = portion.values(seen, self._returns.get(portion.queues, -1), self.lines.since(portion.queues))
         rows = await access.once(lambda db: db.rows("claim", values))
-        leased, again, returns = rows[0][:_BEGIN]
+        leased, again, returns, marked, behind = rows[0][:_BEGIN]
         if not leased:
             raise LeaseLost(portion.request.runner)
         if again:
             return None
         self._returns[portion.queues] = returns
+        self.lines.note(portion.queues, marked, behind)
         if rows[0][_BEGIN] is None:
             return []
         rows.sort(key=_order)
@@ -110,7 +131,7 @@ class _Portion(msgspec.Struct, frozen=True):
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
 
-    def values(self, seen: dict[At, Seen], returns: int) -> dict[str, Any]:
+    def values(self, seen: dict[At, Seen], returns: int, since: int) -> dict[str, Any]:
         """For the statement."""
         return {
             "runner": self.request.runner,
@@ -120,6 +141,7 @@ class _Portion(msgspec.Struct, frozen=True):
             "types": list(self.request.types),
             "limit": self.limit,
             "returns": returns,
+            "since": since,
             "seen_queues": [queue for queue, _ in seen],
             "seen_urgencies": [urgency for _, urgency in seen],
             "seen_ranks": [rank for rank, _ in seen.values()],
@@ -132,6 +154,17 @@ def _portions(request: ClaimRequest) -> list[tuple[tuple[str, ...], int]]:
     if all(share.most >= request.limit for share in request.shares):
         return [(tuple(share.queue for share in request.shares), request.limit)]
     return [((share.queue,), share.most) for share in request.shares]
+
+
+def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:
+    """What is still wanted."""
+    of = Counter(job.queue for job in taken)
+    shares = tuple(
+        QueueShare(share.queue, share.most - of[share.queue], share.held + of[share.queue])
+        for share in request.shares
+    )
+    free = None if request.free is None else max(0, request.free - len(taken))
+    return msgspec.structs.replace(request, shares=shares, limit=request.limit - len(taken), free=free)
 
 
 async def _taken_before(access: Access, request: ClaimRequest) -> list[Claimed]:
