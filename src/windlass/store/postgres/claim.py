@@ -1,5 +1,7 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
+from collections.abc import Collection, Sequence
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -11,7 +13,8 @@ from windlass.core.moments import SECOND, Micros
 from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
-from windlass.store.records import ClaimRequest
+from windlass.store.postgres.ruled import Asked, RuledClaims, claimed
+from windlass.store.records import ClaimRequest, QueueShare
 
 SWEEP_EVERY: Micros = 1 * SECOND
 """So often a claim begins at the floor again, however well the jobs flow."""
@@ -19,7 +22,7 @@ SHARE = 20
 """Of so many parts of the time, claims that begin at the floor may take one, once they take long."""
 LONG: Micros = SECOND // 100
 
-_BEGIN = 3
+_BEGIN = 4
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("urgency", "rank", "id")
 
@@ -43,24 +46,44 @@ class Claims:
         self._flowing = False
         self._swept = 0
         self._sweep_again = 0
+        self._ruled: set[str] = set()
+        self.ruled = RuledClaims()
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
         """One atomic step under the runner's lease: a runner that was rescued gets nothing."""
         jobs: list[Claimed] = []
-        for queues, most in _portions(request):
-            limit = min(most, request.limit - len(jobs))
+        shares = request.shares
+        while shares and len(jobs) < request.limit:
+            queues = _portion(request, shares, self._ruled)
+            limit = min(shares[0].most, request.limit - len(jobs))
             if limit <= 0:
-                break
-            taken = await self._from(access, _Portion(request, queues, limit, first=not jobs))
+                taken: list[Claimed] | None = []
+            elif queues[0] in self._ruled:
+                taken = await self._by_rule(access, Asked(request, queues[0], limit, len(jobs)))
+            else:
+                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs))
+                # Those that turned out to be ruled, and all behind them, have yet to be asked.
+                queues = tuple(takewhile(lambda queue: queue not in self._ruled, queues))
             if taken is None:
                 # The reply to an earlier try was lost: the jobs it took are still under its number.
                 jobs = await _taken_before(access, request)
                 break
             jobs += taken
+            shares = shares[len(queues) :]
         if len(request.shares) > 1:
             place = {share.queue: i for i, share in enumerate(request.shares)}
             jobs.sort(key=lambda job: place.get(job.queue, len(place)))
         return jobs
+
+    async def _by_rule(self, access: Access, asked: Asked) -> list[Claimed] | None:
+        """From a queue that goes a way of its own; none, if it does not do so any more."""
+        outcome = await self.ruled.claim(access, asked)
+        if outcome.plain:
+            self._ruled.discard(asked.queue)
+            return await self._from(
+                access, _Portion(asked.request, (asked.queue,), asked.limit, first=not asked.taken)
+            )
+        return None if outcome.again else [claimed(row) for row in outcome.rows]
 
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
         """From the cursors or from the floors on, or from both, one after the other."""
@@ -82,12 +105,13 @@ class Claims:
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
         values = portion.values(seen, self._returns.get(portion.queues, -1))
         rows = await access.once(lambda db: db.rows("claim", values))
-        leased, again, returns = rows[0][:_BEGIN]
+        leased, again, returns, ruled = rows[0][:_BEGIN]
         if not leased:
             raise LeaseLost(portion.request.runner)
         if again:
             return None
         self._returns[portion.queues] = returns
+        self._ruled.update(ruled)
         if rows[0][_BEGIN] is None:
             return []
         rows.sort(key=_order)
@@ -127,11 +151,11 @@ class _Portion(msgspec.Struct, frozen=True):
         }
 
 
-def _portions(request: ClaimRequest) -> list[tuple[tuple[str, ...], int]]:
-    """Queues that give all they are asked for need no statements of their own: an earlier one is emptied first."""
-    if all(share.most >= request.limit for share in request.shares):
-        return [(tuple(share.queue for share in request.shares), request.limit)]
-    return [((share.queue,), share.most) for share in request.shares]
+def _portion(request: ClaimRequest, shares: Sequence[QueueShare], ruled: Collection[str]) -> tuple[str, ...]:
+    """The queues that are asked next: plain ones that give all they are asked for need no statements of their own."""
+    if shares[0].queue in ruled or any(share.most < request.limit for share in request.shares):
+        return (shares[0].queue,)
+    return tuple(takewhile(lambda queue: queue not in ruled, (share.queue for share in shares)))
 
 
 async def _taken_before(access: Access, request: ClaimRequest) -> list[Claimed]:

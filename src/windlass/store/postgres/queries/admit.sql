@@ -16,7 +16,11 @@ WITH start AS MATERIALIZED (
     SET status = 'pending', reason = NULL, updated_at = :now,
         rank = greatest(job.run_at, :now, (
             SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
-        ))
+        )),
+        lane = (
+            SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
+            WHERE queue.name = job.queue
+        )
     WHERE job.id = ANY (ARRAY(SELECT id FROM due))
 ), taken AS MATERIALIZED (
     SELECT count(*) AS jobs FROM due

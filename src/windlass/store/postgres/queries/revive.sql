@@ -9,10 +9,12 @@ WITH gone AS (
 INSERT INTO windlass.jobs (
     id, queue, type, payload, status, urgency, rank, run_at, attempt, max_attempts, rescues, suspicions, hand_backs,
     snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, error,
-    attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
+    attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, lane
 )
 SELECT gone.id, queue, type, payload, 'pending', urgency, :now, :now, attempt, max_attempts, rescues, suspicions,
     hand_backs, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
-    error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
+    error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, (
+        SELECT CASE WHEN fair THEN coalesce(tenant, '') END FROM windlass.queues WHERE name = queue
+    )
 FROM gone JOIN unnest(:ids::uuid[], :attempts::text[]) AS known (id, attempts) ON known.id = gone.id
 RETURNING queue, urgency, rank

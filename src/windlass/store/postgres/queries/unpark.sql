@@ -8,5 +8,7 @@ WITH freed AS MATERIALIZED (
         ORDER BY id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
     ) AS parked
 )
-UPDATE windlass.jobs SET status = 'pending', reason = NULL, updated_at = :now
+UPDATE windlass.jobs AS job SET status = 'pending', reason = NULL, updated_at = :now, lane = (
+    SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+)
 WHERE id = ANY(ARRAY(SELECT id FROM freed)) RETURNING queue, urgency, rank

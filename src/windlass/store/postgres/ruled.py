@@ -1,0 +1,302 @@
+"""Claims from ruled queues: with limits, rates, or tenants who take turns. One queue at a time, in a transaction.
+
+Candidates are locked, it is decided which of them may go, and those are taken. What the queue lets run at once is a
+matter of shares.py, rates of tolls.py, turns of fair.py.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from windlass.core.job import Claimed
+from windlass.core.moments import SECOND, Micros
+from windlass.core.queue import QueueSettings, merge
+from windlass.core.rate import Bucket, Rate, full, refilled, wait_for
+from windlass.errors import LeaseLost
+from windlass.store.clock import since_boot
+from windlass.store.postgres import shares
+from windlass.store.postgres.access import Access
+from windlass.store.postgres.cursors import Candidate, Cursors
+from windlass.store.postgres.db import Db
+from windlass.store.postgres.fair import Search, Turns
+from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, rate_of, toll
+from windlass.store.records import ClaimRequest
+
+LONGEST_WAIT: Micros = SECOND
+
+_FIELDS = len(Claimed.__struct_fields__)
+_settings = msgspec.json.Decoder(QueueSettings)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A claim's part for one queue."""
+
+    request: ClaimRequest
+    queue: str
+    limit: int
+    taken: int
+    """How many jobs of other queues the claim has: if none, what is found under its number is from an earlier try."""
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What a claim must obey, and where it may begin, as it stands now."""
+
+    leased: bool
+    again: bool
+    most: int | None
+    rate_limit: str | None
+    fair: bool
+    rated: bool
+    declared: str
+    changed: str
+    slots: int
+    """Of the limit, the runner's own."""
+    given: int
+    """Of the limit, all runners'."""
+    credit: int | None
+    period: Micros | None
+    at: Micros | None
+    returns: int
+    urgencies: list[int]
+    floors: list[Micros]
+    now: Micros
+
+    @property
+    def rate(self) -> Rate | None:
+        """Of the queue."""
+        return rate_of(self.rate_limit)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing to obey any more."""
+        return self.most is None and self.rate_limit is None and not self.fair and not self.rated
+
+    def bucket(self, rate: Rate) -> Bucket:
+        """What the queue's gate holds, at a look without a lock."""
+        if self.credit is None or self.period is None or self.at is None:
+            return full(rate, self.now)
+        return refilled(Bucket(self.credit, self.period, self.at), rate, self.now)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a try."""
+
+    rows: Sequence[Any] = ()
+    again: bool = False
+    """An earlier try of this very claim has taken jobs."""
+    plain: bool = False
+    """The queue is not ruled any more."""
+    short: int = 0
+    """So many more slots are needed: nothing was taken."""
+    found: bool = False
+    """Whether there were as many jobs as it looked for."""
+    grant: Grant | None = None
+    weights: dict[str, float] = {}
+    wait: Micros | None = None
+    """How long until there are tokens again."""
+    shrunk: bool = False
+    """Slots were given up: others may have them."""
+
+
+class RuledClaims:
+    """Those of one process: how far they have come, whose turn it is, what was granted, and when tokens come."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[str, Cursors] = {}
+        self._turns: dict[str, Turns] = {}
+        self._grants: dict[tuple[str, str], Grant] = {}
+        self._oldest: dict[tuple[str, str], int] = {}
+        self._opens: dict[str, Micros] = {}
+
+    async def claim(self, access: Access, asked: Asked) -> Outcome:
+        """One queue's part of a claim; if the runner's share is too small, it asks for more and tries once more."""
+        outcome = await self._try(access, asked, may_ask=True)
+        if outcome.short:
+            await shares.ask(access, asked.queue, asked.request.runner, outcome.short)
+            outcome = await self._try(access, asked, may_ask=False)
+        return outcome
+
+    def opens_in(self) -> Micros | None:
+        """How long until a queue has tokens for which a claim came short; told once."""
+        if not self._opens:
+            return None
+        queue = min(self._opens, key=self._opens.__getitem__)
+        return max(0, self._opens[queue] - since_boot())
+
+    def has_opened(self) -> None:
+        """Whoever waited for tokens looks now."""
+        now = since_boot()
+        self._opens = {queue: at for queue, at in self._opens.items() if at > now}
+
+    async def _try(self, access: Access, asked: Asked, *, may_ask: bool) -> Outcome:
+        at = (asked.queue, asked.request.runner)
+        cursors = self._cursors.setdefault(asked.queue, Cursors())
+        self._opens.pop(asked.queue, None)
+        # If the answer does not come, nobody knows what was spent.
+        grant = self._grants.pop(at, None)
+        visit = _Visit(self, asked, cursors, grant, may_ask)
+        outcome = await access.write(visit.claim)
+        if outcome.grant is not None:
+            self._grants[at] = outcome.grant
+        if outcome.wait is not None:
+            self._opens[asked.queue] = since_boot() + min(outcome.wait, LONGEST_WAIT)
+        if not outcome.short:
+            cursors.end(flowing=outcome.found)
+            cursors.move(outcome.rows)
+            self.turns(asked.queue).took(outcome.rows, outcome.weights)
+        return outcome
+
+    def turns(self, queue: str) -> Turns:
+        """Whose turn it is there."""
+        return self._turns.setdefault(queue, Turns())
+
+    def oldest(self, queue: str, runner: str) -> int:
+        """No claim of this runner with a lower number has jobs of this queue."""
+        return self._oldest.get((queue, runner), 0)
+
+    def note_oldest(self, queue: str, runner: str, claim: int) -> None:
+        """Numbers of claims only grow."""
+        self._oldest = {at: n for at, n in self._oldest.items() if at[1] == runner}
+        self._oldest[queue, runner] = claim
+
+
+class _Visit:
+    """One try, in its transaction."""
+
+    def __init__(
+        self, claims: RuledClaims, asked: Asked, cursors: Cursors, grant: Grant | None, may_ask: bool
+    ) -> None:
+        self._claims = claims
+        self._asked = asked
+        self._cursors = cursors
+        self._grant = grant
+        self._may_ask = may_ask
+
+    async def claim(self, db: Db) -> Outcome:
+        """Look, find, decide, take."""
+        request, queue = self._asked.request, self._asked.queue
+        numbers = {"runner": request.runner, "claim": request.claim, "first": not self._asked.taken}
+        rows = await db.rows("ruled", {"queue": queue, **numbers})
+        if not rows:
+            return Outcome()
+        terms = Terms(*rows[0])
+        if not terms.leased:
+            raise LeaseLost(request.runner)
+        if terms.again or terms.plain:
+            return Outcome(again=terms.again, plain=terms.plain)
+        room = self._asked.limit
+        if terms.most is not None:
+            values = {"queue": queue, "since": self._claims.oldest(queue, request.runner), **numbers}
+            held, oldest, again = (await db.rows("hold", values))[0]
+            if again:
+                return Outcome(again=True)
+            self._claims.note_oldest(queue, request.runner, oldest or request.claim)
+            if terms.given > terms.most:
+                return await self._shrink(db, terms, held)
+            room = terms.slots - held
+        return await self._from(db, terms, room)
+
+    async def _shrink(self, db: Db, terms: Terms, held: int) -> Outcome:
+        """The limit was lowered: nobody starts anything until it fits."""
+        if held < terms.slots:
+            values = {"queue": self._asked.queue, "runner": self._asked.request.runner, "slots": held}
+            await db.run("set_slots", values)
+        return Outcome(shrunk=held < terms.slots)
+
+    async def _from(self, db: Db, terms: Terms, room: int) -> Outcome:
+        jobs, wait = self._most(terms, room)
+        if jobs <= 0:
+            return Outcome(grant=self._grant, wait=wait)
+        self._cursors.begin(terms.returns)
+        weights = weights_of(terms.declared, terms.changed) if terms.fair else {}
+        found = await self._find(db, terms, weights, jobs)
+        full = len(found) == jobs
+        if terms.most is not None and len(found) > room:
+            if self._may_ask:
+                return Outcome(short=len(found) - room, grant=self._grant)
+            found = found[: max(0, room)]
+        result = (
+            await self._toll(db, terms, found) if terms.rate or terms.rated else Toll(paid=found, grant=self._grant)
+        )
+        rows = await self._take(db, result) if result.paid or result.aside else []
+        return Outcome(rows, found=full, grant=result.grant, weights=weights, wait=result.wait)
+
+    def _most(self, terms: Terms, room: int) -> tuple[int, Micros | None]:
+        """How many to look for; if there are no tokens, none, and how long until there are."""
+        asked, left, wait = self._asked, [], None
+        if terms.most is not None:
+            left.append(terms.most - terms.given + max(0, room))
+        if terms.rate is not None:
+            bucket = terms.bucket(terms.rate)
+            if self._grant is not None and (self._grant.tokens < asked.limit or self._grant.until < terms.now):
+                self._grant = None
+            left.append(bucket.tokens if self._grant is None else self._grant.tokens)
+            wait = wait_for(bucket, terms.rate, 1) if left[-1] <= 0 else None
+        jobs = asked.limit
+        near = min(left, default=FAR * asked.request.limit) < FAR * asked.request.limit
+        if asked.request.free is not None and (near or terms.rated):
+            # Nothing is claimed ahead where a limit is near.
+            jobs = min(jobs, asked.request.free - asked.taken)
+        return min(jobs, left[-1]) if terms.rate is not None else jobs, wait
+
+    async def _find(self, db: Db, terms: Terms, weights: dict[str, float], jobs: int) -> list[Candidate]:
+        places = list(zip(terms.urgencies, terms.floors, strict=True))
+        search = Search(self._asked.queue, self._asked.request.types, places, weights)
+        if not terms.fair:
+            return await self._best(db, search, jobs)
+        found = await self._claims.turns(search.queue).candidates(db, search, self._cursors, jobs)
+        if len(found) < jobs and self._cursors.from_floor:
+            # Those that are in no lane yet, since the queue was not always fair.
+            found += await self._ask(db, search, jobs - len(found), laneless=True)
+        return found
+
+    async def _best(self, db: Db, search: Search, jobs: int) -> list[Candidate]:
+        found = await self._ask(db, search, jobs)
+        if len(found) < jobs and self._cursors.may_sweep():
+            # What was found before is locked by ourselves, so it is found again.
+            found = await self._ask(db, search, jobs)
+        return found
+
+    async def _ask(self, db: Db, search: Search, jobs: int, *, laneless: bool = False) -> list[Candidate]:
+        starts = self._cursors.starts([((urgency, None), floor) for urgency, floor in search.places])
+        values = {
+            "queue": search.queue,
+            "types": list(search.types),
+            "limit": jobs,
+            "laneless": laneless,
+            "urgencies": [urgency for urgency, _ in search.places],
+            "ranks": [rank for rank, _ in starts],
+            "ids": [id_ for _, id_ in starts],
+        }
+        return [Candidate(*row) for row in await db.rows("candidates", values)]
+
+    async def _toll(self, db: Db, terms: Terms, found: Sequence[Candidate]) -> Toll:
+        if not found:
+            return Toll(grant=self._grant)
+        asked = self._asked
+        payer = Payer(asked.queue, asked.request.runner, terms.rate, self._grant, asked.limit)
+        result = await toll(db, payer, found)
+        if self._grant is not None and result.wait is not None:
+            # What was granted is not enough for the next: the gate may have more.
+            result.grant, result.wait = None, 0
+        return result
+
+    async def _take(self, db: Db, result: Toll) -> list[Any]:
+        request = self._asked.request
+        values = {"queue": self._asked.queue, "runner": request.runner, "claim": request.claim, **result.values()}
+        rows = await db.rows("take", values)
+        nth = {job.id: n for n, job in enumerate(result.paid)}
+        return sorted(rows, key=lambda row: nth[row["id"]])
+
+
+def claimed(row: Any) -> Claimed:
+    """A job that was taken."""
+    return Claimed(*row[:_FIELDS])
+
+
+@lru_cache(maxsize=1000)
+def weights_of(declared: str, changed: str) -> dict[str, float]:
+    """Of tenants."""
+    return merge(_settings.decode(declared), _settings.decode(changed)).weights
