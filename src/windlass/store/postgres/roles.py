@@ -151,7 +151,9 @@ class PostgresQueues:
             await self._access.write(lambda db: queues.declare(db, declared))
 
     async def change(self, name: str, changed: QueueSettings) -> Queue:
-        return await self._access.write(lambda db: queues.change(db, name, changed))
+        queue = await self._access.write(lambda db: queues.change(db, name, changed))
+        self._hints.announce()
+        return queue
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
         return await self._access.write(lambda db: queues.pause(db, name, length))

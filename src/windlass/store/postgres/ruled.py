@@ -5,29 +5,25 @@ matter of shares.py, rates of tolls.py, turns of fair.py.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from windlass.core.job import Claimed
-from windlass.core.moments import SECOND, Micros
-from windlass.core.queue import QueueSettings, merge
-from windlass.core.rate import Bucket, Rate, full, refilled, wait_for
+from windlass.core.moments import Micros
+from windlass.core.rate import wait_for
 from windlass.errors import LeaseLost
-from windlass.store.clock import since_boot
 from windlass.store.postgres import shares
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.cursors import Candidate, Cursors
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.fair import Search, Turns
-from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, rate_of, toll
+from windlass.store.postgres.openings import Openings
+from windlass.store.postgres.terms import Terms
+from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, toll
 from windlass.store.records import ClaimRequest
 
-LONGEST_WAIT: Micros = SECOND
-
 _FIELDS = len(Claimed.__struct_fields__)
-_settings = msgspec.json.Decoder(QueueSettings)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -38,46 +34,6 @@ class Asked(msgspec.Struct, frozen=True):
     limit: int
     taken: int
     """How many jobs of other queues the claim has: if none, what is found under its number is from an earlier try."""
-
-
-class Terms(msgspec.Struct, frozen=True):
-    """What a claim must obey, and where it may begin, as it stands now."""
-
-    leased: bool
-    again: bool
-    most: int | None
-    rate_limit: str | None
-    fair: bool
-    rated: bool
-    declared: str
-    changed: str
-    slots: int
-    """Of the limit, the runner's own."""
-    given: int
-    """Of the limit, all runners'."""
-    credit: int | None
-    period: Micros | None
-    at: Micros | None
-    returns: int
-    urgencies: list[int]
-    floors: list[Micros]
-    now: Micros
-
-    @property
-    def rate(self) -> Rate | None:
-        """Of the queue."""
-        return rate_of(self.rate_limit)
-
-    @property
-    def plain(self) -> bool:
-        """Whether there is nothing to obey any more."""
-        return self.most is None and self.rate_limit is None and not self.fair and not self.rated
-
-    def bucket(self, rate: Rate) -> Bucket:
-        """What the queue's gate holds, at a look without a lock."""
-        if self.credit is None or self.period is None or self.at is None:
-            return full(rate, self.now)
-        return refilled(Bucket(self.credit, self.period, self.at), rate, self.now)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -95,7 +51,9 @@ class Outcome(msgspec.Struct, frozen=True):
     grant: Grant | None = None
     weights: dict[str, float] = {}
     wait: Micros | None = None
-    """How long until there are tokens again."""
+    """How long until there are tokens again, from this moment of the server's on, as long as the rate is this."""
+    now: Micros = 0
+    rate_limit: str | None = None
     shrunk: bool = False
     """Slots were given up: others may have them."""
 
@@ -108,7 +66,7 @@ class RuledClaims:
         self._turns: dict[str, Turns] = {}
         self._grants: dict[tuple[str, str], Grant] = {}
         self._oldest: dict[tuple[str, str], int] = {}
-        self._opens: dict[str, Micros] = {}
+        self.openings = Openings()
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
         """One queue's part of a claim; if the runner's share is too small, it asks for more and tries once more."""
@@ -118,22 +76,10 @@ class RuledClaims:
             outcome = await self._try(access, asked, may_ask=False)
         return outcome
 
-    def opens_in(self) -> Micros | None:
-        """How long until a queue has tokens for which a claim came short; told once."""
-        if not self._opens:
-            return None
-        queue = min(self._opens, key=self._opens.__getitem__)
-        return max(0, self._opens[queue] - since_boot())
-
-    def has_opened(self) -> None:
-        """Whoever waited for tokens looks now."""
-        now = since_boot()
-        self._opens = {queue: at for queue, at in self._opens.items() if at > now}
-
     async def _try(self, access: Access, asked: Asked, *, may_ask: bool) -> Outcome:
         at = (asked.queue, asked.request.runner)
         cursors = self._cursors.setdefault(asked.queue, Cursors())
-        self._opens.pop(asked.queue, None)
+        self.openings.forget(asked.queue)
         # If the answer does not come, nobody knows what was spent.
         grant = self._grants.pop(at, None)
         visit = _Visit(self, asked, cursors, grant, may_ask)
@@ -141,7 +87,7 @@ class RuledClaims:
         if outcome.grant is not None:
             self._grants[at] = outcome.grant
         if outcome.wait is not None:
-            self._opens[asked.queue] = since_boot() + min(outcome.wait, LONGEST_WAIT)
+            self.openings.note(asked.queue, outcome.now, outcome.wait, outcome.rate_limit)
         if not outcome.short:
             cursors.end(flowing=outcome.found)
             cursors.move(outcome.rows)
@@ -208,10 +154,9 @@ class _Visit:
     async def _from(self, db: Db, terms: Terms, room: int) -> Outcome:
         jobs, wait = self._most(terms, room)
         if jobs <= 0:
-            return Outcome(grant=self._grant, wait=wait)
+            return Outcome(grant=self._grant, wait=wait, now=terms.now, rate_limit=terms.rate_limit)
         self._cursors.begin(terms.returns)
-        weights = weights_of(terms.declared, terms.changed) if terms.fair else {}
-        found = await self._find(db, terms, weights, jobs)
+        found = await self._find(db, terms, jobs)
         full = len(found) == jobs
         if terms.most is not None and len(found) > room:
             if self._may_ask:
@@ -221,7 +166,15 @@ class _Visit:
             await self._toll(db, terms, found) if terms.rate or terms.rated else Toll(paid=found, grant=self._grant)
         )
         rows = await self._take(db, result) if result.paid or result.aside else []
-        return Outcome(rows, found=full, grant=result.grant, weights=weights, wait=result.wait)
+        return Outcome(
+            rows,
+            found=full,
+            grant=result.grant,
+            weights=terms.weights,
+            wait=result.wait,
+            now=result.now,
+            rate_limit=terms.rate_limit,
+        )
 
     def _most(self, terms: Terms, room: int) -> tuple[int, Micros | None]:
         """How many to look for; if there are no tokens, none, and how long until there are."""
@@ -241,9 +194,9 @@ class _Visit:
             jobs = min(jobs, asked.request.free - asked.taken)
         return min(jobs, left[-1]) if terms.rate is not None else jobs, wait
 
-    async def _find(self, db: Db, terms: Terms, weights: dict[str, float], jobs: int) -> list[Candidate]:
+    async def _find(self, db: Db, terms: Terms, jobs: int) -> list[Candidate]:
         places = list(zip(terms.urgencies, terms.floors, strict=True))
-        search = Search(self._asked.queue, self._asked.request.types, places, weights)
+        search = Search(self._asked.queue, self._asked.request.types, places, terms.weights)
         if not terms.fair:
             return await self._best(db, search, jobs)
         found = await self._claims.turns(search.queue).candidates(db, search, self._cursors, jobs)
@@ -294,9 +247,3 @@ class _Visit:
 def claimed(row: Any) -> Claimed:
     """A job that was taken."""
     return Claimed(*row[:_FIELDS])
-
-
-@lru_cache(maxsize=1000)
-def weights_of(declared: str, changed: str) -> dict[str, float]:
-    """Of tenants."""
-    return merge(_settings.decode(declared), _settings.decode(changed)).weights

@@ -59,7 +59,8 @@ class Toll(msgspec.Struct):
     until: Micros | None = None
     """By the clock of the server, these tokens must be spent."""
     wait: Micros | None = None
-    """How long until the queue can pay for the next."""
+    """How long until the queue can pay for the next, from `now` on."""
+    now: Micros = 0
 
     def values(self) -> dict[str, Any]:
         """For the statement that takes the jobs."""
@@ -90,7 +91,7 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
         rates[OWN] = own
     now, gates = await _lock(db, payer.queue, rates)
     if own is not None and OWN not in gates:
-        return Toll(wait=SOON)
+        return Toll(wait=SOON, now=now)
     free = [job for job in jobs if job.key_rate is None or job.key in gates]
     granted = payer.grant
     if granted is not None and payer.rate is not None:
@@ -105,6 +106,7 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
         aside={id_: until - now for id_, until in verdict.aside.items()},
         gates=dict(verdict.keys),
         wait=None if verdict.until is None else verdict.until - now,
+        now=now,
     )
     if payer.rate is not None and verdict.own is not None:
         await _pay(db, payer, result, verdict.own, now)

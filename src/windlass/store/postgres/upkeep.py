@@ -127,15 +127,16 @@ class PostgresSignals:
 
     async def wait(self, mark: int, seconds: float) -> bool:
         """Until something was heard, or a queue has tokens again for which the last claim came short."""
-        opens = self._claims.ruled.opens_in()
+        openings = self._claims.ruled.openings
+        opens = openings.next_in()
         if opens is None or opens >= seconds * SECOND:
             return await self._hints.wait(mark, seconds)
         await self._hints.wait(mark, opens / SECOND)
-        self._claims.ruled.has_opened()
+        openings.tell()
         return True
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
-        return await self._access.read(lambda db: has_work(db, names, types))
+        return await self._access.read(lambda db: has_work(db, names, types, self._claims.ruled.openings))
 
 
 class PostgresStats:
