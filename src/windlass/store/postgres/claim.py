@@ -1,6 +1,6 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any
@@ -40,7 +40,8 @@ class Claims:
     whenever jobs do not flow, as long as this takes only a small part of the time: for jobs that were committed late.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
         self._flowing = False
@@ -78,6 +79,8 @@ class Claims:
     async def _by_rule(self, access: Access, asked: Asked) -> list[Claimed] | None:
         """From a queue that goes a way of its own; none, if it does not do so any more."""
         outcome = await self.ruled.claim(access, asked)
+        if outcome.shrunk:
+            self._announce()
         if outcome.plain:
             self._ruled.discard(asked.queue)
             return await self._from(

@@ -17,6 +17,7 @@ from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
+from windlass.store.postgres.laning import Laning
 from windlass.store.postgres.note import note
 from windlass.store.postgres.park import needs_parking, park
 from windlass.store.postgres.prune import Pruner
@@ -44,6 +45,7 @@ class PostgresJobs:
         self._hints = hints
         self._hand_in = hand_in
         self._claims = claims
+        self._laning = Laning()
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._hand_in.enqueue(self._access, jobs)
@@ -55,6 +57,7 @@ class PostgresJobs:
 
     async def admit(self, limit: int) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
+        await self._laning.go_on(self._access)
         if admitted.jobs:
             self._hints.announce()
         return admitted

@@ -63,7 +63,7 @@ class PostgresStore:
         self._hand_in = hand_in
         self._floors = Floors()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
-        claims = Claims()
+        claims = Claims(hints.announce)
         self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
         self.operator = named(PostgresOperator(access, hints))
         self.queues = named(PostgresQueues(access, hints))
