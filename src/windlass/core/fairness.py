@@ -18,7 +18,7 @@ LIGHTEST, HEAVIEST = 0.01, 100.0
 class Standing(msgspec.Struct):
     """The virtual time of one claimer in one place: the present, and when each tenant's last job ended.
 
-    Who is not named stands at the present. `weights` are those by which the others' moments were reckoned.
+    Who is not named stands at the present. `weights` are those by which the moments were reckoned.
     """
 
     present: float = 0.0
@@ -66,13 +66,7 @@ def took(
 
 
 def reweighted(standing: Standing, weights: Mapping[str, float]) -> Standing:
-    """The same standing by other weights: how many jobs a tenant is ahead stays, what they weigh does not."""
-    before = standing.weights
-    if before is weights or before == weights:
+    """The standing under these weights. If they are others than before, everybody begins anew: they hold at once."""
+    if standing.weights is weights or standing.weights == weights:
         return standing
-    present = standing.present
-    ends = {
-        tenant: present + (end - present) * before.get(tenant, 1.0) / weights.get(tenant, 1.0)
-        for tenant, end in standing.ends.items()
-    }
-    return Standing(present, ends, weights)
+    return Standing(standing.present, {}, weights)

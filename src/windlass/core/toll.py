@@ -16,21 +16,31 @@ RATED = "rate limit of its key"
 """The reason of a scheduled job that waits for tokens of its key."""
 
 
+Place = tuple[int, Micros, JobId]
+"""Where a job stands among others: urgency, rank, id."""
+
+
 class Fare(msgspec.Struct, frozen=True, gc=False):
     """What a job that is next has to pay."""
 
-    id: JobId
+    place: Place
     cost: int = 1
     key: str = ""
     rate: Rate | None = None
     """Of its key."""
 
+    @property
+    def id(self) -> JobId:
+        """Of the job."""
+        return self.place[2]
 
-class Aside(msgspec.Struct, frozen=True, gc=False):
+
+class Aside(msgspec.Struct, frozen=True, gc=False, order=True):
     """A job that has stepped aside before, and comes back for so many tokens of its key."""
 
+    place: Place
     until: Micros
-    cost: int
+    cost: int = 1
 
 
 class Verdict(msgspec.Struct):
@@ -58,13 +68,13 @@ def charge(fares: Iterable[Fare], purses: Purses, now: Micros) -> Verdict:
     """Let them pay in their order, until the queue cannot."""
     verdict = Verdict()
     own = None if purses.rate is None else refilled(purses.own or full(purses.rate, now), purses.rate, now)
-    plans: dict[str, Bucket] = {}
+    plans: dict[str, _Plan] = {}
     for fare in fares:
-        bucket = None
         if fare.rate is not None:
-            bucket = _bucket(fare, fare.rate, purses, verdict, now)
-            if _is_short(fare, fare.rate, bucket, purses, plans):
-                verdict.aside[fare.id] = _step_aside(fare, fare.rate, bucket, purses, plans)
+            if fare.key not in plans:
+                plans[fare.key] = _plan(fare.key, fare.rate, purses, now)
+            if (until := plans[fare.key].wait(fare, fare.rate)) is not None:
+                verdict.aside[fare.id] = until
                 continue
         if own is not None and purses.rate is not None:
             due = price(fare.cost, purses.rate)
@@ -72,32 +82,42 @@ def charge(fares: Iterable[Fare], purses: Purses, now: Micros) -> Verdict:
                 verdict.until = ready_at(own, purses.rate, due)
                 break
             own = verdict.own = spent(own, due)
-        if bucket is not None and fare.rate is not None:
-            verdict.keys[fare.key] = spent(bucket, price(fare.cost, fare.rate)), fare.rate
+        if fare.rate is not None:
+            verdict.keys[fare.key] = plans[fare.key].pay(fare, fare.rate), fare.rate
         verdict.paid.append(fare.id)
     return verdict
 
 
-def _bucket(fare: Fare, rate: Rate, purses: Purses, verdict: Verdict, now: Micros) -> Bucket:
-    held = verdict.keys[fare.key][0] if fare.key in verdict.keys else purses.keys.get(fare.key)
-    return refilled(held or full(rate, now), rate, now)
+class _Plan(msgspec.Struct):
+    """What a key has to spend, now and after those who have stepped aside."""
+
+    now: Bucket
+    after: list[Aside]
+    """Who will come back, in the order of their places."""
+    later: Bucket | None = None
+    """What is left when the last of them who was passed has paid; None: nobody was."""
+
+    def wait(self, fare: Fare, rate: Rate) -> Micros | None:
+        """Until when it must step aside; None: it can pay. Nobody pays before one who stands before him."""
+        due = price(fare.cost, rate)
+        while self.after and self.after[0].place < fare.place:
+            before = self.after.pop(0)
+            self._set_apart(before.until, price(before.cost, rate), rate)
+        if self.later is None and refilled(self.now, rate, self.now.at).tokens >= due:
+            return None
+        return self._set_apart(0, due, rate)
+
+    def pay(self, fare: Fare, rate: Rate) -> Bucket:
+        """What is left."""
+        self.now = spent(refilled(self.now, rate, self.now.at), price(fare.cost, rate))
+        return self.now
+
+    def _set_apart(self, earliest: Micros, due: int, rate: Rate) -> Micros:
+        bucket = refilled(self.later or self.now, rate, (self.later or self.now).at)
+        until = max(earliest, ready_at(bucket, rate, due))
+        self.later = spent(refilled(bucket, rate, until), due)
+        return until
 
 
-def _is_short(fare: Fare, rate: Rate, bucket: Bucket, purses: Purses, plans: Mapping[str, Bucket]) -> bool:
-    behind = fare.key in plans or bool(purses.aside.get(fare.key))
-    return behind or bucket.tokens < price(fare.cost, rate)
-
-
-def _step_aside(fare: Fare, rate: Rate, bucket: Bucket, purses: Purses, plans: dict[str, Bucket]) -> Micros:
-    """The moment at which the key can pay for it, after all who stepped aside before it."""
-    plan = plans.get(fare.key)
-    if plan is None:
-        plan = bucket
-        for before in sorted(purses.aside.get(fare.key, ()), key=lambda aside: aside.until):
-            due = price(before.cost, rate)
-            at = max(before.until, ready_at(plan, rate, due))
-            plan = spent(refilled(plan, rate, at), due)
-    due = price(fare.cost, rate)
-    until = ready_at(plan, rate, due)
-    plans[fare.key] = spent(refilled(plan, rate, until), due)
-    return until
+def _plan(key: str, rate: Rate, purses: Purses, now: Micros) -> _Plan:
+    return _Plan(refilled(purses.keys.get(key) or full(rate, now), rate, now), sorted(purses.aside.get(key, ())))

@@ -1,14 +1,20 @@
-"""admit: jobs whose time has come become pending; those of a queue that has become fair get their lanes."""
+"""admit: jobs whose time has come become pending, or stand in line for their key.
+
+Those of a queue that has become fair get their lanes.
+"""
 
 from windlass.store.records import Admitted
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.laning import is_laning, put_in_lanes
+from windlass.store.sqlite.line import move_up
 
 
 def admit(db: Db, limit: int) -> Admitted:
     """The earliest first; their rank is the moment of admission, so that they fall in behind who waits already."""
-    now = db.now
-    jobs = db.run("admit", {"now": now, "limit": limit})
+    values = {"now": db.now, "limit": limit}
+    lines = [(queue, key) for queue, key in db.rows("due_lines", values)]
+    jobs = db.run("admit", values)
+    move_up(db, lines)
     if is_laning(db):
         put_in_lanes(db)
     return Admitted(jobs, next_due_in(db))

@@ -15,9 +15,9 @@ OWN = ""
 
 
 def to_fare(row: Sequence[Any]) -> Fare:
-    """A row of id, cost, key and the rate of the key."""
-    id_, cost, key, rate = row
-    return Fare(id_, cost, key, rate_of(rate))
+    """A row of urgency, rank, id, cost, key and the rate of the key."""
+    urgency, rank, id_, cost, key, rate = row
+    return Fare((urgency, rank, id_), cost, key, rate_of(rate))
 
 
 def toll(db: Db, queue: str, rate: Rate | None, fares: Sequence[Fare]) -> Verdict:
@@ -27,8 +27,8 @@ def toll(db: Db, queue: str, rate: Rate | None, fares: Sequence[Fare]) -> Verdic
     buckets = _buckets(db, queue, wanted) if wanted else {}
     aside: dict[str, list[Aside]] = defaultdict(list)
     if keys:
-        for key, until, cost in db.rows("stepped_aside", {"queue": queue, "keys": array(keys)}):
-            aside[key].append(Aside(until, cost))
+        for key, *place, until, cost in db.rows("stepped_aside", {"queue": queue, "keys": array(keys)}):
+            aside[key].append(Aside(tuple(place), until, cost))
     verdict = charge(fares, Purses(rate, buckets.pop(OWN, None), buckets, aside), now)
     spent = list(verdict.keys.items())
     if rate is not None and verdict.own is not None:

@@ -3,6 +3,6 @@ UPDATE windlass_jobs
 SET status = :status, reason = :reason, run_at = :run_at, rank = :rank, updated_at = :now,
     urgency = coalesce(:urgency, CASE WHEN :status = 'scheduled' OR queue <> :queue THEN urgency + lifted ELSE urgency END),
     lifted = CASE WHEN :urgency IS NOT NULL OR :status = 'scheduled' OR queue <> :queue THEN 0 ELSE lifted END,
-    payload = coalesce(:payload, payload), queue = :queue,
+    payload = coalesce(:payload, payload), queue = :queue, slot = :slot,
     lane = (SELECT coalesce(tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 WHERE id = :id

@@ -14,5 +14,5 @@ WITH RECURSIVE walk (lane, more, rank, id, rate_cost, concurrency_key, key_rate)
     WHERE walk.more > 0
 )
 SELECT '[' || group_concat(json_array(
-    lane, json_array(id, coalesce(rate_cost, 1), coalesce(concurrency_key, ''), key_rate)
+    lane, json_array(:urgency, rank, id, coalesce(rate_cost, 1), coalesce(concurrency_key, ''), key_rate)
 )) || ']' FROM walk WHERE id IS NOT NULL
