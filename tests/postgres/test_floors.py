@@ -163,7 +163,7 @@ async def _pages(connection: Any, clock: ManualClock) -> int:
         await connection.execute(f"SET {name} = '{value}'")
     statement = numbered(sql("claim"), server_clock=False)
     values: dict[str, Any] = {
-        "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10,
+        "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10, "since": 0,
         "returns": -1, "seen_queues": [], "seen_urgencies": [], "seen_ranks": [], "seen_ids": [], "now": clock.wall(),
     }  # fmt: skip
     text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}"

@@ -17,7 +17,7 @@ from windlass.store.postgres.session import Session, connect
 BY_ID = ("jobs_pkey",)
 BY_KEY = ("keys_pkey",)
 USED: dict[str, tuple[str, ...]] = {
-    "claim": ("jobs_held", "jobs_pending", "floors_pkey", "leases_pkey"),
+    "claim": ("jobs_held", "jobs_pending", "floors_pkey", "leases_pkey", "marks_queue"),
     "claimed": ("jobs_held",),
     "complete": (*BY_ID, *BY_KEY),
     "running": BY_ID,
@@ -28,6 +28,10 @@ USED: dict[str, tuple[str, ...]] = {
     "cancel": BY_ID,
     "enqueue": ("queues_pkey", "floors_pkey"),
     "enqueue_again": ("queues_pkey", "floors_pkey"),
+    "enqueue_keyed": ("queues_pkey", "floors_pkey"),
+    "lock_line": ("queues_pkey",),
+    "admit_line": ("marks_queue", "jobs_line", "jobs_slot", *BY_ID, "floors_pkey"),
+    "marked": ("marks_queue",),
     "admit": ("jobs_due", "jobs_pkey", "floors_pkey"),
     "work": ("jobs_pending", "jobs_due"),
     "lowest_pending": ("jobs_pending",),
@@ -47,6 +51,9 @@ USED: dict[str, tuple[str, ...]] = {
     "orphans": ("jobs_held", "leases_pkey"),
     "request_cancel": BY_ID,
     "retry_failed": BY_ID,
+    "run_now": BY_ID,
+    "change": BY_ID,
+    "drop_twins": BY_ID,
     "unpark": ("jobs_parked", *BY_ID),
     "census_parked": ("jobs_parked",),
 }

@@ -4,26 +4,27 @@ from collections.abc import Mapping, Sequence
 
 from windlass.core.change import JobChange, Timing, may_change, may_run_now, retimed
 from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.core.slots import seated, slot_after
 from windlass.core.status import Status
 from windlass.store.keys import Keyed
 from windlass.store.postgres import floors
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.find import Found, each, find
+from windlass.store.postgres.find import Found, Whereabouts, each, find
 from windlass.store.postgres.keys import release, take
+from windlass.store.postgres.lines import let_run
 from windlass.store.postgres.queues import make_if_new
 from windlass.store.records import Moved
 
 
 async def run_now(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Pending at once, behind those that wait already; one that is pending stays where it is."""
+    """Pending, or in line for its key, behind those that wait already; one that is pending stays where it is."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Moved]:
         found = await find(db, some)
-        ready = [id_ for id_, at in found.items() if may_run_now(at.status)]
-        places = await db.rows("run_now", {"ids": ready}) if ready else []
-        await floors.lower(db, [tuple(place) for place in places])
-        moved = {id_: Moved(id_, at.status, done=False) for id_, at in found.items()}
-        return moved | {id_: Moved(id_, Status.PENDING, done=True) for id_ in ready}
+        ready = {id_ for id_, at in found.items() if may_run_now(at.status)}
+        moved = {id_: Moved(id_, at.status, done=id_ in ready) for id_, at in found.items()}
+        return moved | await let_run(db, await db.rows("run_now", {"ids": sorted(ready)}) if ready else [])
 
     return await each(ids, verb)
 
@@ -37,12 +38,10 @@ async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Moved 
         holders = await _move_keys(db, found, waiting, wanted.queue)
         now = await db.now()
         changed = {id_: found[id_] for id_ in waiting if id_ not in holders}
-        after = {
-            id_: retimed(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now) for id_, at in changed.items()
-        }
+        after = {id_: _changed(at, wanted, now) for id_, at in changed.items()}
         await _write(db, after, wanted)
         moved = {id_: Moved(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
-        return moved | {id_: Moved(id_, timing.status, done=True) for id_, timing in after.items()}
+        return moved | {id_: Moved(id_, timing.status, done=True) for id_, (timing, _) in after.items()}
 
     return await each(ids, verb)
 
@@ -63,16 +62,24 @@ async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | No
     return holders
 
 
-async def _write(db: Db, after: Mapping[JobId, Timing], wanted: JobChange) -> None:
+def _changed(at: Whereabouts, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
+    """Its place in time after the change, and the slot of its concurrency key that it has then."""
+    after = retimed(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
+    slot = slot_after(at.slot, after, wanted, moves=wanted.queue not in (None, at.queue))
+    return seated(after, at.line, slot), slot
+
+
+async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wanted: JobChange) -> None:
     if not after:
         return
-    timings = after.values()
+    timings = [timing for timing, _ in after.values()]
     values = {
         "ids": list(after),
         "statuses": [str(timing.status) for timing in timings],
         "reasons": [timing.reason for timing in timings],
         "run_ats": [timing.run_at for timing in timings],
         "ranks": [timing.rank for timing in timings],
+        "slots": [slot for _, slot in after.values()],
         "urgency": None if wanted.priority is None else -wanted.priority,
         "payload": wanted.payload,
         "queue": wanted.queue,

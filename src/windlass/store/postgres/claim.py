@@ -1,5 +1,6 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import takewhile
 from operator import itemgetter
@@ -13,6 +14,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
+from windlass.store.postgres.lines import Lines
 from windlass.store.postgres.ruled import Asked, RuledClaims, claimed
 from windlass.store.records import ClaimRequest, QueueShare
 
@@ -22,7 +24,7 @@ SHARE = 20
 """Of so many parts of the time, claims that begin at the floor may take one, once they take long."""
 LONG: Micros = SECOND // 100
 
-_BEGIN = 4
+_BEGIN = 6
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("urgency", "rank", "id")
 
@@ -42,16 +44,35 @@ class Claims:
 
     def __init__(self, announce: Callable[[], None]) -> None:
         self._announce = announce
+        self.lines = Lines()
+        self.spare = False
+        """Whether the last claim has let in more than it took: somebody else may want them."""
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
         self._flowing = False
         self._swept = 0
         self._sweep_again = 0
         self._ruled: set[str] = set()
-        self.ruled = RuledClaims()
+        self.ruled = RuledClaims(self.lines)
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
-        """One atomic step under the runner's lease: a runner that was rescued gets nothing."""
+        """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
+        jobs = await self._claim(access, request)
+        short = request.limit - len(jobs)
+        admitted = await self._admit(access, max(1, short)) if self.lines.marked else 0
+        more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
+        self.spare = admitted > len(more)
+        return [*jobs, *more] if more else jobs
+
+    async def _admit(self, access: Access, wanted: int) -> int:
+        """Let in jobs that are in line, where they are ahead of this process's cursors."""
+        beyond = max(
+            (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
+        )
+        ruled = max((self.ruled.farthest(queue) + 1 for queue in self.lines.marked), default=0)
+        return await self.lines.admit(access, wanted, max(beyond, ruled))
+
+    async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
         shares = request.shares
         while shares and len(jobs) < request.limit:
@@ -60,9 +81,10 @@ class Claims:
             if limit <= 0:
                 taken: list[Claimed] | None = []
             elif queues[0] in self._ruled:
-                taken = await self._by_rule(access, Asked(request, queues[0], limit, len(jobs)))
+                asked = Asked(request, queues[0], limit, len(jobs), first=not jobs and not again)
+                taken = await self._by_rule(access, asked)
             else:
-                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs))
+                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
                 # Those that turned out to be ruled, and all behind them, have yet to be asked.
                 queues = tuple(takewhile(lambda queue: queue not in self._ruled, queues))
             if taken is None:
@@ -83,9 +105,7 @@ class Claims:
             self._announce()
         if outcome.plain:
             self._ruled.discard(asked.queue)
-            return await self._from(
-                access, _Portion(asked.request, (asked.queue,), asked.limit, first=not asked.taken)
-            )
+            return await self._from(access, _Portion(asked.request, (asked.queue,), asked.limit, first=asked.first))
         return None if outcome.again else [claimed(row) for row in outcome.rows]
 
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
@@ -106,15 +126,16 @@ class Claims:
         return jobs
 
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
-        values = portion.values(seen, self._returns.get(portion.queues, -1))
+        values = portion.values(seen, self._returns.get(portion.queues, -1), self.lines.since(portion.queues))
         rows = await access.once(lambda db: db.rows("claim", values))
-        leased, again, returns, ruled = rows[0][:_BEGIN]
+        leased, again, returns, ruled, marked, behind = rows[0][:_BEGIN]
         if not leased:
             raise LeaseLost(portion.request.runner)
         if again:
             return None
         self._returns[portion.queues] = returns
         self._ruled.update(ruled)
+        self.lines.note(portion.queues, marked, behind)
         if rows[0][_BEGIN] is None:
             return []
         rows.sort(key=_order)
@@ -137,7 +158,7 @@ class _Portion(msgspec.Struct, frozen=True):
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
 
-    def values(self, seen: dict[At, Seen], returns: int) -> dict[str, Any]:
+    def values(self, seen: dict[At, Seen], returns: int, since: int) -> dict[str, Any]:
         """For the statement."""
         return {
             "runner": self.request.runner,
@@ -147,6 +168,7 @@ class _Portion(msgspec.Struct, frozen=True):
             "types": list(self.request.types),
             "limit": self.limit,
             "returns": returns,
+            "since": since,
             "seen_queues": [queue for queue, _ in seen],
             "seen_urgencies": [urgency for _, urgency in seen],
             "seen_ranks": [rank for rank, _ in seen.values()],
@@ -159,6 +181,17 @@ def _portion(request: ClaimRequest, shares: Sequence[QueueShare], ruled: Collect
     if shares[0].queue in ruled or any(share.most < request.limit for share in request.shares):
         return (shares[0].queue,)
     return tuple(takewhile(lambda queue: queue not in ruled, (share.queue for share in shares)))
+
+
+def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:
+    """What is still wanted."""
+    of = Counter(job.queue for job in taken)
+    shares = tuple(
+        QueueShare(share.queue, share.most - of[share.queue], share.held + of[share.queue])
+        for share in request.shares
+    )
+    free = None if request.free is None else max(0, request.free - len(taken))
+    return msgspec.structs.replace(request, shares=shares, limit=request.limit - len(taken), free=free)
 
 
 async def _taken_before(access: Access, request: ClaimRequest) -> list[Claimed]:

@@ -77,6 +77,11 @@ class Cursors:
             return [(floor, NOWHERE) for _, floor in places]
         return [max(self._seen.get(place, (floor, NOWHERE)), (floor, NOWHERE)) for place, floor in places]
 
+    @property
+    def farthest(self) -> Micros:
+        """The highest rank that was taken anywhere."""
+        return max((rank for rank, _ in self._seen.values()), default=0)
+
     def move(self, taken: Iterable[Any]) -> None:
         """These were taken: the next ones are behind them."""
         for job in taken:

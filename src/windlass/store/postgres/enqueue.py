@@ -11,7 +11,7 @@ from windlass.core.idempotency import OnConflict, replaced_by
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.status import Status
-from windlass.errors import StoreUnavailable
+from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.contest import Contest, places_of
 from windlass.store.keys import Place
 from windlass.store.kinds import key_terms, kind_of
@@ -19,7 +19,7 @@ from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.keys import claim_keys, give_up, hand_over
-from windlass.store.postgres.queues import make_if_new
+from windlass.store.postgres.queues import is_closed, make_if_new
 
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
@@ -50,10 +50,10 @@ def are_alike(jobs: Sequence[NewJob]) -> bool:
 async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued] | None:
     """One statement; None, and nothing stored, if that is not enough.
 
-    The place that they come to must be made first, or one of them is not as fresh as it says.
+    The place that they come to must be made first, or the queue is closed, or one of them is not as fresh as it says.
     """
     try:
-        stored = await db.run("enqueue", {**_common(jobs[0], hint), **_own(jobs)})
+        stored = await _store(db, {**_common(jobs[0], hint), **_own(jobs)})
     except asyncpg.UniqueViolationError:
         return None
     return [Enqueued(job.id) for job in jobs] if stored else None
@@ -134,12 +134,12 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     for start in range(0, len(alike), step):
         part = alike[start : start + step]
         if part[0].fresh:
-            if not await db.run("enqueue", {**common, **_own(part)}):
-                raise _no_place(part[0])
+            if not await _store(db, {**common, **_own(part)}):
+                raise await _refused(db, part[0])
             continue
         ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
         if not there:
-            raise _no_place(part[0])
+            raise await _refused(db, part[0])
         over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
         if over:
             await db.run("drop_new", {"ids": sorted(over)})
@@ -147,8 +147,15 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     return late
 
 
-def _no_place(job: NewJob) -> StoreUnavailable:
-    """Made a moment ago in this very transaction: somebody else has taken it away since."""
+async def _store(db: Db, values: Mapping[str, Any]) -> int:
+    """Those without concurrency keys by a statement that knows of none, and is as fast as can be."""
+    return await db.run("enqueue" if values["concurrency_keys"] is None else "enqueue_keyed", values)
+
+
+async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
+    """Why nothing was stored: the queue is closed, or its place, made in this very transaction, is gone since."""
+    if await is_closed(db, job.queue):
+        return QueueClosed(job.queue)
     return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")
 
 

@@ -28,6 +28,9 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     run_at: Micros = 0
     rank: Micros = 0
+    line: str | None = None
+    """Its concurrency key."""
+    slot: int | None = None
 
 
 async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
@@ -52,8 +55,10 @@ async def _living(db: Db, ids: list[JobId]) -> Found:
             reason=reason,
             run_at=run_at,
             rank=rank,
+            line=line,
+            slot=slot,
         )
-        for id_, status, reason, run_at, rank, queue, urgency, key in rows
+        for id_, status, reason, run_at, rank, queue, urgency, key, line, slot in rows
     }
 
 

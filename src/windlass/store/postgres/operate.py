@@ -9,11 +9,11 @@ from typing import Any
 from windlass.core.ids import JobId
 from windlass.core.status import RETRYABLE, WAITING, Status
 from windlass.store.attempts import add_attempt, last_attempt
-from windlass.store.postgres import floors
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.find import Found, each, find
 from windlass.store.postgres.keys import take
+from windlass.store.postgres.lines import let_run
 from windlass.store.postgres.prune import drop
 from windlass.store.records import Moved
 
@@ -35,7 +35,7 @@ async def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Moved | None
 
 
 async def retry(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Pending at once, with a fresh budget; the attempt number goes on, and the key is taken again."""
+    """Pending, or in line, with a fresh budget; the attempt number goes on, the idempotency key is taken again."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Moved]:
         found = await find(db, some, lock_finished=True)
@@ -44,11 +44,10 @@ async def retry(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
         finished = [id_ for id_ in retryable if found[id_].finished]
         failed = [id_ for id_ in retryable if not found[id_].finished]
         holders = await _take_keys(db, found, finished)
-        places = await db.rows("retry_failed", {"ids": failed}) if failed else []
-        places += await _revive(db, [id_ for id_ in finished if id_ not in holders])
-        await floors.lower(db, [tuple(place) for place in places])
+        back = await db.rows("retry_failed", {"ids": failed}) if failed else []
+        back += await _revive(db, [id_ for id_ in finished if id_ not in holders])
         moved = {id_: Moved(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
-        return moved | {id_: Moved(id_, Status.PENDING, done=True) for id_ in retryable if id_ not in holders}
+        return moved | await let_run(db, back)
 
     return await each(ids, verb)
 

@@ -3,9 +3,11 @@
 A worker that registers while jobs of its types are being parked may miss them; its next beat frees them.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from windlass.core.moments import Micros
+from windlass.core.status import Status
 from windlass.store.postgres import floors
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.workers import live_workers
@@ -35,15 +37,14 @@ async def park(db: Db) -> dict[str, int]:
 async def unpark(db: Db, types: tuple[str, ...]) -> int:
     """A worker that knows these types is here: their jobs go back to where they were."""
     rows = await db.rows("unpark", {"types": list(types), "limit": MOST_FREED})
-    if rows:
-        await floors.lower(db, _lowest(rows))
+    await floors.lower(db, _lowest(row for row in rows if row[3] == Status.PENDING))
     return len(rows)
 
 
-def _lowest(rows: list[Any]) -> list[tuple[str, int, Micros]]:
+def _lowest(rows: Iterable[Any]) -> list[tuple[str, int, Micros]]:
     """The lowest rank of each place."""
     places: dict[tuple[str, int], Micros] = {}
-    for queue, urgency, rank in rows:
+    for queue, urgency, rank, _ in rows:
         places[queue, urgency] = min(rank, places.get((queue, urgency), rank))
     return [(*place, rank) for place, rank in places.items()]
 

@@ -57,6 +57,11 @@ async def open_(db: Db, name: str) -> Queue:
     return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, closed=False))
 
 
+async def is_closed(db: Db, name: str) -> bool:
+    """Whether it takes no new jobs."""
+    return (await queue(db, name)).closed
+
+
 async def queue(db: Db, name: str) -> Queue:
     """One queue; one that nobody has spoken of has the default settings."""
     rows = await db.rows("queues_named", {"names": [name]})

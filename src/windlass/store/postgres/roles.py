@@ -58,12 +58,15 @@ class PostgresJobs:
     async def admit(self, limit: int) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
         await self._laning.go_on(self._access)
-        if admitted.jobs:
+        if await self._claims.lines.look(self._access) or admitted.jobs:
             self._hints.announce()
         return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._claims.claim(self._access, request)
+        jobs = await self._claims.claim(self._access, request)
+        if self._claims.spare:
+            self._hints.announce()
+        return jobs
 
     async def age(self, limit: int) -> int:
         return await self._access.write(lambda db: age(db, limit))

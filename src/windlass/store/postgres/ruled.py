@@ -18,6 +18,7 @@ from windlass.store.postgres.access import Access
 from windlass.store.postgres.cursors import Candidate, Cursors
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.fair import Search, Turns
+from windlass.store.postgres.lines import Lines
 from windlass.store.postgres.openings import Openings
 from windlass.store.postgres.terms import Terms
 from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, toll
@@ -33,7 +34,9 @@ class Asked(msgspec.Struct, frozen=True):
     queue: str
     limit: int
     taken: int
-    """How many jobs of other queues the claim has: if none, what is found under its number is from an earlier try."""
+    """How many jobs of other queues the claim has."""
+    first: bool
+    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -49,11 +52,9 @@ class Outcome(msgspec.Struct, frozen=True):
     found: bool = False
     """Whether there were as many jobs as it looked for."""
     grant: Grant | None = None
-    weights: dict[str, float] = {}
     wait: Micros | None = None
-    """How long until there are tokens again, from this moment of the server's on, as long as the rate is this."""
+    """How long until there are tokens again, from this moment of the server's on."""
     now: Micros = 0
-    rate_limit: str | None = None
     shrunk: bool = False
     """Slots were given up: others may have them."""
 
@@ -61,7 +62,8 @@ class Outcome(msgspec.Struct, frozen=True):
 class RuledClaims:
     """Those of one process: how far they have come, whose turn it is, what was granted, and when tokens come."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
         self._cursors: dict[str, Cursors] = {}
         self._turns: dict[str, Turns] = {}
         self._grants: dict[tuple[str, str], Grant] = {}
@@ -82,17 +84,23 @@ class RuledClaims:
         self.openings.forget(asked.queue)
         # If the answer does not come, nobody knows what was spent.
         grant = self._grants.pop(at, None)
-        visit = _Visit(self, asked, cursors, grant, may_ask)
+        visit = _Visit(self, asked, cursors, grant, may_ask=may_ask, since=self._lines.since([asked.queue]))
         outcome = await access.write(visit.claim)
         if outcome.grant is not None:
             self._grants[at] = outcome.grant
-        if outcome.wait is not None:
-            self.openings.note(asked.queue, outcome.now, outcome.wait, outcome.rate_limit)
-        if not outcome.short:
-            cursors.end(flowing=outcome.found)
-            cursors.move(outcome.rows)
-            self.turns(asked.queue).took(outcome.rows, outcome.weights)
+        if (terms := visit.terms) is not None:
+            self._lines.note([asked.queue], [asked.queue] if terms.marked else [], terms.behind)
+            if outcome.wait is not None:
+                self.openings.note(asked.queue, outcome.now, outcome.wait, terms.rate_limit)
+            if not outcome.short:
+                cursors.end(flowing=outcome.found)
+                cursors.move(outcome.rows)
+                self.turns(asked.queue).took(outcome.rows, terms.weights)
         return outcome
+
+    def farthest(self, queue: str) -> Micros:
+        """How far the claims have come there, in any place."""
+        return self._cursors[queue].farthest if queue in self._cursors else 0
 
     def turns(self, queue: str) -> Turns:
         """Whose turn it is there."""
@@ -112,8 +120,10 @@ class _Visit:
     """One try, in its transaction."""
 
     def __init__(
-        self, claims: RuledClaims, asked: Asked, cursors: Cursors, grant: Grant | None, may_ask: bool
+        self, claims: RuledClaims, asked: Asked, cursors: Cursors, grant: Grant | None, *, may_ask: bool, since: int
     ) -> None:
+        self.terms: Terms | None = None
+        self._since = since
         self._claims = claims
         self._asked = asked
         self._cursors = cursors
@@ -123,11 +133,11 @@ class _Visit:
     async def claim(self, db: Db) -> Outcome:
         """Look, find, decide, take."""
         request, queue = self._asked.request, self._asked.queue
-        numbers = {"runner": request.runner, "claim": request.claim, "first": not self._asked.taken}
-        rows = await db.rows("ruled", {"queue": queue, **numbers})
+        numbers = {"runner": request.runner, "claim": request.claim, "first": self._asked.first}
+        rows = await db.rows("ruled", {"queue": queue, "since": self._since, **numbers})
         if not rows:
             return Outcome()
-        terms = Terms(*rows[0])
+        terms = self.terms = Terms(*rows[0])
         if not terms.leased:
             raise LeaseLost(request.runner)
         if terms.again or terms.plain:
@@ -154,7 +164,7 @@ class _Visit:
     async def _from(self, db: Db, terms: Terms, room: int) -> Outcome:
         jobs, wait = self._most(terms, room)
         if jobs <= 0:
-            return Outcome(grant=self._grant, wait=wait, now=terms.now, rate_limit=terms.rate_limit)
+            return Outcome(grant=self._grant, wait=wait, now=terms.now)
         self._cursors.begin(terms.returns)
         found = await self._find(db, terms, jobs)
         full = len(found) == jobs
@@ -166,15 +176,7 @@ class _Visit:
             await self._toll(db, terms, found) if terms.rate or terms.rated else Toll(paid=found, grant=self._grant)
         )
         rows = await self._take(db, result) if result.paid or result.aside else []
-        return Outcome(
-            rows,
-            found=full,
-            grant=result.grant,
-            weights=terms.weights,
-            wait=result.wait,
-            now=result.now,
-            rate_limit=terms.rate_limit,
-        )
+        return Outcome(rows, found=full, grant=result.grant, wait=result.wait, now=result.now)
 
     def _most(self, terms: Terms, room: int) -> tuple[int, Micros | None]:
         """How many to look for; if there are no tokens, none, and how long until there are."""

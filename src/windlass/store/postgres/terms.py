@@ -34,6 +34,9 @@ class Terms(msgspec.Struct, frozen=True):
     urgencies: list[int]
     floors: list[Micros]
     now: Micros
+    marked: bool
+    """Whether a key has changed, and somebody in line may go in."""
+    behind: int
 
     @property
     def rate(self) -> Rate | None:

@@ -17,13 +17,14 @@ CREATE INDEX jobs_line ON windlass.jobs
 CREATE INDEX jobs_lane ON windlass.jobs (queue, urgency, lane, rank, id) WHERE lane IS NOT NULL AND status = 'pending';
 
 -- Keys at which something has changed: a job came to the line, or a slot was freed. Only added to, in the statement that
--- does so, and taken away by whoever looks whether the next may go: nobody waits for anybody's row.
+-- does so, and taken away by whoever looks whether the next may go: nobody waits for anybody's row. `tx` is the number of
+-- the transaction: who has seen all that were over at a moment need not look at lower ones again. See lines.py.
 CREATE TABLE windlass.marks (
-    n     bigint GENERATED ALWAYS AS IDENTITY,
     queue text NOT NULL,
-    key   text NOT NULL
+    key   text NOT NULL,
+    tx    bigint NOT NULL DEFAULT (pg_current_xact_id()::text::bigint)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX marks_queue ON windlass.marks (queue, n);
+CREATE INDEX marks_queue ON windlass.marks (queue, tx);
 
 -- Buckets of tokens, of keys and, with the key '', of queues: see core/rate.py.
 CREATE TABLE windlass.gates (

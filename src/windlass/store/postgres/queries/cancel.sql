@@ -1,5 +1,5 @@
 -- Waiting jobs are called off, all of the batch at once; the caller has locked them. What the caller has to do next:
--- free their keys, and drop those that their queues do not keep.
+-- free their keys, and drop those that their queues do not keep. One that was first in line gives way too.
 WITH called AS MATERIALIZED (
     SELECT * FROM unnest(:ids::uuid[], :reasons::text[]) AS one (id, reason)
 ), gone AS (
@@ -25,5 +25,8 @@ WITH called AS MATERIALIZED (
     INSERT INTO windlass.tallies (queue, status, day, jobs)
     SELECT queue, 'cancelled', windlass.drop_day('cancelled', now, keep), count(*) FROM ended
     GROUP BY queue, windlass.drop_day('cancelled', now, keep)
+), marked AS (
+    INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended
+    WHERE concurrency_key IS NOT NULL
 )
 SELECT id::text, queue, idempotency_key, idempotency_window, keep = 0 FROM ended

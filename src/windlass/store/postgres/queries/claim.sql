@@ -2,8 +2,9 @@
 -- if jobs were put back since the cursor was where it is. The attempt is counted here, so that a job that kills its
 -- runner has still used one up. Always a row: the first columns tell
 -- whether the runner has its lease, whether an earlier try of this very claim has taken jobs already, and how many times
--- jobs were put back here. In no order: whoever asked sorts them, at less cost. A queue that is ruled goes a way of its
--- own (ruled.py): it is named in the reply, and nothing is taken from it nor from those after it.
+-- jobs were put back here; which of the queues have keys that are marked (lines.py), and which are ruled. Those go a way
+-- of their own (ruled.py): nothing is taken from them nor from those after them. In no order: whoever asked sorts them,
+-- at less cost.
 WITH leased AS MATERIALIZED (
     SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > :now
 ), again AS MATERIALIZED (
@@ -47,5 +48,8 @@ WITH leased AS MATERIALIZED (
         parent::text, flow, timeout, expires_at, tags, meta, urgency, rank
 )
 SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again,
-    (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE ruled) AS ruled, taken.*
+    (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE ruled) AS ruled, ARRAY(
+        SELECT share.queue FROM unnest(:queues::text[]) AS share (queue)
+        WHERE EXISTS (SELECT 1 FROM windlass.marks AS mark WHERE mark.queue = share.queue AND mark.tx >= :since::bigint)
+    ) AS marked, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind, taken.*
 FROM (VALUES (1)) AS always LEFT JOIN taken ON true

@@ -1,5 +1,5 @@
 -- Completed: into history, all of the batch at once. Answers with those that were not running as the batch says.
--- What its queue does not keep leaves only a tombstone; keys are freed, at once or after their windows.
+-- What its queue does not keep leaves only a tombstone; keys are freed, at once or after their windows, and slots are.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(
         string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
@@ -47,5 +47,7 @@ WITH done AS MATERIALIZED (
 ), windowed AS (
     UPDATE windlass.keys AS held SET until = keyed.until FROM keyed
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
+), marked AS (
+    INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
 )
 SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)

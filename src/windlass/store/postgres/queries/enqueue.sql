@@ -1,5 +1,5 @@
 -- New jobs that differ only in id, payload and keys; the queue gives what they leave open. None at all, if nobody has
--- used the queue with this urgency: then the place must be made first. The rank is never in the past, nor below the
+-- used the queue with this urgency (then the place must be made first), or if it is closed. The rank is never in the past, nor below the
 -- floor, should the clock have been set back: see core/admission.py. A plain insert, because one job at a time it is
 -- half as fast with anything round it; the hint goes along as a condition that is always true.
 INSERT INTO windlass.jobs (
@@ -20,5 +20,5 @@ CROSS JOIN windlass.queues AS queue JOIN windlass.floors AS floor ON floor.queue
 CROSS JOIN unnest(
     string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
 ) AS own (id, payload, idempotency_key, concurrency_key)
-WHERE queue.name = :queue::text AND floor.urgency = :urgency::integer
+WHERE queue.name = :queue::text AND floor.urgency = :urgency::integer AND NOT queue.closed
 AND (NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL)

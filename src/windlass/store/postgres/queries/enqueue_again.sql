@@ -6,15 +6,17 @@ WITH place AS MATERIALIZED (
         coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS lane
     FROM (SELECT :now AS now) AS clock
     CROSS JOIN windlass.queues AS queue JOIN windlass.floors AS floor ON floor.queue = queue.name
-    WHERE queue.name = :queue::text AND floor.urgency = :urgency::integer
+    WHERE queue.name = :queue::text AND floor.urgency = :urgency::integer AND NOT queue.closed
 ), new AS (
     INSERT INTO windlass.jobs (
-        id, payload, idempotency_key, concurrency_key, queue, type, status, urgency, rank, run_at, max_attempts,
+        id, payload, idempotency_key, concurrency_key, queue, type, status, reason, urgency, rank, run_at, max_attempts,
         created_at, updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
         key_limit, key_strict, key_rate, rate_cost, lane
     )
     SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::text, :type::text,
-        CASE WHEN place.run_at > now THEN 'scheduled' ELSE 'pending' END, :urgency::integer,
+        CASE WHEN place.run_at > now THEN 'scheduled' WHEN own.concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
+        CASE WHEN place.run_at <= now AND own.concurrency_key IS NOT NULL THEN 'in line for its key' END,
+        :urgency::integer,
         CASE WHEN place.run_at > now THEN place.run_at ELSE greatest(now, floor) END, place.run_at, place.max_attempts,
         now, now, :tenant::text, :parent::uuid, :flow::text, :parents::text, place.timeout, place.expires_at,
         :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
@@ -23,7 +25,11 @@ WITH place AS MATERIALIZED (
         string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
     ) AS own (id, payload, idempotency_key, concurrency_key)
     ON CONFLICT (id) DO NOTHING
-    RETURNING id
+    RETURNING id, concurrency_key
+), marked AS (
+    INSERT INTO windlass.marks (queue, key)
+    SELECT DISTINCT :queue::text, new.concurrency_key FROM new CROSS JOIN place
+    WHERE new.concurrency_key IS NOT NULL AND place.run_at <= now
 )
 SELECT EXISTS (SELECT 1 FROM place), (SELECT array_agg(id::text) FROM new),
     (SELECT pg_notify(:channel::text, :queue::text) FROM place WHERE :hint::boolean AND run_at <= now)::text

@@ -39,5 +39,7 @@ WITH ending AS MATERIALIZED (
     INSERT INTO windlass.tallies (queue, status, day, jobs)
     SELECT queue, now_status, windlass.drop_day(now_status, now, keep), count(*) FROM ended
     GROUP BY queue, now_status, windlass.drop_day(now_status, now, keep)
+), marked AS (
+    INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
 )
 SELECT id::text FROM ended WHERE keep = 0

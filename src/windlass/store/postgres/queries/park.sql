@@ -1,5 +1,5 @@
 -- Set jobs of unknown types aside, among the next ones of each queue and urgency. What somebody claims at this moment
--- is left to them: they know its type.
+-- is left to them: they know its type. Their slots are free, but for strict order.
 WITH strange AS MATERIALIZED (
     SELECT head.id
     FROM windlass.floors AS place CROSS JOIN LATERAL (
@@ -14,7 +14,11 @@ WITH strange AS MATERIALIZED (
         ORDER BY rank, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
     ) AS head
 ), parked AS (
-    UPDATE windlass.jobs SET status = 'blocked', reason = 'no worker for type', updated_at = :now
-    WHERE id = ANY(ARRAY(SELECT id FROM strange)) RETURNING type
+    UPDATE windlass.jobs
+    SET status = 'blocked', reason = 'no worker for type', updated_at = :now, slot = CASE WHEN key_strict THEN slot END
+    WHERE id = ANY(ARRAY(SELECT id FROM strange)) RETURNING type, queue, concurrency_key, slot
+), marked AS (
+    INSERT INTO windlass.marks (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM parked WHERE concurrency_key IS NOT NULL AND slot IS NULL
 )
 SELECT type, count(*) FROM parked GROUP BY type

@@ -24,6 +24,8 @@ SELECT EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND ex
         THEN (SELECT coalesce(sum(slots), 0)::bigint FROM windlass.shares WHERE queue = :queue::text) ELSE 0 END AS given,
     gate.credit, gate.period, gate.at,
     (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
-    ARRAY(SELECT urgency FROM place) AS urgencies, ARRAY(SELECT rank FROM place) AS floors, :now AS now
+    ARRAY(SELECT urgency FROM place) AS urgencies, ARRAY(SELECT rank FROM place) AS floors, :now AS now,
+    EXISTS (SELECT 1 FROM windlass.marks WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind
 FROM queue LEFT JOIN windlass.gates AS gate
     ON gate.queue = :queue::text AND gate.key = '' AND queue.rate_limit IS NOT NULL

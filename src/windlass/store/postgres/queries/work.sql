@@ -1,4 +1,4 @@
--- Whether anything in these queues may be claimed, or anything is due.
+-- Whether anything in these queues may be claimed, a key of theirs is marked, or anything is due.
 SELECT EXISTS (
     SELECT 1 FROM windlass.floors AS floor CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
@@ -13,3 +13,4 @@ SELECT EXISTS (
     WHERE status IN ('scheduled', 'failed') AND run_at <= :now
     AND run_at >= (SELECT due FROM windlass.due_floor)
 )
+OR EXISTS (SELECT 1 FROM windlass.marks WHERE queue = ANY(:queues::text[]))
