@@ -3,13 +3,17 @@
 from windlass.store.postgres import floors
 from windlass.store.postgres.db import Db
 
+HEAD = 1000
+"""How far into each priority we look, at least."""
+
 
 async def age(db: Db, limit: int) -> int:
     """Up to so many, each by one step: how many. They come to their new places with ranks from long ago."""
     places: list[tuple[str, int, int]] = []
     for queue, ageing in await db.rows("ageing"):
         if len(places) < limit:
-            values = {"queue": queue, "ageing": ageing, "limit": limit - len(places)}
+            left = limit - len(places)
+            values = {"queue": queue, "ageing": ageing, "limit": left, "head": max(HEAD, left)}
             places += [tuple(row) for row in await db.rows("age", values)]
     await floors.lower(db, places)
     return len(places)

@@ -1,6 +1,8 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
 from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -13,6 +15,7 @@ from windlass.errors import LeaseLost
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.lines import Lines
+from windlass.store.postgres.ruled import Asked, RuledClaims, claimed
 from windlass.store.records import ClaimRequest, QueueShare
 
 SWEEP_EVERY: Micros = 1 * SECOND
@@ -21,7 +24,7 @@ SHARE = 20
 """Of so many parts of the time, claims that begin at the floor may take one, once they take long."""
 LONG: Micros = SECOND // 100
 
-_BEGIN = 5
+_BEGIN = 6
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("urgency", "rank", "id")
 
@@ -39,7 +42,8 @@ class Claims:
     whenever jobs do not flow, as long as this takes only a small part of the time: for jobs that were committed late.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
         self.lines = Lines()
         self.spare = False
         """Whether the last claim has let in more than it took: somebody else may want them."""
@@ -48,6 +52,8 @@ class Claims:
         self._flowing = False
         self._swept = 0
         self._sweep_again = 0
+        self._ruled: set[str] = set()
+        self.ruled = RuledClaims(self.lines)
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
         """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
@@ -63,24 +69,44 @@ class Claims:
         beyond = max(
             (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
         )
-        return await self.lines.admit(access, wanted, beyond)
+        ruled = max((self.ruled.farthest(queue) + 1 for queue in self.lines.marked), default=0)
+        return await self.lines.admit(access, wanted, max(beyond, ruled))
 
     async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
-        for queues, most in _portions(request):
-            limit = min(most, request.limit - len(jobs))
+        shares = request.shares
+        while shares and len(jobs) < request.limit:
+            queues = _portion(request, shares, self._ruled)
+            limit = min(shares[0].most, request.limit - len(jobs))
             if limit <= 0:
-                break
-            taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
+                taken: list[Claimed] | None = []
+            elif queues[0] in self._ruled:
+                asked = Asked(request, queues[0], limit, len(jobs), first=not jobs and not again)
+                taken = await self._by_rule(access, asked)
+            else:
+                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
+                # Those that turned out to be ruled, and all behind them, have yet to be asked.
+                queues = tuple(takewhile(lambda queue: queue not in self._ruled, queues))
             if taken is None:
                 # The reply to an earlier try was lost: the jobs it took are still under its number.
                 jobs = await _taken_before(access, request)
                 break
             jobs += taken
+            shares = shares[len(queues) :]
         if len(request.shares) > 1:
             place = {share.queue: i for i, share in enumerate(request.shares)}
             jobs.sort(key=lambda job: place.get(job.queue, len(place)))
         return jobs
+
+    async def _by_rule(self, access: Access, asked: Asked) -> list[Claimed] | None:
+        """From a queue that goes a way of its own; none, if it does not do so any more."""
+        outcome = await self.ruled.claim(access, asked)
+        if outcome.shrunk:
+            self._announce()
+        if outcome.plain:
+            self._ruled.discard(asked.queue)
+            return await self._from(access, _Portion(asked.request, (asked.queue,), asked.limit, first=asked.first))
+        return None if outcome.again else [claimed(row) for row in outcome.rows]
 
     async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
         """From the cursors or from the floors on, or from both, one after the other."""
@@ -102,12 +128,13 @@ class Claims:
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
         values = portion.values(seen, self._returns.get(portion.queues, -1), self.lines.since(portion.queues))
         rows = await access.once(lambda db: db.rows("claim", values))
-        leased, again, returns, marked, behind = rows[0][:_BEGIN]
+        leased, again, returns, ruled, marked, behind = rows[0][:_BEGIN]
         if not leased:
             raise LeaseLost(portion.request.runner)
         if again:
             return None
         self._returns[portion.queues] = returns
+        self._ruled.update(ruled)
         self.lines.note(portion.queues, marked, behind)
         if rows[0][_BEGIN] is None:
             return []
@@ -149,11 +176,11 @@ class _Portion(msgspec.Struct, frozen=True):
         }
 
 
-def _portions(request: ClaimRequest) -> list[tuple[tuple[str, ...], int]]:
-    """Queues that give all they are asked for need no statements of their own: an earlier one is emptied first."""
-    if all(share.most >= request.limit for share in request.shares):
-        return [(tuple(share.queue for share in request.shares), request.limit)]
-    return [((share.queue,), share.most) for share in request.shares]
+def _portion(request: ClaimRequest, shares: Sequence[QueueShare], ruled: Collection[str]) -> tuple[str, ...]:
+    """The queues that are asked next: plain ones that give all they are asked for need no statements of their own."""
+    if shares[0].queue in ruled or any(share.most < request.limit for share in request.shares):
+        return (shares[0].queue,)
+    return tuple(takewhile(lambda queue: queue not in ruled, (share.queue for share in shares)))
 
 
 def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:

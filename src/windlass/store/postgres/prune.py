@@ -56,6 +56,7 @@ class Pruner:
             if seen:
                 await (_forget_day(access, day) if shared else _empty_shelf(access, day))
         await _forget(access)
+        await access.once(lambda db: db.run("prune_gates", {"limit": limit}))
         values = {"enough": MANY_TALLIES, "most": MOST_FOLDED}
         await access.once(lambda db: db.run("fold_tallies", values))
         return dropped

@@ -82,9 +82,12 @@ async def _rewrite(db: Db, names: Collection[str], rewritten: Callable[[Queue], 
     """Make the rows that are missing, lock all of them in one order, and write them anew."""
     await make_if_new(db, names)
     rows = await db.rows("lock_queues", {"names": list(names)})
-    records = [rewritten(_queue_of(row)) for row in rows]
-    for record in records:
+    before = [_queue_of(row) for row in rows]
+    records = [rewritten(each) for each in before]
+    for old, record in zip(before, records, strict=True):
         await db.run("set_queue", queue_values(record))
+        if old.rules.max_concurrency is None and record.rules.max_concurrency is not None:
+            await db.run("uncount_shares", {"queue": record.name})
     return records
 
 

@@ -14,6 +14,7 @@ from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.ending import end
 from windlass.store.postgres.leases import feel_pulse
+from windlass.store.postgres.shares import forget, forget_orphans
 from windlass.store.records import Rescued, RunnerEnd
 
 PORTION = 500
@@ -43,6 +44,7 @@ class Rescuer:
         if not now < self._orphans_at <= now + ORPHANS_EVERY:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _adopt(access, limit, now - ORPHAN_AGE)
+            await forget_orphans(access)
         return rescued
 
 
@@ -50,7 +52,9 @@ async def end_runner(db: Db, ended: RunnerEnd) -> list[Rescued]:
     """The supervisor saw its runner end, and knows which jobs had started."""
     await db.run("drop_lease", {"runner": ended.runner})
     rows = await db.rows("lock_held", {"runner": ended.runner})
-    return await _end(db, [Running(*row) for row in rows], lambda job: fate_of(job, ended))
+    rescued = await _end(db, [Running(*row) for row in rows], lambda job: fate_of(job, ended))
+    await forget(db, [ended.runner])
+    return rescued
 
 
 async def _adopt(access: Access, limit: int, before: Micros) -> list[Rescued]:
@@ -74,6 +78,7 @@ async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> l
         rescued += some
         if len(some) < PORTION:
             break
+    await access.once(lambda db: forget(db, runners))
     return rescued
 
 

@@ -17,6 +17,7 @@ from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
+from windlass.store.postgres.laning import Laning
 from windlass.store.postgres.note import note
 from windlass.store.postgres.park import needs_parking, park
 from windlass.store.postgres.prune import Pruner
@@ -44,6 +45,7 @@ class PostgresJobs:
         self._hints = hints
         self._hand_in = hand_in
         self._claims = claims
+        self._laning = Laning()
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._hand_in.enqueue(self._access, jobs)
@@ -55,6 +57,7 @@ class PostgresJobs:
 
     async def admit(self, limit: int) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
+        await self._laning.go_on(self._access)
         if await self._claims.lines.look(self._access) or admitted.jobs:
             self._hints.announce()
         return admitted
@@ -154,7 +157,9 @@ class PostgresQueues:
             await self._access.write(lambda db: queues.declare(db, declared))
 
     async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
-        return await self._access.write(lambda db: queues.change(db, name, changed, was))
+        queue = await self._access.write(lambda db: queues.change(db, name, changed, was))
+        self._hints.announce()
+        return queue
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
         return await self._access.write(lambda db: queues.pause(db, name, length))

@@ -63,13 +63,14 @@ class PostgresStore:
         self._hand_in = hand_in
         self._floors = Floors()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
-        self.jobs = named(PostgresJobs(access, hints, hand_in, Claims()))
+        claims = Claims(hints.announce)
+        self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
         self.operator = named(PostgresOperator(access, hints))
         self.queues = named(PostgresQueues(access, hints))
         self.leases = named(PostgresLeases(access, hints))
         self.workers = named(PostgresWorkers(access))
         self.leader = named(PostgresLeader(access))
-        self.signals = named(PostgresSignals(access, hints))
+        self.signals = named(PostgresSignals(access, hints, claims))
         self.stats = named(PostgresStats(access))
 
     def bounded(self, seconds: float) -> "PostgresStore":

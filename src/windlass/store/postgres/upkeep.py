@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from windlass.core.meter import Meter, Recent
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.store.postgres import leader, leases, meters, workers
 from windlass.store.postgres.access import Access
+from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.park import unpark
@@ -104,9 +105,10 @@ class PostgresLeader:
 class PostgresSignals:
     """Wake-up hints."""
 
-    def __init__(self, access: Access, hints: Hints) -> None:
+    def __init__(self, access: Access, hints: Hints, claims: Claims) -> None:
         self._access = access
         self._hints = hints
+        self._claims = claims
 
     relayed = True
 
@@ -124,10 +126,17 @@ class PostgresSignals:
         return self._hints.mark()
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        return await self._hints.wait(mark, seconds)
+        """Until something was heard, or a queue has tokens again for which the last claim came short."""
+        openings = self._claims.ruled.openings
+        opens = openings.next_in()
+        if opens is None or opens >= seconds * SECOND:
+            return await self._hints.wait(mark, seconds)
+        await self._hints.wait(mark, opens / SECOND)
+        openings.tell()
+        return True
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
-        return await self._access.read(lambda db: has_work(db, names, types))
+        return await self._access.read(lambda db: has_work(db, names, types, self._claims.ruled.openings))
 
 
 class PostgresStats:

@@ -33,15 +33,18 @@ CREATE TABLE windlass.gates (
     credit bigint NOT NULL,
     period bigint NOT NULL,
     at     bigint NOT NULL,
+    -- From when on it is full, if nobody spends from it: then the row may go.
+    full_at bigint NOT NULL,
     PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.02);
 
 -- What a runner may have of a limited queue: so many at once, and so many tokens until a moment. Written only when shares
--- move; all shares of a queue together are never more than its limit. Gone with the runner's lease, after its jobs.
+-- move; all shares of a queue together are never more than its limit. Gone with the runner's lease, after its jobs. No
+-- number of slots: nobody has counted what it runs.
 CREATE TABLE windlass.shares (
     queue  text NOT NULL,
     runner text NOT NULL,
-    slots  integer NOT NULL DEFAULT 0,
+    slots  integer,
     tokens integer NOT NULL DEFAULT 0,
     until  bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (queue, runner)

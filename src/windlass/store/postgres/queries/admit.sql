@@ -20,7 +20,10 @@ WITH start AS MATERIALIZED (
         updated_at = :now,
         rank = CASE WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN job.run_at ELSE greatest(job.run_at, :now, (
             SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
-        )) END
+        )) END, lane = (
+            SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
+            WHERE queue.name = job.queue
+        )
     WHERE job.id = ANY (ARRAY(SELECT id FROM due))
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE in_line

@@ -1,14 +1,27 @@
--- Who has waited too long in a queue moves up to the next higher priority at which jobs wait, at the rank it has.
-WITH levels AS (
-    SELECT DISTINCT urgency FROM windlass.jobs WHERE queue = :queue::text AND status = 'pending'
-), steps AS (
-    SELECT urgency, lag(urgency) OVER (ORDER BY urgency) AS above FROM levels
+-- Who has waited too long in a queue moves up to the next higher priority at which jobs wait, at the rank it has. Those
+-- who wait longest are in front, so it is looked only so far behind the floor of each priority.
+WITH level AS MATERIALIZED (
+    SELECT floor.urgency, floor.rank FROM windlass.floors AS floor
+    WHERE floor.queue = :queue::text AND EXISTS (
+        SELECT 1 FROM windlass.jobs AS job
+        WHERE job.queue = :queue::text AND job.urgency = floor.urgency AND job.status = 'pending' AND job.rank >= floor.rank
+    )
+), step AS MATERIALIZED (
+    SELECT urgency, rank, lag(urgency) OVER (ORDER BY urgency) AS above FROM level
 ), aged AS MATERIALIZED (
-    SELECT job.id, steps.above FROM windlass.jobs AS job JOIN steps ON steps.urgency = job.urgency
-    WHERE job.queue = :queue::text AND job.status = 'pending' AND steps.above IS NOT NULL
-    AND job.updated_at <= :now - :ageing::bigint
-    ORDER BY job.urgency, job.rank, job.id LIMIT :limit::integer FOR UPDATE OF job SKIP LOCKED
+    SELECT head.id, step.above FROM step CROSS JOIN LATERAL (
+        SELECT job.id, job.updated_at FROM windlass.jobs AS job
+        WHERE job.queue = :queue::text AND job.urgency = step.urgency AND job.status = 'pending'
+        AND job.rank >= step.rank AND job.rank <= :now - :ageing::bigint
+        ORDER BY job.rank, job.id LIMIT :head::integer
+    ) AS head
+    WHERE step.above IS NOT NULL AND head.updated_at <= :now - :ageing::bigint
+    ORDER BY step.urgency LIMIT :limit::integer
+), locked AS MATERIALIZED (
+    SELECT job.id, aged.above FROM aged CROSS JOIN LATERAL (
+        SELECT id FROM windlass.jobs WHERE id = aged.id AND status || '' = 'pending' FOR UPDATE SKIP LOCKED
+    ) AS job
 )
 UPDATE windlass.jobs AS job
-SET lifted = job.lifted + job.urgency - aged.above, urgency = aged.above, updated_at = :now
-FROM aged WHERE job.id = aged.id RETURNING job.queue, job.urgency, job.rank
+SET lifted = job.lifted + job.urgency - locked.above, urgency = locked.above, updated_at = :now
+FROM locked WHERE job.id = locked.id RETURNING job.queue, job.urgency, job.rank

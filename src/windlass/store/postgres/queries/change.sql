@@ -7,7 +7,10 @@ WITH before AS MATERIALIZED (
     UPDATE windlass.jobs AS job
     SET status = new.status, reason = new.reason, run_at = new.run_at, rank = new.rank, updated_at = :now,
         urgency = coalesce(:urgency::integer, job.urgency), payload = coalesce(:payload::text, job.payload),
-        queue = coalesce(:queue::text, job.queue), slot = new.slot
+        queue = coalesce(:queue::text, job.queue), slot = new.slot, lane = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues
+            WHERE name = coalesce(:queue::text, job.queue)
+        )
     FROM unnest(:ids::uuid[], :statuses::text[], :reasons::text[], :run_ats::bigint[], :ranks::bigint[], :slots::integer[])
         AS new (id, status, reason, run_at, rank, slot)
     WHERE job.id = new.id AND job.id = ANY (:ids::uuid[])

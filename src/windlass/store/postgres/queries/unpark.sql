@@ -8,10 +8,12 @@ WITH freed AS MATERIALIZED (
         ORDER BY id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
     ) AS parked
 ), back AS (
-    UPDATE windlass.jobs
+    UPDATE windlass.jobs AS job
     SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
         reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'in line for its key' END,
-        updated_at = :now
+        updated_at = :now, lane = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+        )
     WHERE id = ANY(ARRAY(SELECT id FROM freed)) RETURNING queue, urgency, rank, status, concurrency_key
 ), marked AS (
     INSERT INTO windlass.marks (queue, key)
