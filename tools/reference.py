@@ -26,6 +26,7 @@ from windlass.client.overview import Stats, Workers
 from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.core import events
+from windlass.core.queue import QueueOptions
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then say `make docs`. -->"
@@ -208,7 +209,11 @@ def python_page() -> Iterator[str]:
             yield from _section(f"{name}{_signature(thing)}", thing)
     for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
         yield from _class(each, face)
-    for options, where in {TaskOptions: "Options of @app.task(...)", JobOptions: "Options of using(...)"}.items():
+    for options, where in {
+        TaskOptions: "Options of @app.task(...)",
+        JobOptions: "Options of using(...)",
+        QueueOptions: "Options of app.queue(...) and app.queues.set(...)",
+    }.items():
         yield from _section(where, options)
         hints = inspect.get_annotations(options)
         yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])

@@ -12,6 +12,7 @@
     ├── UseAsync                a blocking call on a running event loop
     ├── NotInJob                `current_job()` outside a handler
     ├── EnqueueFailed           certain: nothing was stored
+    │   └── QueueClosed
     ├── EnqueueUnknown          not certain: hand the same id in again
     ├── KeyConflict
     ├── JobNotFound

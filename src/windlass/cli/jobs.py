@@ -1,4 +1,4 @@
-"""windlass enqueue, windlass jobs, windlass dead."""
+"""windlass jobs, windlass dead."""
 
 import json
 from typing import Annotated, Any
@@ -8,14 +8,9 @@ import typer
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
-from windlass.client.app import App
-from windlass.client.handle import Handle
-from windlass.client.options import check_options, check_together
 from windlass.core.codec import DEEPEST
-from windlass.core.ids import new_id
-from windlass.core.job import Job, NewJob
+from windlass.core.job import Job
 from windlass.core.moments import SECOND, parse_duration
-from windlass.core.names import check_name
 from windlass.errors import InvalidPayload
 from windlass.store.open import redact
 
@@ -29,79 +24,6 @@ QueueOption = Annotated[str | None, typer.Option("--queue", help="Only this queu
 TypeOption = Annotated[str | None, typer.Option("--type", help="Only this type.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
-
-def enqueue(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")],
-    payload: Annotated[
-        str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")
-    ] = "{}",
-    queue: Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")] = None,
-    priority: Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")] = None,
-    delay: Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")] = None,
-    idempotency_key: Annotated[
-        str | None,
-        typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue."),
-    ] = None,
-    window: Annotated[
-        str | None, typer.Option("--window", help="The key stays taken for so long after the job ended, such as 1h.")
-    ] = None,
-    on_conflict: Annotated[
-        str | None, typer.Option(help="If a job stands under the key: existing (default), replace or raise.")
-    ] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Give up after so many failures.")] = None,
-    expires: Annotated[
-        str | None, typer.Option(help="Cancel it if it has not started within this time, such as 10m.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")] = None,
-    meta: Annotated[str | None, typer.Option(help="Kept with the job and shown: a JSON object.")] = None,
-    parent: Annotated[str | None, typer.Option(help="The id of the job that this one comes from.")] = None,
-    store: StoreOption = None,
-    app: AppOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Hand in a job."""
-    options: dict[str, Any] = {
-        "queue": queue,
-        "priority": priority,
-        "delay": seconds(delay, "--delay"),
-        "idempotency_key": idempotency_key,
-        "idempotency_window": seconds(window, "--window"),
-        "on_conflict": on_conflict,
-        "max_attempts": max_attempts,
-        "expires": seconds(expires, "--expires"),
-        "tags": tag or None,
-        "meta": None if meta is None else parse_object(meta, "--meta"),
-        "parent": parent,
-    }
-    home = reach(store, app, make=True)
-    job = make_job(home, type_, payload, {name: value for name, value in options.items() if value is not None})
-    handle = home.enqueue_many([job])[0]
-    if app is None:
-        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
-    _tell(handle, as_json)
-
-
-def _tell(handle: Handle[Any], as_json: bool) -> None:
-    if as_json:
-        print_json({"id": handle.id, "existing": handle.existing})
-    else:
-        typer.echo(f"{handle.id}{' (stood already)' if handle.existing else ''}")
-
-
-def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
-    """A job from text; with an app at hand its arguments are checked against the task's."""
-    arguments = parse_object(payload, "payload")
-    check_name(type_, "type")
-    fields = check_options(options)
-    if len(home.registry.types):
-        definition = home.registry.get(type_)
-        # An alias is for what is stored already.
-        type_ = definition.type
-        fields = {**definition.defaults, **fields}
-    check_together(fields)
-    text = home.registry.check(type_, arguments, home.payload_limit)
-    return NewJob(id=new_id(), type=type_, payload=text, **fields)
 
 
 def seconds(text: str | None, option: str) -> float | None:

@@ -11,7 +11,8 @@ from windlass.cli.bench import bench
 from windlass.cli.change import change, run_now
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
-from windlass.cli.jobs import dead, enqueue, jobs
+from windlass.cli.enqueue import enqueue
+from windlass.cli.jobs import dead, jobs
 from windlass.cli.queues import queues, stats, workers
 from windlass.cli.reach import worker_settings
 from windlass.cli.top.command import top

@@ -1,22 +1,24 @@
-"""windlass queues, windlass workers, windlass stats."""
+"""windlass queues, windlass workers, windlass stats; setting.py changes them."""
 
 from collections.abc import Callable
 from typing import Annotated
 
-import msgspec
 import typer
 
 from windlass.cli.figures import rate, span
+from windlass.cli.jobs import YesOption
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.core.moments import SECOND, parse_duration, show_duration
+from windlass.cli.setting import NameArgument, reset, set_queue
+from windlass.cli.wording import record, sentence
+from windlass.core.moments import SECOND, parse_duration
+from windlass.core.names import check_name
 from windlass.core.queue import Queue
 from windlass.core.rates import TIMES_OVER, Rates, by_queue, by_type, rates
-from windlass.core.retry import Exponential
-from windlass.core.status import FINISHED, Status
+from windlass.core.status import WAITING, Status
 from windlass.store.open import redact
 
-queues = typer.Typer(help="Look at queues, change them, pause them.", no_args_is_help=True)
+queues = typer.Typer(help="Look at queues, change them; pause, close and empty them.", no_args_is_help=True)
 workers = typer.Typer(help="Who works.", no_args_is_help=True)
 
 ALWAYS = frozenset({Status.PENDING, Status.RUNNING, Status.COMPLETED, Status.DEAD})
@@ -33,48 +35,27 @@ TIMES: dict[str, Callable[[Rates], str]] = {
 SPARE = ("run p50", "wait p50", "cancelled", "run p95", "blocked", "wait p95", "done/s")
 """Columns that go, in this order, where there is no room for all of them."""
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
+SHOWN = ("pending", "blocked", "running", "failed", "dead")
+"""Statuses in a list of queues."""
 
 
 @queues.command("list")
 def list_queues(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """List queues with their settings and jobs."""
+    """List queues: whether they are paused or closed, their jobs, and their settings.
+
+    What an operator set stands beside what the code says.
+    """
     home = reach(store, app)
     found, counts = home.queues.list(), home.stats.counts().queues
     if as_json:
         print_json([{**_record(queue), "jobs": counts.get(queue.name, {})} for queue in found])
         return
     rows = [_row(queue, counts.get(queue.name, {})) for queue in found]
-    print_table(["queue", "state", "pending", "running", "failed", "dead", "settings"], rows, empty="No queues yet.")
+    print_table(["queue", "state", *SHOWN, "settings"], rows, empty="No queues yet.")
 
 
-@queues.command("set")
-def set_queue(
-    name: NameArgument,
-    max_attempts: Annotated[int | None, typer.Option(help="Budget of attempts for jobs that bring none.")] = None,
-    retry_base: Annotated[str | None, typer.Option(help="First wait of the back-off, such as 60s.")] = None,
-    retry_cap: Annotated[str | None, typer.Option(help="Longest wait, such as 1h.")] = None,
-    timeout: Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s.")] = None,
-    keep_completed: Annotated[str | None, typer.Option(help="Retention of completed jobs, such as 7d.")] = None,
-    keep_cancelled: Annotated[str | None, typer.Option(help="Retention of cancelled jobs.")] = None,
-    keep_dead: Annotated[str | None, typer.Option(help="Retention of dead jobs.")] = None,
-    store: StoreOption = None,
-    app: AppOption = None,
-) -> None:
-    """Change a queue; replaces an earlier change and wins over the code. Without options: undo the change."""
-    kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
-    waits = {"base": retry_base, "cap": retry_cap}
-    given = {key: parse_duration(text, f"--retry-{key}") / SECOND for key, text in waits.items() if text is not None}
-    queue = reach(store, app).queues.set(
-        name,
-        max_attempts=max_attempts,
-        retry=msgspec.structs.replace(Exponential(), **given) if given else None,
-        timeout=None if timeout is None else parse_duration(timeout, "--timeout") / SECOND,
-        retention={
-            key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text is not None
-        },
-    )
-    typer.echo(f"{queue.name}: {_settings(queue)}")
+queues.command("set")(set_queue)
+queues.command()(reset)
 
 
 @queues.command()
@@ -87,13 +68,39 @@ def pause(
     """Claim no more from a queue; running jobs go on."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
     queue = reach(store, app).queues.pause(name, seconds)
-    typer.echo(f"{queue.name} is paused" + (f", resumes {ago(queue.paused_until)}" if queue.paused_until else ""))
+    _tell(queue)
 
 
 @queues.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Claim from a queue again."""
-    typer.echo(f"{reach(store, app).queues.resume(name).name} is open")
+    queue = reach(store, app).queues.resume(name)
+    _tell(queue)
+
+
+@queues.command()
+def close(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Take no new jobs into a queue; those that are there go on."""
+    queue = reach(store, app).queues.close(name)
+    _tell(queue)
+
+
+@queues.command("open")
+def open_queue(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Take new jobs into a queue again."""
+    queue = reach(store, app).queues.open(name)
+    _tell(queue)
+
+
+@queues.command()
+def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None, app: AppOption = None) -> None:
+    """Cancel every job that waits in a queue, due or not; running jobs go on."""
+    home = reach(store, app)
+    if not yes:
+        counts = home.stats.counts().queues.get(check_name(name, "queue"), {})
+        waiting = sum(counts.get(status, 0) for status in WAITING)
+        typer.confirm(f"Cancel the {waiting:,} waiting jobs of {name} in {redact(home.store)}?", abort=True)
+    typer.echo(f"{home.queues.purge(name):,} cancelled")
 
 
 @workers.command("list")
@@ -144,32 +151,32 @@ def stats(store: StoreOption = None, app: AppOption = None, as_json: JsonOption 
 
 
 def _row(queue: Queue, jobs: dict[str, int]) -> list[str]:
-    state = "open"
-    if queue.paused:
-        state = "paused" + (f", resumes {ago(queue.paused_until)}" if queue.paused_until else "")
-    shown = [str(jobs.get(status, 0)) for status in ("pending", "running", "failed", "dead")]
-    return [queue.name, state, *shown, _settings(queue)]
+    counts = [str(jobs.get(status, 0)) for status in SHOWN]
+    return [queue.name, _state(queue), *counts, _resumes(queue, "", ". ") + sentence(queue)]
 
 
-def _settings(queue: Queue) -> str:
-    """What holds, and whether an operator changed it."""
-    rules = queue.rules
-    kept = ", ".join(f"{status} {show_duration(rules.retention[status])}" for status in sorted(FINISHED))
-    changed = " (changed by an operator)" if queue.changed != type(queue.changed)() else ""
-    timeout = f"timeout {show_duration(rules.timeout)}" if rules.timeout else "no timeout"
-    return f"{rules.max_attempts} attempts, {timeout}, unless the task says otherwise; keep {kept}{changed}"
+def _state(queue: Queue) -> str:
+    """Open, unless it lets no job out, or in."""
+    return ", ".join(["paused"] * queue.paused + ["closed"] * queue.closed) or "open"
+
+
+def _resumes(queue: Queue, before: str, after: str = "") -> str:
+    return f"{before}Resumes {ago(queue.paused_until)}{after}" if queue.paused_until else ""
+
+
+def _tell(queue: Queue) -> None:
+    paused = f"paused{_resumes(queue, ', ').lower()}"
+    states = [paused] * queue.paused + ["closed to new jobs"] * queue.closed
+    typer.echo(f"{queue.name} is {'; '.join(states) or 'open'}")
 
 
 def _record(queue: Queue) -> dict[str, object]:
-    rules = queue.rules
     return {
         "name": queue.name,
         "paused": queue.paused,
         "paused_until": queue.paused_until,
-        "max_attempts": rules.max_attempts,
-        "retry": rules.retry,
-        "timeout": rules.timeout / SECOND or None,
-        "retention": {str(status): micros / SECOND for status, micros in rules.retention.items()},
-        "declared": queue.declared,
-        "changed": queue.changed,
+        "closed": queue.closed,
+        **record(queue.rules),
+        "declared": record(queue.declared),
+        "changed": record(queue.changed),
     }

@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.output import ago, clock, console, plain, styled
-from windlass.core.job import Job
+from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import Status
 
@@ -68,6 +68,8 @@ def describe(job: Job) -> None:
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,
         "expires": clock(job.expires_at) if job.expires_at else None,
         "key": _key(job),
+        "concurrency": _concurrency(job),
+        "rate cost": str(job.rate_cost) if job.rate_cost != 1 else None,
         "tenant": job.tenant,
         "parent": job.parent,
         "tags": ", ".join(job.tags) or None,
@@ -100,6 +102,15 @@ def _key(job: Job) -> str | None:
     if job.idempotency_key is None or job.idempotency_window is None:
         return job.idempotency_key
     return f"{job.idempotency_key} (taken for {show_duration(round(job.idempotency_window * SECOND))} after its end)"
+
+
+def _concurrency(job: Job) -> str | None:
+    """The key that it shares with others, and what holds for those of them who are like it."""
+    if job.concurrency_key is None:
+        return None
+    strict = ", in strict order" if job.key_strict else ""
+    rate = f", {job.key_rate}" if job.key_rate else ""
+    return f"{job.concurrency_key} ({job.key_limit or DEFAULT_KEY_LIMIT} at once{strict}{rate})"
 
 
 def _counters(job: Job) -> str:

@@ -5,9 +5,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import BLOBS_VARIABLE, open_blobs
@@ -28,9 +27,8 @@ from windlass.client.taskset import TaskSet
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.job import DEFAULT_QUEUE, Enqueued, NewJob
 from windlass.core.names import check_name
-from windlass.core.queue import QueueSettings, settings
+from windlass.core.queue import QueueOptions, QueueSettings, settings
 from windlass.core.reference import LARGEST_BLOB
-from windlass.core.retry import StoredPolicy
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -163,17 +161,9 @@ class App(Registrar):
 
         return add if function is None else add(function)
 
-    def queue(
-        self,
-        name: str,
-        *,
-        max_attempts: int | None = None,
-        retry: StoredPolicy | None = None,
-        timeout: float | timedelta | None = None,
-        retention: Mapping[str, float | timedelta] | None = None,
-    ) -> None:
+    def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
-        declared = settings(max_attempts=max_attempts, retry=retry, timeout=timeout, retention=retention)
+        declared = settings(**options)
         if check_name(name, "queue") in self._declared:
             raise ConfigError(f"queue {name!r} is declared twice")
         self._declared[name] = declared

@@ -10,6 +10,7 @@ from windlass.client.aside import drop_blobs, payload_aside, with_values, withou
 from windlass.client.blocking import blocking
 from windlass.client.filters import job_filter
 from windlass.client.options import check_options
+from windlass.client.pages import each_page
 from windlass.client.verbs import Verbs
 from windlass.core.change import JobChange
 from windlass.core.ids import LENGTH, check_id, check_part, is_beginning, is_end, lowest
@@ -184,14 +185,9 @@ class Jobs(Verbs):
         wanted: Mapping[str, Any],
         verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Moved | None]]],
     ) -> int:
-        """Page by page from the oldest: each page is atomic, the whole is not, and no job is met twice."""
-        matching, after, done = job_filter(**wanted), None, 0
+        matching = job_filter(**wanted)
         store = await self._home._ready()
-        while ids := await store.operator.select(matching, _BATCH, after):
-            moved = await verb(store.operator, ids)
-            done += sum(1 for each in moved if each is not None and each.done)
-            after = ids[-1]
-        return done
+        return await each_page(store.operator, matching, verb)
 
     get = blocking(aget)
     failures = blocking(afailures)

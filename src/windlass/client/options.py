@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
+from windlass.client.keys import check_key_terms, key_fields
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.idempotency import OnConflict
 from windlass.core.ids import check_id
 from windlass.core.job import HIGHEST_PRIORITY, LOWEST_PRIORITY
 from windlass.core.moments import duration, to_micros
-from windlass.core.names import MOST_TAGS, check_key, check_name
+from windlass.core.names import LONGEST_CONCURRENCY_KEY, MOST_TAGS, check_key, check_name
 from windlass.core.queue import check_attempts, check_timeout
 from windlass.core.retry import RetryPolicy
+from windlass.core.text import shown
 from windlass.errors import InvalidOption
 
 
@@ -26,6 +28,12 @@ class JobOptions(TypedDict, total=False):
     idempotency_key: str
     idempotency_window: float | timedelta
     on_conflict: Literal["existing", "replace", "raise"]
+    concurrency_key: str
+    """A value, not a template; it is of its queue."""
+    key_limit: int
+    key_order: Literal["strict", "any"]
+    key_rate: str
+    rate_cost: int
     tenant: str
     parent: str
     max_attempts: int
@@ -48,6 +56,12 @@ class TaskOptions(TypedDict, total=False):
     max_attempts: int
     timeout: float | timedelta | None
     dead_on: tuple[type[BaseException], ...]
+    concurrency_key: str
+    """A value, or a template over the arguments: "album:{album}"."""
+    key_limit: int
+    key_order: Literal["strict", "any"]
+    key_rate: str
+    rate_cost: int
     run_in: Literal["process"]
 
 
@@ -60,6 +74,7 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if "delay" in options and "run_at" in options:
         raise InvalidOption("delay", "cannot be given together with run_at")
     fields = {name: _CHECKS[name](value) for name, value in options.items() if name in _CHECKS}
+    fields |= key_fields(options)
     return {**fields, **_expires(options["expires"])} if "expires" in options else fields
 
 
@@ -69,6 +84,7 @@ def check_together(fields: Mapping[str, Any]) -> None:
         for name in ("idempotency_window", "on_conflict"):
             if name in fields:
                 raise InvalidOption(name, "says nothing without an idempotency_key")
+    check_key_terms(fields, keyed=fields.get("concurrency_key") is not None)
     due, over = fields.get("run_at"), fields.get("expires_at")
     if due is None and over is None:
         due, over = fields.get("delay", 0), fields.get("expires")
@@ -80,7 +96,7 @@ def check_priority(value: object) -> int:
     """A priority, within what every store can order."""
     if isinstance(value, bool) or not isinstance(value, int) or not LOWEST_PRIORITY <= value <= HIGHEST_PRIORITY:
         raise InvalidOption(
-            "priority", f"must be a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}, not {value!r}"
+            "priority", f"must be a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}, not {shown(value)}"
         )
     return value
 
@@ -128,6 +144,7 @@ _CHECKS: dict[str, Any] = {
     "idempotency_key": lambda value: check_key(value, "idempotency_key"),
     "idempotency_window": lambda value: duration(value, "idempotency_window"),
     "on_conflict": _on_conflict,
+    "concurrency_key": lambda value: check_key(value, "concurrency_key", LONGEST_CONCURRENCY_KEY),
     "tenant": lambda value: check_name(value, "tenant"),
     "parent": lambda value: check_id(value, "parent"),
     "max_attempts": check_attempts,

@@ -1,38 +1,64 @@
 """app.queues: what people and programs do with queues, each verb also with an `a`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Unpack
 
 from windlass.client.blocking import blocking
+from windlass.client.pages import each_page
 from windlass.client.verbs import Verbs
 from windlass.core.moments import duration
 from windlass.core.names import check_name
-from windlass.core.queue import Queue, settings
-from windlass.core.retry import StoredPolicy
+from windlass.core.queue import Queue, QueueOptions, QueueSettings, amended, settings, without
+from windlass.core.status import WAITING, Status
+from windlass.errors import InvalidOption
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Moved
+
+PURGED = "purged"
+"""The reason of jobs that were cancelled so."""
 
 
 class Queues(Verbs):
-    """Look at queues, change them, pause them."""
+    """Look at queues, change them, pause, close and empty them.
+
+    Whatever is changed here is kept in the store, and holds on all workers within a second.
+    """
 
     async def aget(self, name: str) -> Queue:
-        """One queue; one that nobody has used has the default settings."""
+        """One queue: what is `declared`, what an operator `changed`, and the `rules` that hold of both.
+
+        One that nobody has used has the default settings.
+        """
         check_name(name, "queue")
         queues = {queue.name: queue for queue in await self.alist()}
         return queues.get(name, Queue(name=name))
 
-    async def aset(
-        self,
-        name: str,
-        *,
-        max_attempts: int | None = None,
-        retry: StoredPolicy | None = None,
-        timeout: float | timedelta | None = None,
-        retention: Mapping[str, float | timedelta] | None = None,
-    ) -> Queue:
-        """Replace the operator's change of a queue; it wins over what the code declares. Nothing given: undo it."""
-        changed = settings(max_attempts=max_attempts, retry=retry, timeout=timeout, retention=retention)
-        store = await self._home._ready()
-        return await store.queues.change(check_name(name, "queue"), changed)
+    async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
+        """Change settings of a queue; they win over what the code declares. What is not named stays as it is.
+
+        "none" lifts a `max_concurrency`, `rate_limit`, `timeout` or `ageing` that the code declares; `reset` brings
+        it back. Entries of `retention` and `weights` are changed one by one.
+        """
+        said = settings(**options)
+        if said == QueueSettings():
+            raise InvalidOption("set", f"nothing to change; there are {', '.join(QueueOptions.__annotations__)}")
+        return await self._amend(name, lambda before: amended(before, said))
+
+    async def areset(self, name: str, *names: str) -> Queue:
+        """Undo an operator's changes, or only those of the named settings: what the code declares holds again."""
+        return await self._amend(name, lambda before: without(before, names))
+
+    async def _amend(self, name: str, amend: Callable[[QueueSettings], QueueSettings]) -> Queue:
+        """From what is changed already, again if somebody else was quicker."""
+        check_name(name, "queue")
+        while True:
+            before = (await self.aget(name)).changed
+            changed = amend(before)
+            store = await self._home._ready()
+            queue = await store.queues.change(name, changed, before)
+            if queue.changed == changed:
+                return queue
 
     async def apause(self, name: str, length: float | timedelta | None = None) -> Queue:
         """Claim no more from it, for a time or until resumed; running jobs go on."""
@@ -45,13 +71,42 @@ class Queues(Verbs):
         store = await self._home._ready()
         return await store.queues.resume(check_name(name, "queue"))
 
+    async def aclose(self, name: str) -> Queue:
+        """Take no new jobs: handing one in raises QueueClosed. Those that are there go on."""
+        store = await self._home._ready()
+        return await store.queues.close(check_name(name, "queue"))
+
+    async def aopen(self, name: str) -> Queue:
+        """Take new jobs again."""
+        store = await self._home._ready()
+        return await store.queues.open(check_name(name, "queue"))
+
+    async def apurge(self, name: str) -> int:
+        """Cancel every job that waits in it, due or not, with the reason "purged": how many.
+
+        Running jobs go on; one that starts in the very moment is asked to stop, and not counted. Each page of jobs
+        is cancelled at once, the whole is not: close the queue first if nothing is to come in meanwhile.
+        """
+        wanted = JobFilter(queue=check_name(name, "queue"), status=tuple(sorted(WAITING)))
+        store = await self._home._ready()
+        return await each_page(store.operator, wanted, _purge)
+
     async def alist(self) -> list[Queue]:
-        """Every queue that was declared, changed, paused or used."""
+        """Every queue that was declared, changed, paused, closed or used."""
         store = await self._home._ready()
         return await store.queues.list()
 
     get = blocking(aget)
     set = blocking(aset)
+    reset = blocking(areset)
     pause = blocking(apause)
     resume = blocking(aresume)
+    close = blocking(aclose)
+    open = blocking(aopen)
+    purge = blocking(apurge)
     list = blocking(alist)
+
+
+async def _purge(operator: OperatorStore, ids: Sequence[str]) -> Sequence[Moved | None]:
+    moved = await operator.cancel(ids, PURGED)
+    return [each for each in moved if each is not None and each.status is Status.CANCELLED]

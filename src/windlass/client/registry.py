@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from windlass.client.context import Home
+from windlass.client.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.middleware import Middleware, fitting, wrap
 from windlass.client.options import TaskOptions, check_priority
 from windlass.client.signature import Signature
@@ -96,14 +97,16 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
-    type_ = prefix + check_name(options.get("type", type_of(function.__qualname__)), "type")
+    type_ = check_name(prefix + check_name(options.get("type", type_of(function.__qualname__)), "type"), "type")
+    signature = Signature(function, type_)
     return Definition(
-        type=check_name(type_, "type"),
+        type=type_,
         aliases=_aliases(options.get("aliases", ()), type_),
         function=function,
         handler=function,
-        signature=Signature(function, type_),
+        signature=signature,
         defaults=_defaults(options),
+        key=_key(options, signature, type_),
         retry=_retry(options.get("retry")),
         dead_on=_dead_on(options.get("dead_on", ())),
         returns=_returns(function),
@@ -140,7 +143,15 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
         fields["max_attempts"] = check_attempts(options["max_attempts"])
     elif (policy := _retry(options.get("retry"))) is not None:
         fields["max_attempts"] = policy.attempts
+    fields |= key_fields(options)
+    check_key_terms(fields, keyed="concurrency_key" in options)
     return fields
+
+
+def _key(options: Mapping[str, Any], signature: Signature, type_: str) -> KeyTemplate | None:
+    if "concurrency_key" not in options:
+        return None
+    return key_template(options["concurrency_key"], signature.names, signature.defaults, type_)
 
 
 def _retry(policy: Any) -> RetryPolicy | None:

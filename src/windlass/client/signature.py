@@ -36,11 +36,29 @@ class Signature:
         self._positional = tuple(p.name for p in own if p.kind is _POSITIONAL)
         self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
         self._needed = frozenset(self._required)
+        self._own = own
         self._fields = {p.name: hints.get(p.name, Any) for p in own}
         self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
         self._check_types()
         self._struct = self._make_struct()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its arguments."""
+        return tuple(self._fields)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Of the arguments that a call may leave out, as JSON has them; those that JSON has not are left out."""
+        found: dict[str, Any] = {}
+        for parameter in self._own:
+            if parameter.default is not inspect.Parameter.empty:
+                try:
+                    found[parameter.name] = decode(encode(parameter.default, parameter.name))
+                except InvalidPayload:
+                    continue
+        return found
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
         """The payload of a call, within a limit; raises InvalidPayload where the task would not take it."""

@@ -1,6 +1,6 @@
 """A task: a function that can be called now, or handed in to be called by a worker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 import msgspec
@@ -10,6 +10,7 @@ from windlass.client.context import Home
 from windlass.client.handle import Handle
 from windlass.client.here import this_process
 from windlass.client.hooks import place
+from windlass.client.keys import KeyTemplate
 from windlass.client.options import JobOptions, check_options, check_together
 from windlass.client.signature import Signature
 from windlass.core.ids import new_id
@@ -40,6 +41,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     signature: Signature
     defaults: dict[str, Any]
     """Fields of a NewJob that the task sets: its queue, priority, budget."""
+    key: KeyTemplate | None = None
+    """What the concurrency key of a job is made of, unless the job brings its own."""
     retry: RetryPolicy | None
     dead_on: Errors
     returns: Any
@@ -52,6 +55,15 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     def policy(self, otherwise: RetryPolicy) -> Policy:
         """How failures of this task are dealt with; `otherwise` is what its queue says."""
         return Policy(self.retry or otherwise, self.dead_on)
+
+    def fields(self, options: Mapping[str, Any], payload: str) -> dict[str, Any]:
+        """Fields of a NewJob for a call: what its options say, then what the task does; checked together."""
+        fields = {**self.defaults, **options}
+        if self.key is not None and "concurrency_key" not in fields:
+            fields["concurrency_key"] = self.key.render(payload)
+        if options:
+            check_together(fields)
+        return fields
 
     @property
     def place(self) -> str:
@@ -112,10 +124,10 @@ class Task(Generic[P, R, T]):
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
         """A job, checked and complete, but not handed in."""
         definition = self._definition
-        fields = {"id": new_id(), **definition.defaults, **self._options}
-        if self._options:
-            check_together(fields)
         payload = definition.signature.encode(args, kwargs, self._desk.payload_limit)
+        fields = definition.fields(self._options, payload)
+        if "id" not in fields:
+            fields["id"] = new_id()
         fresh = "" if "id" in self._options else this_process()
         return NewJob(type=definition.type, payload=payload, fresh=fresh, **fields)
 

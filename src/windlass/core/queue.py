@@ -1,16 +1,19 @@
 """A queue's settings: what the code declares, what an operator changed, and what holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
 
+from windlass.core.fairness import HEAVIEST, LIGHTEST
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, MOST_ATTEMPTS, NO_TIMEOUT
-from windlass.core.moments import DAY, SECOND, Micros, duration
-from windlass.core.rate import Rate
+from windlass.core.moments import DAY, SECOND, Micros, duration, parse_duration
+from windlass.core.names import check_name
+from windlass.core.rate import Rate, parse_rate
 from windlass.core.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.core.status import FINISHED, Status
+from windlass.core.text import shown
 from windlass.errors import InvalidOption
 
 T = TypeVar("T")
@@ -26,7 +29,11 @@ NO_RATE = Rate(0, SECOND, 0)
 NO_AGEING: Micros = 0
 """What an operator says to lift what the code declares."""
 
+NONE: Final = "none"
+"""How a program says the same."""
+
 MOST_AT_ONCE = 1_000_000
+MOST_WEIGHTS = 1_000
 
 TOMBSTONE: Micros = DAY
 """How long the id of a dropped job is remembered, so that handing it in again does not run it again."""
@@ -49,6 +56,20 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Of tenants; those who are not named have 1."""
     ageing: Micros | None = None
     """How long a job waits until it moves up to the next higher priority at which jobs wait; NO_AGEING: for ever."""
+
+
+class QueueOptions(TypedDict, total=False):
+    """What `app.queue` and `app.queues.set` take. Lengths are seconds, a timedelta, or text such as "7d"."""
+
+    max_attempts: int | None
+    retry: StoredPolicy | None
+    timeout: float | timedelta | str | None
+    retention: Mapping[str, float | timedelta | str] | None
+    max_concurrency: int | Literal["none"] | None
+    rate_limit: str | None
+    fair: bool | None
+    weights: Mapping[str, float] | None
+    ageing: float | timedelta | str | None
 
 
 class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,26 +130,36 @@ def _said(changed: T | None, declared: T | None) -> T | None:
     return declared if changed is None else changed
 
 
-def settings(
-    *,
-    max_attempts: int | None = None,
-    retry: StoredPolicy | None = None,
-    timeout: float | timedelta | None = None,
-    retention: Mapping[str, float | timedelta] | None = None,
-) -> QueueSettings:
-    """Settings as a program gives them, checked."""
-    return QueueSettings(
-        max_attempts=None if max_attempts is None else check_attempts(max_attempts),
-        retry=retry,
-        timeout=None if timeout is None else check_timeout(timeout),
-        retention={_kept(name): duration(keep, f"retention.{name}") for name, keep in (retention or {}).items()},
-    )
+def settings(**options: Unpack[QueueOptions]) -> QueueSettings:
+    """Settings as a program gives them, checked; None is: not said."""
+    unknown = [name for name in options if name not in _CHECKS]
+    if unknown:
+        raise InvalidOption(unknown[0], f"is not a setting of a queue; there are {', '.join(_CHECKS)}")
+    return QueueSettings(**{name: _CHECKS[name](value) for name, value in options.items() if value is not None})
+
+
+def amended(before: QueueSettings, said: QueueSettings) -> QueueSettings:
+    """What an operator has said in all: what is said now replaces what was said of it before, the rest stays."""
+    given = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) not in (None, {})}
+    for name in given.keys() & {"retention", "weights"}:
+        given[name] = {**getattr(before, name), **given[name]}
+    _check_number(given.get("weights", {}))
+    return msgspec.structs.replace(before, **given)
+
+
+def without(before: QueueSettings, names: Iterable[str]) -> QueueSettings:
+    """What an operator has said, but for these settings; without names: nothing."""
+    chosen = tuple(names) or QueueSettings.__struct_fields__
+    for name in chosen:
+        if name not in _CHECKS:
+            raise InvalidOption("setting", f"{shown(name)} is none of a queue; there are {', '.join(_CHECKS)}")
+    return msgspec.structs.replace(before, **{name: getattr(_NOTHING, name) for name in chosen})
 
 
 def check_attempts(attempts: object, field: str = "max_attempts") -> int:
     """A budget of attempts, within its range."""
     if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= MOST_ATTEMPTS:
-        raise InvalidOption(field, f"must be a whole number from 1 to {MOST_ATTEMPTS}, not {attempts!r}")
+        raise InvalidOption(field, f"must be a whole number from 1 to {MOST_ATTEMPTS}, not {shown(attempts)}")
     return attempts
 
 
@@ -142,7 +173,93 @@ def check_timeout(timeout: float | timedelta | None, field: str = "timeout") -> 
     return micros
 
 
-def _kept(name: str) -> Status:
+def _timeout(value: Any) -> Micros:
+    return NO_TIMEOUT if value == NONE else check_timeout(_length(value, "timeout"))
+
+
+def _retry(value: Any) -> StoredPolicy:
+    if not isinstance(value, StoredPolicy):
+        raise InvalidOption("retry", f"must be Exponential, Linear or Fixed, not {type(value).__name__}")
+    return value
+
+
+def _retention(value: Any) -> dict[Status, Micros]:
+    if not isinstance(value, Mapping):
+        raise InvalidOption("retention", f"must be a mapping of status to length, not {type(value).__name__}")
+    return {
+        _kept(name): duration(_length(keep, f"retention.{name}"), f"retention.{name}") for name, keep in value.items()
+    }
+
+
+def _kept(name: Any) -> Status:
     if name not in FINISHED:
-        raise InvalidOption("retention", f"{name!r} is not one of {', '.join(sorted(FINISHED))}")
+        raise InvalidOption("retention", f"{shown(name)} is not one of {', '.join(sorted(FINISHED))}")
     return Status(name)
+
+
+def _length(value: Any, field: str) -> Any:
+    """Text as in a file (`7d`) as seconds; anything else as it is."""
+    return parse_duration(value, field) / SECOND if isinstance(value, str) else value
+
+
+def _at_once(value: Any) -> int:
+    if value == NONE:
+        return NO_LIMIT
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_AT_ONCE:
+        stop = "; to let none start, pause the queue" if value == 0 and not isinstance(value, bool) else ""
+        raise InvalidOption(
+            "max_concurrency", f'must be a whole number from 1 to {MOST_AT_ONCE}, or "none", not {shown(value)}{stop}'
+        )
+    return value
+
+
+def _rate(value: Any) -> Rate:
+    return NO_RATE if value == NONE else parse_rate(value, "rate_limit")
+
+
+def _fair(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidOption("fair", f"must be True or False, not {shown(value)}")
+    return value
+
+
+def _weights(value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        raise InvalidOption("weights", f"must be a mapping of tenant to weight, not {type(value).__name__}")
+    _check_number(value)
+    return {check_name(tenant, "weights"): _weight(tenant, weight) for tenant, weight in value.items()}
+
+
+def _weight(tenant: str, weight: Any) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not LIGHTEST <= weight <= HEAVIEST:
+        limits = f"must be a number from {LIGHTEST:g} to {HEAVIEST:g}"
+        raise InvalidOption(f"weights.{tenant}", f"{limits}, not {shown(weight)}")
+    return float(weight)
+
+
+def _check_number(weights: Mapping[str, float]) -> None:
+    if len(weights) > MOST_WEIGHTS:
+        raise InvalidOption("weights", f"has {len(weights)} tenants, the limit is {MOST_WEIGHTS}; others have 1")
+
+
+def _ageing(value: Any) -> Micros:
+    if value == NONE:
+        return NO_AGEING
+    micros = duration(_length(value, "ageing"), "ageing")
+    if micros == 0:
+        raise InvalidOption("ageing", 'must be more than 0 seconds; "none" turns it off')
+    return micros
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "max_attempts": lambda value: check_attempts(value),
+    "retry": _retry,
+    "timeout": _timeout,
+    "retention": _retention,
+    "max_concurrency": _at_once,
+    "rate_limit": _rate,
+    "fair": _fair,
+    "weights": _weights,
+    "ageing": _ageing,
+}
+_NOTHING = QueueSettings()

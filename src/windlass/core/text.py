@@ -13,3 +13,12 @@ def cut(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[: limit - 24]}… ({len(text):,} characters)"
+
+
+def shown(value: object) -> str:
+    """A wrong value in an error message: bounded, and something even if it cannot be shown."""
+    try:
+        return f"{value!r:.100}"
+    except Exception:
+        # An integer of thousands of digits, or an object of a stranger's.
+        return f"this {type(value).__name__}"

@@ -133,8 +133,8 @@ class QueueStore(Protocol):
     async def declare(self, queues: dict[str, QueueSettings]) -> None:
         """Write what the code says; an operator's change stays and wins."""
 
-    async def change(self, name: str, changed: QueueSettings) -> Queue:
-        """Replace the operator's change."""
+    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+        """Replace the operator's change; given what it `was`, only if it is that still: the answer tells."""
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
         """Let no more jobs of this queue be claimed, for a time or until resumed."""

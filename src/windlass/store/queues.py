@@ -26,6 +26,11 @@ def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Qu
     )
 
 
+def with_change(record: Queue, changed: QueueSettings, was: QueueSettings | None) -> Queue:
+    """The queue with another operator's change; as it is, if somebody else has changed it meanwhile."""
+    return msgspec.structs.replace(record, changed=changed) if was in (None, record.changed) else record
+
+
 def queue_values(record: Queue) -> dict[str, Any]:
     """What is written of a queue, by column."""
     rules = merge(record.declared, record.changed)

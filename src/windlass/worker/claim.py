@@ -24,6 +24,9 @@ ADMIT_EVERY = 1.0
 MOST_ADMITTED = 500
 MOST_CLAIMED = 2_000
 """By one claim, however many slots are free: what it brings is one answer."""
+MOST_IN_VAIN = 8
+VAIN_PAUSE = 0.05
+"""After so many claims in a row that brought nothing although something called for them, each waits so long."""
 
 
 class ClaimLoop:
@@ -51,6 +54,7 @@ class ClaimLoop:
         self._claim = 0
         self._lease = asyncio.Event()
         self._poll = SHORTEST_POLL
+        self._vain = 0
         self._admitted = 0.0
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
@@ -71,6 +75,7 @@ class ClaimLoop:
             await self._lease.wait()
             await self._wait_for_room()
             shares, room = self._shares(queues)
+            free = self._slots.free
             mark = self._store.signals.mark()
             self._settler.go(claiming=True)
             await asyncio.sleep(0)  # outcomes first: they are what makes room
@@ -88,8 +93,10 @@ class ClaimLoop:
             if len(jobs) == room:
                 continue
             if jobs:
-                self._poll = SHORTEST_POLL
-            if self._store.signals.relayed:
+                self._poll, self._vain = SHORTEST_POLL, 0
+            if len(jobs) <= free and not self._slots.free:
+                await self._wait_for_slot()
+            elif self._store.signals.relayed:
                 await self._wait_for_hint(mark)
             else:
                 await self._wait_for_work(tuple(queues), types)
@@ -102,7 +109,7 @@ class ClaimLoop:
         room = min(room, self._table.room, MOST_CLAIMED)
         held = self._holdings.by_queue
         shares = [
-            QueueShare(queue, room if most is None else min(room, most - held[queue]))
+            QueueShare(queue, room if most is None else min(room, most - held[queue]), held[queue])
             for queue, most in queues.items()
         ]
         return tuple(share for share in shares if share.most > 0), room
@@ -113,7 +120,10 @@ class ClaimLoop:
             await asyncio.sleep(0.01)
             return []
         self._claim += 1
-        request = ClaimRequest(runner=self._runner, claim=self._claim, shares=shares, types=types, limit=room)
+        free = min(room, self._slots.free)
+        request = ClaimRequest(
+            runner=self._runner, claim=self._claim, shares=shares, types=types, limit=room, free=free
+        )
         pause, troubled = SHORTEST_POLL, False
         while True:
             try:
@@ -169,6 +179,19 @@ class ClaimLoop:
                 self._hand_back_stuck()
                 slots.feed()
 
+    async def _wait_for_slot(self) -> None:
+        """Until a slot is free, or for one poll. Nothing came ahead of the slots, so there is nothing, or a limit is
+        near: asking again before one is free would only cost.
+        """
+        slots = self._slots
+        while not slots.free:
+            slots.changed.clear()
+            try:
+                async with asyncio.timeout(LONGEST_POLL):
+                    await slots.changed.wait()
+            except TimeoutError:
+                return
+
     def _hand_back_stuck(self) -> None:
         """The slots turned slow while jobs waited behind them: let others have these."""
         oldest = self._slots.oldest
@@ -184,8 +207,16 @@ class ClaimLoop:
 
     async def _wait_for_hint(self, mark: int) -> None:
         """Until there is work, or for one poll: here a hint says that there is, and the claim itself is the look."""
-        if not await self._store.signals.wait(mark, self._poll * random.uniform(0.75, 1.0)):
-            self._poll = min(self._poll * 2, LONGEST_POLL)
+        if await self._store.signals.wait(mark, self._poll * random.uniform(0.75, 1.0)):
+            await self._called()
+        else:
+            self._poll, self._vain = min(self._poll * 2, LONGEST_POLL), 0
+
+    async def _called(self) -> None:
+        """Something calls for a claim. If those before were in vain, it is kept back or always somebody else's."""
+        self._vain += 1
+        if self._vain > MOST_IN_VAIN:
+            await asyncio.sleep(VAIN_PAUSE)
 
     async def _wait_for_work(self, queues: tuple[str, ...], types: tuple[str, ...]) -> None:
         """Until a hint or the next poll says that a claim may find something."""
@@ -195,8 +226,10 @@ class ClaimLoop:
             try:
                 # A look without a lock: most hints are about other people's work.
                 if await signals.work(queues, types):
+                    await self._called()
                     await self._admit()
                     return
+                self._vain = 0
             except StoreUnavailable:
                 await asyncio.sleep(self._poll)
                 return

@@ -61,6 +61,11 @@ class Slots:
         return len(self._buffer)
 
     @property
+    def free(self) -> int:
+        """Slots that a job could start in at once."""
+        return max(0, self.concurrency - self.running - len(self._buffer))
+
+    @property
     def oldest(self) -> Work | None:
         """The job that waits longest for a slot."""
         return self._buffer[0] if self._buffer else None

@@ -11,7 +11,7 @@ import msgspec
 from windlass.core.moments import Micros, to_datetime
 from windlass.core.queue import Queue, QueueSettings
 from windlass.store.postgres.db import Db
-from windlass.store.queues import queue_values, to_queue
+from windlass.store.queues import queue_values, to_queue, with_change
 
 
 async def declare(db: Db, queues: dict[str, QueueSettings]) -> None:
@@ -31,9 +31,9 @@ async def make_if_new(db: Db, names: Collection[str]) -> None:
     await db.run("make_queues", {**values, "names": sorted(set(names))})
 
 
-async def change(db: Db, name: str, changed: QueueSettings) -> Queue:
-    """Replace the operator's change."""
-    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, changed=changed))
+async def change(db: Db, name: str, changed: QueueSettings, was: QueueSettings | None) -> Queue:
+    """Replace the operator's change, if it is what it was."""
+    return await _rewrite_one(db, name, lambda each: with_change(each, changed, was))
 
 
 async def pause(db: Db, name: str, length: Micros | None) -> Queue:

@@ -146,8 +146,8 @@ class PostgresQueues:
         if await self._access.read(lambda db: queues.undeclared(db, declared)):
             await self._access.write(lambda db: queues.declare(db, declared))
 
-    async def change(self, name: str, changed: QueueSettings) -> Queue:
-        return await self._access.write(lambda db: queues.change(db, name, changed))
+    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+        return await self._access.write(lambda db: queues.change(db, name, changed, was))
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
         return await self._access.write(lambda db: queues.pause(db, name, length))

@@ -4,7 +4,7 @@ import msgspec
 
 from windlass.core.moments import Micros, to_datetime
 from windlass.core.queue import Queue, QueueSettings
-from windlass.store.queues import queue_values, to_queue
+from windlass.store.queues import queue_values, to_queue, with_change
 from windlass.store.sqlite.db import Db
 
 
@@ -30,9 +30,9 @@ def make_if_new(db: Db, name: str) -> None:
         make(db, name)
 
 
-def change(db: Db, name: str, changed: QueueSettings) -> Queue:
-    """Replace the operator's change."""
-    return _write(db, msgspec.structs.replace(queue(db, name), changed=changed))
+def change(db: Db, name: str, changed: QueueSettings, was: QueueSettings | None) -> Queue:
+    """Replace the operator's change, if it is what it was."""
+    return _write(db, with_change(queue(db, name), changed, was))
 
 
 def pause(db: Db, name: str, length: Micros | None) -> Queue:

@@ -1,0 +1,125 @@
+"""windlass enqueue."""
+
+from typing import Annotated, Any
+
+import typer
+
+from windlass.cli.jobs import parse_object, seconds
+from windlass.cli.output import print_json
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.client.app import App
+from windlass.client.handle import Handle
+from windlass.client.options import check_options, check_together
+from windlass.core.ids import new_id
+from windlass.core.job import NewJob
+from windlass.core.names import check_name
+
+Queue = Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")]
+Priority = Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")]
+Delay = Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")]
+Key = Annotated[
+    str | None, typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue.")
+]
+Window = Annotated[
+    str | None, typer.Option("--window", help="The key stays taken for so long after the job ended, such as 1h.")
+]
+OnConflict = Annotated[
+    str | None, typer.Option(help="If a job stands under the key: existing (default), replace or raise.")
+]
+Attempts = Annotated[int | None, typer.Option(help="Give up after so many failures.")]
+Expires = Annotated[str | None, typer.Option(help="Cancel it if it has not started within this time, such as 10m.")]
+ConcurrencyKey = Annotated[
+    str | None, typer.Option(help="Of all jobs with this key in the queue, only so many run at once.")
+]
+KeyLimit = Annotated[int | None, typer.Option(help="How many with its key may run at once; 1 unless said.")]
+KeyStrict = Annotated[
+    bool | None, typer.Option("--key-strict/--key-any", help="Whether those of its key run in order, retries too.")
+]
+KeyRate = Annotated[str | None, typer.Option(help="How many with its key may start in a while, such as 10/s.")]
+RateCost = Annotated[
+    int | None, typer.Option(help="How many tokens its start costs, of its queue's rate and its key's.")
+]
+Tenant = Annotated[str | None, typer.Option(help="Whose it is: in a fair queue tenants share the workers.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag; may be repeated.")]
+Meta = Annotated[str | None, typer.Option(help="Kept with the job and shown: a JSON object.")]
+Parent = Annotated[str | None, typer.Option(help="The id of the job that this one comes from.")]
+
+
+def enqueue(
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")],
+    payload: Annotated[
+        str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")
+    ] = "{}",
+    queue: Queue = None,
+    priority: Priority = None,
+    delay: Delay = None,
+    idempotency_key: Key = None,
+    window: Window = None,
+    on_conflict: OnConflict = None,
+    max_attempts: Attempts = None,
+    expires: Expires = None,
+    concurrency_key: ConcurrencyKey = None,
+    key_limit: KeyLimit = None,
+    key_strict: KeyStrict = None,
+    key_rate: KeyRate = None,
+    rate_cost: RateCost = None,
+    tenant: Tenant = None,
+    tags: Tags = None,
+    meta: Meta = None,
+    parent: Parent = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Hand in a job."""
+    given = {
+        "queue": queue,
+        "priority": priority,
+        "delay": seconds(delay, "--delay"),
+        "idempotency_key": idempotency_key,
+        "idempotency_window": seconds(window, "--window"),
+        "on_conflict": on_conflict,
+        "max_attempts": max_attempts,
+        "expires": seconds(expires, "--expires"),
+        "concurrency_key": concurrency_key,
+        "key_limit": key_limit,
+        "key_order": _order(key_strict),
+        "key_rate": key_rate,
+        "rate_cost": rate_cost,
+        "tenant": tenant,
+        "tags": tags or None,
+        "meta": None if meta is None else parse_object(meta, "--meta"),
+        "parent": parent,
+    }
+    home = reach(store, app, make=True)
+    job = _make(home, type_, payload, {name: value for name, value in given.items() if value is not None})
+    handle = home.enqueue_many([job])[0]
+    if app is None:
+        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
+    _tell(handle, as_json)
+
+
+def _order(strict: bool | None) -> str | None:
+    return None if strict is None else "strict" if strict else "any"
+
+
+def _tell(handle: Handle[Any], as_json: bool) -> None:
+    if as_json:
+        print_json({"id": handle.id, "existing": handle.existing})
+    else:
+        typer.echo(f"{handle.id}{' (stood already)' if handle.existing else ''}")
+
+
+def _make(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
+    """A job from text; with an app at hand its arguments are checked against the task's."""
+    arguments = parse_object(payload, "payload")
+    check_name(type_, "type")
+    fields = check_options(options)
+    if not len(home.registry.types):
+        check_together(fields)
+        text = home.registry.check(type_, arguments, home.payload_limit)
+        return NewJob(id=new_id(), type=type_, payload=text, **fields)
+    definition = home.registry.get(type_)
+    text = definition.signature.check(arguments, home.payload_limit)
+    # The definition's own type: an alias is for what is stored already.
+    return NewJob(id=new_id(), type=definition.type, payload=text, **definition.fields(fields, text))

@@ -1,0 +1,110 @@
+"""windlass queues set, windlass queues reset."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from windlass.cli.reach import AppOption, StoreOption, reach
+from windlass.cli.wording import sentence
+from windlass.core.moments import SECOND, parse_duration
+from windlass.core.queue import NONE, Queue
+from windlass.core.retry import Exponential
+from windlass.errors import InvalidOption
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
+AtOnce = Annotated[
+    str | None, typer.Option("--max-concurrency", help="How many may run at once, over all workers; or none.")
+]
+Rate = Annotated[
+    str | None,
+    typer.Option("--rate", help='How many may start in a while, such as 10/s, 600/m, "10/s burst 50"; or none.'),
+]
+Fair = Annotated[bool | None, typer.Option("--fair/--no-fair", help="Whether tenants share the workers by weight.")]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", help="Of a tenant, such as acme=2; may be repeated. Others have 1.")
+]
+Ageing = Annotated[
+    str | None,
+    typer.Option(help="A job that waited so long moves up to the next higher priority, such as 10m; or none."),
+]
+
+
+def set_queue(
+    name: NameArgument,
+    max_concurrency: AtOnce = None,
+    rate: Rate = None,
+    fair: Fair = None,
+    weight: Weights = None,
+    ageing: Ageing = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Budget of attempts for jobs that bring none.")] = None,
+    retry_base: Annotated[str | None, typer.Option(help="First wait of the back-off, such as 60s.")] = None,
+    retry_cap: Annotated[str | None, typer.Option(help="Longest wait, such as 1h.")] = None,
+    timeout: Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")] = None,
+    keep_completed: Annotated[str | None, typer.Option(help="Retention of completed jobs, such as 7d.")] = None,
+    keep_cancelled: Annotated[str | None, typer.Option(help="Retention of cancelled jobs.")] = None,
+    keep_dead: Annotated[str | None, typer.Option(help="Retention of dead jobs.")] = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+) -> None:
+    """Change settings of a queue, on all workers within a second; they win over what the code declares.
+
+    What is not named stays as it is; `reset` undoes it.
+    """
+    home = reach(store, app)
+    kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
+    waits = {"base": retry_base, "cap": retry_cap}
+    given = {key: parse_duration(text, f"--retry-{key}") / SECOND for key, text in waits.items() if text is not None}
+    queue = home.queues.set(
+        name,
+        max_concurrency=_whole(max_concurrency),
+        rate_limit=rate,
+        fair=fair,
+        weights=_weights(weight or []),
+        ageing=_length(ageing, "--ageing"),
+        max_attempts=max_attempts,
+        retry=msgspec.structs.replace(_backoff(home.queues.get(name)), **given) if given else None,
+        timeout=_length(timeout, "--timeout"),
+        retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
+    )
+    typer.echo(f"{queue.name}: {sentence(queue)}")
+
+
+def reset(
+    name: NameArgument,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SETTING]...", help="Only these, such as rate-limit or max-concurrency."),
+    ] = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+) -> None:
+    """Undo what operators have set, wholly or by name: what the code declares holds again."""
+    queue = reach(store, app).queues.reset(name, *[each.replace("-", "_") for each in names or ()])
+    typer.echo(f"{queue.name}: {sentence(queue)}")
+
+
+def _whole(text: str | None) -> Any:
+    """A number as the client takes it; what is none goes on as it is, to be refused there."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else text
+
+
+def _length(text: str | None, option: str) -> Any:
+    return text if text in (None, NONE) else parse_duration(text, option) / SECOND
+
+
+def _weights(texts: list[str]) -> dict[str, float]:
+    found = {}
+    for text in texts:
+        tenant, _, weight = text.rpartition("=")
+        try:
+            found[tenant] = float(weight)
+        except ValueError:
+            raise InvalidOption("--weight", f"{text!r:.100} is not a tenant and a number, such as acme=2") from None
+    return found
+
+
+def _backoff(queue: Queue) -> Exponential:
+    """What one of two options leaves as it is."""
+    retry = queue.rules.retry
+    return retry if isinstance(retry, Exponential) else Exponential()
