@@ -55,21 +55,30 @@ def test_stats_tell_how_fast_jobs_ran_and_how_long_they_took(terminal: Terminal)
 def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
     words = ["--max-attempts", "5", "--retry-base", "10s", "--retry-cap", "1h", "--keep-dead", "30d"]
     said = terminal.ok("queues", "set", "mail", *words).out
-    assert said.startswith("mail: 5 attempts, timeout 5m, unless the task says otherwise; keep cancelled 7d")
-    assert said.endswith("completed 7d, dead 30d (changed by an operator)\n")
+    assert said.splitlines() == [
+        "mail: 5 attempts, exponential back-off from 10s, timeout 5m, unless the task says otherwise; "
+        "keep cancelled 7d, completed 7d, dead 30d",
+        "Set by an operator: max-attempts, retry, retention",
+    ]
     (queue,) = terminal.ok("queues", "list", "--json").json
     assert (queue["name"], queue["max_attempts"], queue["retention"]["dead"]) == ("mail", 5, 30 * 86_400)
     assert (queue["retry"]["base"], queue["retry"]["cap"]) == (10, 3600)
+    terminal.ok("queues", "set", "mail", "--retry-cap", "2h")
+    (queue,) = terminal.ok("queues", "list", "--json").json
+    assert (queue["retry"]["base"], queue["retry"]["cap"]) == (10, 7200)
 
 
-def test_set_replaces_the_change_before_and_nothing_undoes_it(terminal: Terminal) -> None:
-    terminal.ok("queues", "set", "mail", "--max-attempts", "5", "--keep-completed", "0s")
-    assert terminal.ok("queues", "set", "mail", "--max-attempts", "6").out.startswith(
-        "mail: 6 attempts, timeout 5m, unless the task says otherwise; keep cancelled 7d"
+def test_set_keeps_the_change_before_and_reset_undoes_it(terminal: Terminal) -> None:
+    terminal.ok("queues", "set", "mail", "--max-attempts", "5", "--keep-completed", "0s", "--timeout", "none")
+    again = terminal.ok("queues", "set", "mail", "--max-attempts", "6").out
+    assert again.startswith("mail: 6 attempts, no timeout, unless the task says otherwise; keep cancelled 7d, com")
+    assert again.endswith("completed 0s, dead 90d\nSet by an operator: max-attempts, timeout, retention\n")
+    partly = terminal.ok("queues", "reset", "mail", "max-attempts", "retention").out
+    assert partly.endswith("\nSet by an operator: timeout\n")
+    undone = terminal.ok("queues", "reset", "mail").out
+    assert undone == (
+        "mail: 3 attempts, timeout 5m, unless the task says otherwise; keep cancelled 7d, completed 7d, dead 90d\n"
     )
-    undone = terminal.ok("queues", "set", "mail").out
-    assert undone.startswith("mail: 3 attempts, timeout 5m")
-    assert undone.endswith("keep cancelled 7d, completed 7d, dead 90d\n")
 
 
 def test_pause_and_resume(terminal: Terminal) -> None:
@@ -78,16 +87,39 @@ def test_pause_and_resume(terminal: Terminal) -> None:
     assert terminal.ok("queues", "resume", "mail").out == "mail is open\n"
     assert terminal.ok("queues", "list", "--json").json[0]["paused"] is False
     assert terminal.ok("queues", "pause", "mail", "--for", "10m").out.startswith("mail is paused, resumes in 9m 5")
-    assert "paused, resumes in 9m" in terminal.ok("queues", "list").out
+    row = terminal.ok("queues", "list").out.splitlines()[1]
+    assert row.split()[:2] == ["mail", "paused"]
+    assert "Resumes in 9m 5" in row
+
+
+def test_close_and_open(terminal: Terminal) -> None:
+    assert terminal.ok("queues", "close", "mail").out == "mail is closed to new jobs\n"
+    assert terminal.ok("queues", "list", "--json").json[0]["closed"] is True
+    assert terminal.ok("queues", "pause", "mail").out == "mail is paused; closed to new jobs\n"
+    assert "mail   paused, closed" in terminal.ok("queues", "list").out
+    assert terminal.ok("queues", "open", "mail").out == "mail is paused\n"
+    assert terminal.ok("queues", "list", "--json").json[0]["closed"] is False
 
 
 def test_queues_are_listed_with_their_jobs(terminal: Terminal) -> None:
     assert terminal.ok("queues", "list").out == "No queues yet.\n"
     terminal.enqueue()
     heading, row = terminal.ok("queues", "list").out.splitlines()
-    assert heading.split() == ["queue", "state", "pending", "running", "failed", "dead", "settings"]
-    assert row.split()[:6] == ["default", "open", "1", "0", "0", "0"]
+    assert heading.split() == ["queue", "state", "pending", "blocked", "running", "failed", "dead", "settings"]
+    assert row.split()[:7] == ["default", "open", "1", "0", "0", "0", "0"]
     assert terminal.ok("queues", "list", "--json").json[0]["jobs"]["pending"] == 1
+
+
+def test_purge_asks_first_and_cancels_what_waits(terminal: Terminal) -> None:
+    ids = [terminal.enqueue("t", "{}", "--queue", "mail", *delay) for delay in ([], ["--delay", "1h"])]
+    other = terminal.enqueue("t", "{}")
+    asked = terminal.run("queues", "purge", "mail", typed="n\n")
+    assert asked.out == "Cancel the 2 waiting jobs of mail in sqlite:///windlass.db? [y/N]: "
+    assert (asked.code, asked.err) == (1, "Aborted.\n")
+    assert terminal.ok("queues", "purge", "mail", typed="y\n").out.endswith("2 cancelled\n")
+    assert terminal.ok("queues", "purge", "mail", "--yes").out == "0 cancelled\n"
+    jobs = {job["id"]: (job["status"], job["reason"]) for job in terminal.ok("jobs", "list", "--json").json}
+    assert jobs == {**dict.fromkeys(ids, ("cancelled", "purged")), other: ("pending", None)}
 
 
 def test_workers_are_listed(terminal: Terminal) -> None:
@@ -107,7 +139,7 @@ def test_workers_are_listed(terminal: Terminal) -> None:
 
 
 def test_migrate_brings_the_schema_up_to_date_once(terminal: Terminal) -> None:
-    assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "applied 0001_initial\n"
+    assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "applied 0001_initial\napplied 0002_flow\n"
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "The schema is up to date.\n"
 
 

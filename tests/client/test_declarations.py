@@ -76,7 +76,7 @@ def test_undoing_the_change_brings_the_declaration_back(app: App, operator: App)
     app.queue("mail", max_attempts=7)
     app.jobs.list()
     operator.queues.set("mail", max_attempts=2)
-    assert operator.queues.set("mail").rules.max_attempts == 7
+    assert operator.queues.reset("mail").rules.max_attempts == 7
 
 
 def test_the_budget_of_the_queue_is_that_of_its_policy_unless_said(app: App) -> None:

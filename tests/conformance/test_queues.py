@@ -3,7 +3,8 @@
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_ids, completed, enqueue_one, look, open_lease, put, running, settle
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.queue import Queue, QueueSettings
+from windlass.core.queue import NO_AGEING, NO_LIMIT, NO_RATE, Queue, QueueSettings
+from windlass.core.rate import Rate
 from windlass.core.retry import Fixed, Linear
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -92,3 +93,24 @@ async def test_a_pause_does_not_refuse_new_jobs(store: Store) -> None:
     await open_lease(store)
     assert await claim_ids(store) == []
     assert (await look(store, id_)).status is Status.PENDING
+
+
+async def test_a_change_of_what_is_another_by_now_is_not_made(store: Store) -> None:
+    first, second = QueueSettings(max_attempts=9), QueueSettings(max_concurrency=4)
+    assert (await store.queues.change("q", first, QueueSettings())).changed == first
+    assert (await store.queues.change("q", second, QueueSettings())).changed == first
+    assert (await store.queues.list())[0].changed == first
+    assert (await store.queues.change("q", second, first)).changed == second
+    assert (await store.queues.change("q", first)).changed == first
+
+
+async def test_limits_are_kept_as_they_were_said(store: Store) -> None:
+    said = QueueSettings(
+        max_concurrency=NO_LIMIT, rate_limit=NO_RATE, fair=False, weights={"acme": 0.5}, ageing=NO_AGEING
+    )
+    declared = QueueSettings(max_concurrency=8, rate_limit=Rate(5, 60_000_000, 9), fair=True, weights={"b": 2.0})
+    await store.queues.declare({"q": declared})
+    await store.queues.change("q", said)
+    (found,) = await store.queues.list()
+    assert (found.declared, found.changed) == (declared, said)
+    assert not found.rules.ruled

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.services.parts import Flaky, Listener, table_of
@@ -13,11 +14,12 @@ from windlass import App, SchemaMismatch, Status
 from windlass.core.outcome import Done, Outcome
 from windlass.core.retry import Exponential
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest
+from windlass.store.records import ClaimRequest, QueueShare
 from windlass.worker.cells import Cells
-from windlass.worker.claim import ClaimLoop
+from windlass.worker.claim import MOST_IN_VAIN, VAIN_PAUSE, ClaimLoop
 from windlass.worker.config import WorkerConfig
 from windlass.worker.holdings import Holdings
+from windlass.worker.pace import Pace
 from windlass.worker.settle import Settler
 from windlass.worker.slots import Slots
 from windlass.worker.work import Work
@@ -45,9 +47,9 @@ class Rig:
             retry=lambda _: Exponential(),
             ended=self._ended,
         )
-        view: Any = View(store, self.jobs)
+        self.view: Any = View(store, self.jobs)
         self.loop = ClaimLoop(
-            view,
+            self.view,
             self.slots,
             self.holdings,
             self.settler,
@@ -157,6 +159,95 @@ async def test_a_queue_gets_no_more_slots_than_its_share(store: Store) -> None:
         await rig.until(lambda: len(rig.ran) == 4)
         held = [work.claimed.queue for work in rig.holdings]
     assert sorted(held) == ["default", "default", "images", "images"]
+
+
+async def test_a_claim_tells_what_is_held_of_each_queue_and_how_many_can_start_at_once(store: Store) -> None:
+    await enqueue(store, 2, queue="images")
+    await enqueue(store, 1)
+    async with rig_of(store, queues={"images": 3, "default": None}) as rig:
+        await rig.until(lambda: len(rig.ran) == 3)
+        await enqueue(store, 1)
+        await rig.until(lambda: len(rig.ran) == 4)
+        first, last = rig.claims[0], rig.claims[-1]
+    assert (first.free, first.limit, first.shares) == (
+        4,
+        4,
+        (QueueShare("images", 3, 0), QueueShare("default", 4, 0)),
+    )
+    assert last.free == 1
+    assert last.shares == (QueueShare("images", 1, 2), QueueShare("default", last.limit, 1))
+
+
+@pytest.mark.parametrize("relayed", [False, True])
+async def test_a_queue_that_gives_nothing_although_there_is_work_is_not_asked_without_pause(
+    store: Store, relayed: bool
+) -> None:
+    """As if a limit kept all of it back, and the store's hints did not know."""
+    async with rig_of(store) as rig:
+        rig.view.signals = Lures(store.signals, relayed)
+        await rig.until(lambda: len(rig.claims) > MOST_IN_VAIN)
+        asked, began = len(rig.claims), asyncio.get_running_loop().time()
+        await rig.until(lambda: len(rig.claims) > asked + 5)
+        took = asyncio.get_running_loop().time() - began
+    assert took > 4 * VAIN_PAUSE
+
+
+async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_nothing_ahead(store: Store) -> None:
+    """Quick jobs are claimed ahead. Where a limit is near they are not given, however often one asks."""
+    await enqueue(store, 9)
+    async with rig_of(store) as rig:
+        rig.jobs.__dict__["claim"] = Frugal(store, rig.jobs.asked)
+        rig.view.signals = Lures(store.signals, relayed=False)
+        rig.loop._pace = Quick()
+        await rig.until(lambda: len(rig.ran) == 4)
+        await rig.until(lambda: rig.claims[-1].free == 0)
+        asked = len(rig.claims)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert len(rig.claims) <= asked + 1
+        rig.gate.set()
+        await rig.until(lambda: len(rig.ended) == 9)
+
+
+class Lures:
+    """Hints that call for a claim at every look."""
+
+    def __init__(self, signals: Any, relayed: bool) -> None:
+        self._signals = signals
+        self.relayed = relayed
+
+    def mark(self) -> int:
+        return 0
+
+    async def work(self, queues: Any, types: Any) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        await asyncio.sleep(0)
+        return True
+
+
+class Frugal:
+    """A store that gives as many as can start at once, and nothing ahead."""
+
+    def __init__(self, store: Store, asked: list[Any]) -> None:
+        self._store = store
+        self._asked = asked
+
+    async def __call__(self, request: ClaimRequest) -> Any:
+        self._asked.append(request)
+        if not request.free:
+            return []
+        return await self._store.jobs.claim(msgspec.structs.replace(request, limit=request.free))
+
+
+class Quick(Pace):
+    """As if jobs ended all the time."""
+
+    @property
+    def prefetch(self) -> int:
+        return 100
 
 
 async def test_a_runner_without_a_lease_claims_nothing_and_says_so(store: Store) -> None:

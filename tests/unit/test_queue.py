@@ -68,7 +68,8 @@ def test_a_budget_within_its_range_is_taken(good: int) -> None:
         ({"nonsense": 5}, InvalidOption),
         ({"dead": -1}, InvalidTime),
         ({"dead": float("inf")}, InvalidTime),
-        ({"dead": "7d"}, InvalidTime),
+        ({"dead": "soon"}, InvalidTime),
+        ({"dead": None}, InvalidTime),
     ],
 )
 def test_a_retention_that_cannot_be_is_refused(retention: Any, error: type[WindlassError]) -> None:
