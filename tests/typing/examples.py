@@ -108,6 +108,22 @@ def options_are_checked() -> None:
     app.queue("images", max_attempt=3)  # type: ignore[call-arg]
 
 
+async def limits_and_keys_are_typed() -> None:
+    app.queue("images", max_concurrency=8, rate_limit="10/s burst 50", fair=True, retention={"completed": "7d"})
+    app.queue("more", weights={"acme": 2}, ageing=timedelta(minutes=10), timeout="none")
+    app.queue("bad", fair="yes")  # type: ignore[arg-type]
+    assert_type(app.queues.set("images", max_concurrency="none", rate_limit="none"), Queue)
+    assert_type(await app.queues.aset("images", weights={"acme": 0.5}), Queue)
+    assert_type(app.queues.reset("images", "weights"), Queue)
+    assert_type(app.queues.purge("images"), int)
+    app.queues.set("images", max_concurrency="many")  # type: ignore[arg-type]
+    app.queues.set("images", max_concurency=1)  # type: ignore[call-arg]
+    keyed = app.task(concurrency_key="{n}", key_limit=2, key_order="strict", key_rate="10/s", rate_cost=2)
+    assert_type(keyed(lambda n: n).using(concurrency_key="k", key_order="any").job(1), NewJob)
+    app.task(key_order="fifo")  # type: ignore[call-overload]
+    welcome.using(key_limit="2")  # type: ignore[arg-type]
+
+
 async def many_at_once() -> None:
     assert_type(app.enqueue_many([welcome.job(1), resize.job("a", "b", 2)]), list[Handle[Any]])
     assert_type(await app.aenqueue_many([]), list[Handle[Any]])
