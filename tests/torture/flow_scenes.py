@@ -78,7 +78,13 @@ FLOW = [
         act=lambda store: store.jobs.enqueue(_keyed(*JOBS[:2])),
         again=lambda first, second: all(each.existing for each in second),
     ),
-    Scene(verb="admit", name="admit, to a line", before=_due_soon, act=lambda store: store.jobs.admit(10)),
+    Scene(
+        verb="admit",
+        name="admit, to a line",
+        before=_due_soon,
+        act=lambda store: store.jobs.admit(10),
+        piecemeal=True,
+    ),
     Scene(
         verb="claim",
         name="claim, of a key",

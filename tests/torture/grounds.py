@@ -16,6 +16,9 @@ Rows = dict[str, list[Any]]
 class Ground(Protocol):
     """A kind of store; a path names one store of it."""
 
+    stepwise: bool
+    """Whether a verb may be committed in several steps."""
+
     def bare(self, path: Path) -> str:
         """The address of a new one, without anything of ours in it."""
 
@@ -31,6 +34,8 @@ class Ground(Protocol):
 
 class SqliteGround:
     """Files."""
+
+    stepwise = False
 
     def bare(self, path: Path) -> str:
         path.touch()
@@ -54,8 +59,14 @@ class SqliteGround:
             database.close()
 
 
+_ALL_OF = {"marks": b"SELECT DISTINCT queue, key FROM windlass.marks"}
+"""Marks are numbered, a number is used up by what is rolled back, and one more says no more."""
+
+
 class PostgresGround:
     """Databases of the server of this run."""
+
+    stepwise = True
 
     def bare(self, path: Path) -> str:
         return postgres_place(path)
@@ -72,7 +83,7 @@ class PostgresGround:
             # When the schema was made, and which database this is, is different each time.
             kept = sorted(name for (name,) in tables if name not in ("schema", "identity"))
             return {
-                name: sorted(database.execute(f"SELECT * FROM windlass.{name}".encode()).fetchall(), key=repr)
+                name: sorted(database.execute(_ALL_OF.get(name, f"SELECT * FROM windlass.{name}".encode())), key=repr)
                 for name in kept
             }
 

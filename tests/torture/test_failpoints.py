@@ -54,8 +54,9 @@ class Twin:
         """All or nothing; then the call is repeated, as a caller may who does not know."""
         found = self.ground.rows(path)
         whole = found in (self.before, self.after)
-        assert whole or self.scene.piecemeal
-        assert self.scene.piecemeal or (found != self.before) is done
+        piecemeal = self.scene.piecemeal and self.ground.stepwise
+        assert whole or piecemeal
+        assert piecemeal or (found != self.before) is done
         if done and self.scene.adds_up:
             return
         again = await self.scene.play(self.ground.url(path))
