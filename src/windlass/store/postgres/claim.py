@@ -53,17 +53,15 @@ class Claims:
         """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
         jobs = await self._claim(access, request)
         short = request.limit - len(jobs)
-        admitted = await self._admit(access, max(1, short)) if self.lines.marked else 0
+        admitted = await self._admit(access, max(1, short)) if self.lines.due(hungry=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
         self.spare = admitted > len(more)
         return [*jobs, *more] if more else jobs
 
     async def _admit(self, access: Access, wanted: int) -> int:
         """Let in jobs that are in line, where they are ahead of this process's cursors."""
-        beyond = max(
-            (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
-        )
-        return await self.lines.admit(access, wanted, beyond)
+        ranks = [rank for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked]
+        return await self.lines.admit(access, wanted, max(ranks, default=0) + 1)
 
     async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
