@@ -59,7 +59,7 @@ class Claims:
         """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
         jobs = await self._claim(access, request)
         short = request.limit - len(jobs)
-        admitted = await self._admit(access, max(1, short)) if self.lines.marked else 0
+        admitted = await self._admit(access, max(1, short)) if self.lines.due(hungry=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
         self.spare = admitted > len(more)
         return [*jobs, *more] if more else jobs
