@@ -12,6 +12,11 @@ from windlass.store.postgres.cursors import Candidate, Cursors
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.sparing import Sparing
 
+LISTED = 200
+"""So many tenants are looked at in one claim; where more have jobs waiting, the next claim goes on from there."""
+NEXT = "\x01"
+"""After a name, gives the first that can come after it: no name has a zero byte."""
+
 
 class Search(msgspec.Struct, frozen=True):
     """What is looked for: pending jobs of some types in the places of a queue, from their floors on."""
@@ -28,9 +33,12 @@ class _Round(msgspec.Struct):
     standing: Standing = msgspec.field(default_factory=Standing)
     listed: list[str] = []
     after: str = ""
-    whole: bool = False
-    """Whether those were all."""
+    """Up to whom; nobody: to the end."""
     sparing: Sparing = msgspec.field(default_factory=Sparing)
+    asked: set[str] = set()
+    """By the claim that is under way."""
+    hopeful: set[str] = set()
+    """Those of them who may have more."""
 
 
 class Turns:
@@ -42,32 +50,12 @@ class Turns:
     async def candidates(self, db: Db, search: Search, cursors: Cursors, jobs: int) -> list[Candidate]:
         """The next of them, the most urgent first, among equals whose turn it is; locked."""
         found: list[Candidate] = []
+        for turn in self._rounds.values():
+            turn.asked, turn.hopeful = set(), set()
         for urgency, floor in search.places:
-            if len(found) >= jobs:
-                break
-            at = _At(db, search, cursors, urgency, floor)
-            found += await self._at(at, jobs - len(found))
-        return found
-
-    async def _at(self, at: "_At", jobs: int) -> list[Candidate]:
-        """Tenants who come short leave the rest to the others."""
-        turn = self._rounds[at.urgency]
-        waiting = set(await _list(turn, at, jobs))
-        found: list[Candidate] = []
-        standing, counts = turn.standing, Counter[str]()
-        while waiting and len(found) < jobs:
-            order = turns(standing, waiting, at.search.weights, jobs - len(found))
-            wanted = Counter(order)
-            lanes = await at.next_of(wanted, counts)
-            some = [lanes[lane].popleft() for lane in order if lanes[lane]]
-            found += some
-            got = Counter(job.lane or "" for job in some)
-            counts += got
-            short = {lane for lane in wanted if got[lane] < wanted[lane]}
-            if not short:
-                break
-            waiting -= short
-            standing = took(standing, got, at.search.weights, waiting)
+            at, turn = _At(db, search, cursors, urgency, floor), self._rounds[urgency]
+            while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):
+                found += await _share(turn, at, fresh, jobs - len(found))
         return found
 
     def took(self, taken: Iterable[Any], weights: Mapping[str, float]) -> None:
@@ -76,9 +64,31 @@ class Turns:
         for job in taken:
             if job["lane"] is not None:
                 lanes[job["urgency"]][job["lane"]] += 1
-        for urgency, counts in lanes.items():
-            turn = self._rounds[urgency]
-            turn.standing = took(turn.standing, counts, weights, turn.listed)
+        for urgency, turn in self._rounds.items():
+            known = turn.standing.ends.keys() - turn.asked
+            if turn.asked:
+                turn.standing = took(turn.standing, lanes[urgency], weights, turn.hopeful | known)
+
+
+async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Candidate]:
+    """Those who come short leave the rest to the others."""
+    weights, hopeful = at.search.weights, set(waiting)
+    found: list[Candidate] = []
+    taken = Counter[str]()
+    while hopeful and len(found) < jobs:
+        order = turns(took(turn.standing, taken, weights, hopeful), hopeful, weights, jobs - len(found))
+        wanted = Counter(order)
+        lanes = await at.next_of(wanted, taken)
+        some = [lanes[lane].popleft() for lane in order if lanes[lane]]
+        found += some
+        got = Counter(job.lane or "" for job in some)
+        taken += got
+        hopeful -= {lane for lane in wanted if got[lane] < wanted[lane]}
+        if got == wanted:
+            break
+    turn.asked |= waiting
+    turn.hopeful |= hopeful
+    return found
 
 
 class _At(msgspec.Struct, frozen=True):
@@ -117,26 +127,35 @@ class _At(msgspec.Struct, frozen=True):
         return found
 
 
-async def _list(turn: _Round, at: _At, most: int) -> list[str]:
-    """Tenants who wait, at most so many, going round from where the last list ended.
+async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
+    """Tenants who have jobs waiting, from where the last list ended, and round to there.
 
     While an old snapshot is held, a list walks past all that is dead: then the last one must do for a while.
     """
     if not turn.sparing.may():
-        return turn.listed
-    begin = "" if turn.whole else turn.after
-    listed = await _tenants(at, begin, most + 1)
-    if begin and listed[:1] == [begin]:
-        listed = listed[1:]
-    listed = listed[:most]
-    if begin and len(listed) < most:
-        first = await _tenants(at, "", most - len(listed))
-        listed += [lane for lane in first if lane not in listed]
-    turn.whole = len(listed) < most
-    turn.after = listed[-1] if listed else ""
-    turn.listed = listed
+        return set(turn.listed)
+    most, start = max(LISTED, jobs), turn.after + NEXT if turn.after else ""
+    listed = await _tenants(at, start, most)
+    wrapped = bool(start) and len(listed) < most
+    if wrapped:
+        listed += [lane for lane in await _tenants(at, "", most - len(listed)) if lane < start]
+    turn.listed, turn.after = listed, listed[-1] if len(listed) == most else ""
+    ends, found = turn.standing.ends, set(listed)
+    # Who should have been listed and was not has nothing waiting, and is forgotten.
+    turn.standing.ends = {
+        lane: end
+        for lane, end in ends.items()
+        if lane in found or not _lies_between(lane, start, turn.after, wrapped=wrapped)
+    }
     turn.sparing.done()
-    return listed
+    return found
+
+
+def _lies_between(lane: str, start: str, last: str, *, wrapped: bool) -> bool:
+    """Whether a list from `start` to `last`, or to the end if there is no last, has come past this one."""
+    if not last:
+        return True
+    return lane >= start or lane <= last if wrapped else start <= lane <= last
 
 
 async def _tenants(at: _At, begin: str, most: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Laning: jobs that were pending when their queue became fair are put into the lanes of their tenants.
 
-So are those of callers who had not seen it when they handed in, and committed later. Nothing tells of them, so it goes
-round and round through what is pending, a portion at a time.
+So are those of callers who had not seen it when they handed in, and committed later. Nothing tells of them, so one
+goes round and round through what is pending, a portion at a time.
 """
 
 from windlass.core.ids import JobId

@@ -24,6 +24,9 @@ from windlass.store.postgres.terms import Terms
 from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, toll
 from windlass.store.records import ClaimRequest
 
+MOST_ROUNDS = 20
+"""Of a claim in which jobs step aside, so that it ends."""
+
 _FIELDS = len(Claimed.__struct_fields__)
 
 
@@ -49,6 +52,10 @@ class Outcome(msgspec.Struct, frozen=True):
     """The queue is not ruled any more."""
     short: int = 0
     """So many more slots are needed: nothing was taken."""
+    admit: bool = False
+    """Jobs in line may be let in first: nothing was taken."""
+    aside: bool = False
+    """Jobs have stepped aside: others may go instead."""
     found: bool = False
     """Whether there were as many jobs as it looked for."""
     grant: Grant | None = None
@@ -57,6 +64,13 @@ class Outcome(msgspec.Struct, frozen=True):
     now: Micros = 0
     shrunk: bool = False
     """Slots were given up: others may have them."""
+
+
+class _Leave(msgspec.Struct, frozen=True):
+    """What a try may end with instead of jobs, because something is to be done first."""
+
+    admit: bool
+    ask: bool
 
 
 class RuledClaims:
@@ -72,19 +86,36 @@ class RuledClaims:
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
         """One queue's part of a claim; if the runner's share is too small, it asks for more and tries once more."""
-        outcome = await self._try(access, asked, may_ask=True)
+        outcome = await self._granted(access, asked)
+        rows = list(outcome.rows)
+        for _ in range(MOST_ROUNDS):
+            if not outcome.aside or len(rows) >= asked.limit:
+                break
+            # Others may go instead of those who have stepped aside.
+            left, taken = asked.limit - len(rows), asked.taken + len(rows)
+            rest = msgspec.structs.replace(asked, limit=left, taken=taken, first=False)
+            outcome = await self._granted(access, rest)
+            rows += outcome.rows
+        return msgspec.structs.replace(outcome, rows=rows) if rows else outcome
+
+    async def _granted(self, access: Access, asked: Asked) -> Outcome:
+        """With those in line who may go in, and with as large a share as there is."""
+        outcome = await self._try(access, asked, _Leave(admit=True, ask=True))
+        if outcome.admit:
+            await self._lines.admit(access, asked.limit, self.farthest(asked.queue) + 1)
+            outcome = await self._try(access, asked, _Leave(admit=False, ask=True))
         if outcome.short:
             await shares.ask(access, asked.queue, asked.request.runner, outcome.short)
-            outcome = await self._try(access, asked, may_ask=False)
+            outcome = await self._try(access, asked, _Leave(admit=False, ask=False))
         return outcome
 
-    async def _try(self, access: Access, asked: Asked, *, may_ask: bool) -> Outcome:
+    async def _try(self, access: Access, asked: Asked, leave: "_Leave") -> Outcome:
         at = (asked.queue, asked.request.runner)
         cursors = self._cursors.setdefault(asked.queue, Cursors())
         self.openings.forget(asked.queue)
         # If the answer does not come, nobody knows what was spent.
         grant = self._grants.pop(at, None)
-        visit = _Visit(self, asked, cursors, grant, may_ask=may_ask, since=self._lines.since([asked.queue]))
+        visit = _Visit(self, asked, cursors, grant, leave, since=self._lines.since([asked.queue]))
         outcome = await access.write(visit.claim)
         if outcome.grant is not None:
             self._grants[at] = outcome.grant
@@ -92,7 +123,7 @@ class RuledClaims:
             self._lines.note([asked.queue], [asked.queue] if terms.marked else [], terms.behind)
             if outcome.wait is not None:
                 self.openings.note(asked.queue, outcome.now, outcome.wait, terms.rate_limit)
-            if not outcome.short:
+            if not outcome.short and not outcome.admit:
                 cursors.end(flowing=outcome.found)
                 cursors.move(outcome.rows)
                 self.turns(asked.queue).took(outcome.rows, terms.weights)
@@ -120,7 +151,7 @@ class _Visit:
     """One try, in its transaction."""
 
     def __init__(
-        self, claims: RuledClaims, asked: Asked, cursors: Cursors, grant: Grant | None, *, may_ask: bool, since: int
+        self, claims: RuledClaims, asked: Asked, cursors: Cursors, grant: Grant | None, leave: _Leave, *, since: int
     ) -> None:
         self.terms: Terms | None = None
         self._since = since
@@ -128,7 +159,7 @@ class _Visit:
         self._asked = asked
         self._cursors = cursors
         self._grant = grant
-        self._may_ask = may_ask
+        self._leave = leave
 
     async def claim(self, db: Db) -> Outcome:
         """Look, find, decide, take."""
@@ -142,6 +173,8 @@ class _Visit:
             raise LeaseLost(request.runner)
         if terms.again or terms.plain:
             return Outcome(again=terms.again, plain=terms.plain)
+        if terms.marked and self._leave.admit:
+            return Outcome(admit=True, grant=self._grant)
         room = self._asked.limit
         if terms.most is not None:
             values = {"queue": queue, "since": self._claims.oldest(queue, request.runner), **numbers}
@@ -169,14 +202,15 @@ class _Visit:
         found = await self._find(db, terms, jobs)
         full = len(found) == jobs
         if terms.most is not None and len(found) > room:
-            if self._may_ask:
+            if self._leave.ask:
                 return Outcome(short=len(found) - room, grant=self._grant)
             found = found[: max(0, room)]
         result = (
             await self._toll(db, terms, found) if terms.rate or terms.rated else Toll(paid=found, grant=self._grant)
         )
         rows = await self._take(db, result) if result.paid or result.aside else []
-        return Outcome(rows, found=full, grant=result.grant, wait=result.wait, now=result.now)
+        aside = bool(result.aside)
+        return Outcome(rows, aside=aside, found=full, grant=result.grant, wait=result.wait, now=result.now)
 
     def _most(self, terms: Terms, room: int) -> tuple[int, Micros | None]:
         """How many to look for; if there are no tokens, none, and how long until there are."""

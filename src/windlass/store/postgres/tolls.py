@@ -98,7 +98,7 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
         # As a bucket it brings nothing more.
         gates[OWN] = Bucket(granted.tokens * payer.rate.period, payer.rate.period, now)
     aside = await _aside(db, payer.queue, [key for key in rates if key != OWN])
-    fares = [Fare(job.id, job.cost, job.key or "", rate_of(job.key_rate) if job.key else None) for job in free]
+    fares = [_fare(job) for job in free]
     verdict = charge(fares, Purses(payer.rate, gates.pop(OWN, None), gates, aside), now)
     paid = set(verdict.paid)
     result = Toll(
@@ -111,6 +111,11 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     if payer.rate is not None and verdict.own is not None:
         await _pay(db, payer, result, verdict.own, now)
     return result
+
+
+def _fare(job: Candidate) -> Fare:
+    rate = None if job.key is None else rate_of(job.key_rate)
+    return Fare((job.urgency, job.rank, job.id), job.cost, job.key or "", rate)
 
 
 async def _pay(db: Db, payer: Payer, result: Toll, left: Bucket, now: Micros) -> None:
@@ -160,6 +165,6 @@ async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, 
 async def _aside(db: Db, queue: str, keys: Sequence[str]) -> dict[str, list[Aside]]:
     aside: dict[str, list[Aside]] = defaultdict(list)
     if keys:
-        for key, until, cost in await db.rows("stepped_aside", {"queue": queue, "keys": list(keys)}):
-            aside[key].append(Aside(until, cost))
+        for key, *place, until, cost in await db.rows("stepped_aside", {"queue": queue, "keys": list(keys)}):
+            aside[key].append(Aside(tuple(place), until, cost))
     return aside

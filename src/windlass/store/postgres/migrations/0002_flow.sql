@@ -5,7 +5,7 @@
 -- elsewhere. `lifted` is by how much ageing has raised it: its priority as it was handed in is -urgency - lifted.
 ALTER TABLE windlass.jobs
     ADD COLUMN key_limit integer, ADD COLUMN key_strict boolean, ADD COLUMN key_rate text, ADD COLUMN rate_cost integer,
-    ADD COLUMN lane text, ADD COLUMN lifted integer NOT NULL DEFAULT 0;
+    ADD COLUMN lane text COLLATE "C", ADD COLUMN lifted integer NOT NULL DEFAULT 0;
 ALTER TABLE windlass.history
     ADD COLUMN key_limit integer, ADD COLUMN key_strict boolean, ADD COLUMN key_rate text, ADD COLUMN rate_cost integer;
 
