@@ -66,8 +66,9 @@ def test_a_backlog_that_is_gone_leaves_no_debt(jobs: int) -> None:
 
 
 def test_a_newcomer_comes_first_among_equals() -> None:
-    standing, _ = claimed(Standing(), ["a", "z"], {}, 3)
-    assert turns(standing, ["a", "m", "z"], {}, 1) != [max(standing.ends)]
+    weights = {"z": 0.5}
+    standing = Standing(0.0, {"a": 1.0}, weights)
+    assert turns(standing, ["a", "z"], weights, 1) == ["z"], "both would end at 2"
 
 
 @pytest.mark.parametrize("before", [0.01, 1.0, 100.0])
