@@ -129,6 +129,7 @@ async def test_a_walk(store: Store, clock: ManualClock, seed: int) -> None:
         await let_lapse(store, clock)
         await store.leases.rescue(100)
         clock.advance(DAY)
+        await store.jobs.expire(1000)
         await look_again(store)
         while jobs := await take(store, f"last {walk.random.random()}", queues=QUEUES, types=TYPES):
             await store.jobs.settle([completed(job) for job in jobs])
