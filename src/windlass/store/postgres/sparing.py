@@ -6,6 +6,8 @@ from windlass.store.clock import since_boot
 SHARE = 20
 """Of so many parts of the time it may take one, once it takes long."""
 LONG: Micros = SECOND // 100
+WEIGHT = 4
+"""Of so many times the last counts as one in what is usual."""
 
 
 class Sparing:
@@ -14,6 +16,7 @@ class Sparing:
     def __init__(self) -> None:
         self._began = 0
         self._again = 0
+        self._usual: float = 0.0
 
     def may(self) -> bool:
         """Whether it may be done now; if so, say `done` afterwards."""
@@ -24,4 +27,6 @@ class Sparing:
         """It was done: how long it took since it was asked for tells when it may be done again."""
         ended = since_boot()
         taken = ended - self._began
-        self._again = ended + SHARE * taken if taken > LONG else 0
+        # Once does not count: a plan was made, or the machine was busy.
+        self._usual += (taken - self._usual) / WEIGHT
+        self._again = ended + SHARE * taken if min(taken, self._usual) > LONG else 0
