@@ -39,7 +39,7 @@ from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved,
 
 T = TypeVar("T")
 
-LETS_IN_LATER = ("postgres",)
+LETS_IN_LATER = ("postgres", "postgres-pgbouncer")
 MOST_PER_KEY = 2
 """What the walk's jobs say at most."""
 
