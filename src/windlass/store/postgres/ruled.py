@@ -265,7 +265,7 @@ class _Visit:
         if not found:
             return Toll(grant=self._grant)
         asked = self._asked
-        payer = Payer(asked.queue, asked.request.runner, terms.rate, self._grant, asked.limit)
+        payer = Payer(asked.queue, asked.request.runner, terms.rate, self._grant, asked.limit, terms.now)
         result = await toll(db, payer, found)
         if self._grant is not None and result.wait is not None:
             # What was granted is not enough for the next: the gate may have more.

@@ -45,6 +45,8 @@ class Payer(msgspec.Struct, frozen=True):
     grant: Grant | None = None
     claim: int = 0
     """How many jobs it asks for."""
+    now: Micros = 0
+    """A moment ago, by the server's clock."""
 
 
 class Toll(msgspec.Struct):
@@ -89,7 +91,7 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     own = payer.rate if payer.grant is None else None
     if own is not None:
         rates[OWN] = own
-    now, gates = await _lock(db, payer.queue, rates)
+    now, gates = await _lock(db, payer.queue, rates) if rates else (payer.now, {})
     if own is not None and OWN not in gates:
         return Toll(wait=SOON, now=now)
     free = [job for job in jobs if job.key_rate is None or job.key in gates]
@@ -148,8 +150,6 @@ def _granted(bucket: Bucket, rate: Rate, tokens: int, others: int) -> Bucket:
 
 async def _lock(db: Db, queue: str, rates: Mapping[str, Rate]) -> tuple[Micros, dict[str, Bucket]]:
     """The gates of these keys, locked; those that somebody else is at are missing."""
-    if not rates:
-        return await db.now(), {}
     keys = sorted(rates)
     rows = await db.rows("lock_gates", {"queue": queue, "keys": keys})
     if missing := sorted(set(keys).difference(row[0] for row in rows)):
