@@ -5,9 +5,10 @@ from typing import Literal, get_args
 
 import msgspec
 
-from windlass.core.course import By, Course, Plot, framed
+from windlass.core.course import By, Course, framed
 from windlass.core.moments import DAY, Micros, duration
 from windlass.core.names import check_name
+from windlass.core.plot import Plot
 from windlass.core.samples import HOUR, KEPT_FOR, MINUTE
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
