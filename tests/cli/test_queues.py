@@ -47,9 +47,10 @@ def test_stats_tell_how_fast_jobs_ran_and_how_long_they_took(terminal: Terminal)
     assert found["run"]["p50"] == pytest.approx(1, rel=1 / 16)
     assert found["wait"]["p95"] == pytest.approx(100, rel=1 / 16)
     assert found["per_second"] == pytest.approx(9 / 25, rel=0.3), "nine in the last 20 to 30 seconds"
-    heading, row = terminal.ok("stats").out.splitlines()
-    assert heading.split("  ")[-1] == "run p95"
-    assert row.split()[-2:] == ["1.0s", "96s"], "to a sixteenth"
+    heading, row, blank, types, of_type = terminal.ok("stats").out.splitlines()
+    assert heading.split()[-2:] == types.split()[-2:] == ["run", "p99"]
+    assert row.split()[-3:] == of_type.split()[-3:] == ["1.0s", "96s", "96s"], "to a sixteenth"
+    assert (blank, of_type.split()[:3]) == ("", ["t", "9", "1"])
 
 
 def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
