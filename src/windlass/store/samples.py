@@ -58,8 +58,8 @@ class Shelves(Protocol):
     async def stretch(self, window: Window) -> Stretch:
         """What was made."""
 
-    async def write(self, step: Micros, meters: Sequence[Meter], looked: Sequence[Depth]) -> None:
-        """Keep what says more than what is there, all of it or nothing."""
+    async def sample(self, step: Micros, meters: Sequence[Meter], looked: Sequence[Depth]) -> None:
+        """Write down what says more than what is there, all of it or nothing."""
 
 
 async def sample(shelves: Shelves) -> Sampled:
@@ -92,7 +92,7 @@ async def _make_minutes(shelves: Shelves, minutes: Sequence[Micros]) -> None:
     there = await shelves.stretch(Window(step=MINUTE, since=since, until=until))
     grown = rolled(MINUTE, minutes, await shelves.slots(since, until), there.meters)
     if grown:
-        await shelves.write(MINUTE, grown, [])
+        await shelves.sample(MINUTE, grown, [])
 
 
 async def _missed_hour(shelves: Shelves, now: Micros) -> Micros | None:
@@ -109,13 +109,13 @@ async def _make_hour(shelves: Shelves, hour: Micros) -> None:
     looks = {each.queue: each.looks for each in there.depths}
     seen = [each for each in merged(hour, parts.depths) if each.looks > looks.get(each.queue, 0)]
     if grown or seen:
-        await shelves.write(HOUR, grown, seen)
+        await shelves.sample(HOUR, grown, seen)
 
 
 async def _look(shelves: Shelves, minute: Micros) -> None:
     if not await shelves.was_looked_at(minute):
         counts, oldest = await shelves.counts()
-        await shelves.write(MINUTE, [], depths(minute, counts.queues, oldest))
+        await shelves.sample(MINUTE, [], depths(minute, counts.queues, oldest))
 
 
 def sample_values(step: Micros, meter: Meter) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class PostgresShelves:
     async def stretch(self, window: Window) -> Stretch:
         return await self._access.read(lambda db: _stretch(db, window))
 
-    async def write(self, step: Micros, made: Sequence[Meter], looked: Sequence[Depth]) -> None:
+    async def sample(self, step: Micros, made: Sequence[Meter], looked: Sequence[Depth]) -> None:
         samples = _columns(_SAMPLE, [sample_values(step, meter) for meter in made])
         depths = _columns(_DEPTH, [depth_values(step, depth) for depth in looked])
 

@@ -42,7 +42,7 @@ class SqliteShelves:
     async def stretch(self, window: Window) -> Stretch:
         return await self._access.read(lambda db: _stretch(db, window))
 
-    async def write(self, step: Micros, made: Sequence[Meter], looked: Sequence[Depth]) -> None:
+    async def sample(self, step: Micros, made: Sequence[Meter], looked: Sequence[Depth]) -> None:
         def work(db: Db) -> None:
             db.run_many("set_sample", [sample_values(step, meter) for meter in made])
             db.run_many("set_depth", [depth_values(step, depth) for depth in looked])
