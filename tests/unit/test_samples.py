@@ -6,7 +6,6 @@ from hypothesis import strategies as some
 from windlass.core.meter import KEPT, SLOT, Meter, Recent, histogram
 from windlass.core.moments import SECOND
 from windlass.core.samples import (
-    AGAIN,
     HOUR,
     LAG,
     MINUTE,
@@ -14,6 +13,7 @@ from windlass.core.samples import (
     MOST_PRUNED,
     MOST_QUEUES,
     Depth,
+    Roll,
     begin_of,
     closed,
     depths,
@@ -21,7 +21,6 @@ from windlass.core.samples import (
     merged,
     minutes_due,
     pruned_until,
-    rolled,
 )
 
 NOW = begin_of(1_700_000_000 * SECOND, HOUR) + 30 * MINUTE + LAG
@@ -37,6 +36,16 @@ METERS = some.builds(
 )
 
 
+def rolled(minutes: list[int], parts: list[Meter], there: list[Meter]) -> list[Meter]:
+    made: list[Meter] = []
+    for minute in minutes:
+        roll = Roll(minute)
+        for slot in range(minute, minute + MINUTE, SLOT):
+            roll.add(each for each in parts if slot <= each.slot < slot + SLOT)
+        made += roll.grown([each for each in there if each.slot == minute])
+    return made
+
+
 def meter(queue: str = "q", type_: str = "t", *, slot: int = NOW, completed: int = 1) -> Meter:
     return Meter(queue=queue, type=type_, slot=slot, completed=completed)
 
@@ -47,10 +56,9 @@ def test_a_minute_can_be_made_when_what_was_late_is_there() -> None:
     assert closed(NOW, HOUR) == NOW - LAG - 90 * MINUTE
 
 
-def test_the_last_minutes_are_always_made_again() -> None:
+def test_the_newest_minute_is_always_made_again() -> None:
     newest = closed(NOW, MINUTE)
-    expected = [newest - back * MINUTE for back in reversed(range(AGAIN))]
-    assert minutes_due(NOW, newest) == minutes_due(NOW, newest - MINUTE) == expected
+    assert minutes_due(NOW, newest) == minutes_due(NOW, newest - MINUTE) == [newest]
 
 
 def test_missed_minutes_are_made_oldest_first_but_only_with_all_their_slots() -> None:
@@ -72,7 +80,7 @@ def test_an_hour_is_made_with_its_last_minute_or_if_it_was_missed() -> None:
 @given(some.lists(METERS, max_size=40))
 def test_what_is_rolled_up_is_the_sum_of_its_parts(parts: list[Meter]) -> None:
     minutes = sorted({begin_of(each.slot, MINUTE) for each in parts})
-    made = rolled(MINUTE, minutes, parts, [])
+    made = rolled(minutes, parts, [])
     for minute in minutes:
         within = Recent(0, tuple(each for each in parts if begin_of(each.slot, MINUTE) == minute)).total()
         assert Recent(0, tuple(each for each in made if each.slot == minute)).total() == within
@@ -82,23 +90,23 @@ def test_what_is_rolled_up_is_the_sum_of_its_parts(parts: list[Meter]) -> None:
 @given(some.lists(METERS, max_size=40), some.lists(METERS, max_size=10))
 def test_making_it_again_writes_only_what_has_grown(parts: list[Meter], late: list[Meter]) -> None:
     minutes = sorted({begin_of(each.slot, MINUTE) for each in [*parts, *late]})
-    made = rolled(MINUTE, minutes, parts, [])
-    assert rolled(MINUTE, minutes, parts, made) == []
-    assert rolled(MINUTE, minutes, [], made) == [], "parts that are gone take nothing with them"
-    again = {(each.slot, each.queue, each.type): each for each in rolled(MINUTE, minutes, [*parts, *late], made)}
+    made = rolled(minutes, parts, [])
+    assert rolled(minutes, parts, made) == []
+    assert rolled(minutes, [], made) == [], "parts that are gone take nothing with them"
+    again = {(each.slot, each.queue, each.type): each for each in rolled(minutes, [*parts, *late], made)}
     whole = {(each.slot, each.queue, each.type): each for each in made} | again
     assert Recent(0, tuple(whole.values())).total() == Recent(0, (*parts, *late)).total()
 
 
 def test_a_minute_that_nothing_ended_in_was_made_too() -> None:
-    (mark,) = rolled(MINUTE, [NOW], [], [])
+    (mark,) = rolled([NOW], [], [])
     assert (mark.queue, mark.type, mark.ended) == ("", "", 0)
 
 
 def test_the_busiest_keep_their_names_and_the_rest_is_that_of_its_queue() -> None:
     minute = begin_of(NOW, MINUTE)
     parts = [meter(type_=f"t{number:04}", completed=number + 1) for number in range(MOST_PAIRS + 50)]
-    made = rolled(MINUTE, [minute], parts, [])
+    made = rolled([minute], parts, [])
     assert len(made) == MOST_PAIRS + 2
     named = [each.type for each in made if each.type]
     assert (min(named), len(named)) == ("t0050", MOST_PAIRS)
@@ -109,16 +117,16 @@ def test_the_busiest_keep_their_names_and_the_rest_is_that_of_its_queue() -> Non
 def test_who_has_a_name_keeps_it_when_a_minute_is_made_again() -> None:
     minute = begin_of(NOW, MINUTE)
     parts = [meter(type_=f"t{number:04}", completed=5) for number in range(MOST_PAIRS + 1)]
-    there = rolled(MINUTE, [minute], parts, [])
+    there = rolled([minute], parts, [])
     late = [*parts, meter(type_=f"t{MOST_PAIRS:04}", completed=1000)]
-    grown = rolled(MINUTE, [minute], late, there)
+    grown = rolled([minute], late, there)
     assert [(each.queue, each.type, each.completed) for each in grown] == [("q", "", 1005)]
 
 
 def test_of_very_many_queues_the_least_busy_have_no_name() -> None:
     minute = begin_of(NOW, MINUTE)
     parts = [meter(f"q{number:04}", completed=number + 1) for number in range(MOST_QUEUES + 3)]
-    made = rolled(MINUTE, [minute], parts, [])
+    made = rolled([minute], parts, [])
     assert (made[0].queue, made[0].type, made[0].completed) == ("", "", 1 + 2 + 3)
     assert len(made) == MOST_QUEUES + 1
 

@@ -64,12 +64,13 @@ class Plot:
             named.setdefault(meter.queue if self._by == "queue" else meter.type, []).append(meter)
         looked = {} if self._window.type else {depth.queue: depth for depth in merged(part.at, depths)}
         counted = looked if self._by == "queue" else {}
-        for name in named.keys() | counted.keys():
-            if self._shown(name, named.get(name, [])):
+        sums = {name: total("", "", part.at, found) for name, found in named.items()}
+        for name in sums.keys() | counted.keys():
+            if self._shown(name, sums.get(name)):
                 if name not in self._tracks:
                     self._tracks[name] = _Track(counted=self._by == "queue" and self._window.type is None)
-                self._tracks[name].add(part, named.get(name, []), counted.get(name))
-        self._all.add(part, meters, looked.get(self._window.queue or ""))
+                self._tracks[name].add(part, sums.get(name, _NOTHING), counted.get(name))
+        self._all.add(part, total("", "", part.at, sums.values()), looked.get(self._window.queue or ""))
 
     def _wanted(self, meters: Iterable[Meter]) -> list[Meter]:
         window = self._window
@@ -80,10 +81,10 @@ class Plot:
             and (window.type is None or meter.type == window.type)
         ]
 
-    def _shown(self, name: str, meters: list[Meter]) -> bool:
+    def _shown(self, name: str, meter: Meter | None) -> bool:
         """What has no name is there in every step, if only to say that it was made."""
         if not name:
-            return any(meter.ended for meter in meters)
+            return meter is not None and meter.ended > 0
         return self._by == "type" or self._window.queue in (None, name)
 
     def _line(self, track: "_Track") -> Line:
@@ -122,12 +123,12 @@ class _Track:
         self._open: _Part | None = None
         self._now = self._ever = (_NOTHING, _NEVER)
 
-    def add(self, part: _Part, meters: list[Meter], depth: Depth | None) -> None:
+    def add(self, part: _Part, meter: Meter, depth: Depth | None) -> None:
         """Some of a point, perhaps all."""
         if self._open is not part:
             self.close()
             self._open = part
-        found = total("", "", part.at, meters), () if depth is None else (depth,)
+        found = meter, () if depth is None else (depth,)
         self._now, self._ever = _joined(self._now, found), _joined(self._ever, found)
 
     def close(self) -> None:

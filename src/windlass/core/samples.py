@@ -4,7 +4,7 @@ Minutes are made of slots, hours of minutes; making one again gives the same, so
 made only grows: where less is found than is there already, the parts were dropped in the meantime.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -18,8 +18,6 @@ KEPT_FOR: dict[Micros, Micros] = {MINUTE: 7 * DAY, HOUR: 400 * DAY}
 """How long minutes and hours are kept."""
 LAG: Micros = SLOT
 """A minute is made so long after it is over: what was just being written down is there by then."""
-AGAIN = 2
-"""So many minutes are always made again, for what was written down late or while the clock was set back."""
 MOST_MINUTES = 20
 """Made at a time, when nobody has made any for a while."""
 MOST_PRUNED = 60
@@ -66,10 +64,13 @@ def closed(now: Micros, step: Micros) -> Micros:
 
 
 def minutes_due(now: Micros, last: Micros) -> list[Micros]:
-    """The minutes to make, oldest first: the last ones again, and what was missed, as far as slots are kept."""
+    """The minutes to make, oldest first: what was missed, as far as slots are kept; the newest one in any case.
+
+    That may have been made before, and have grown since, if the clock was set back.
+    """
     newest = closed(now, MINUTE)
     kept = begin_of(now - KEPT, MINUTE) + MINUTE
-    first = min(max(kept, last + MINUTE), newest - (AGAIN - 1) * MINUTE)
+    first = min(max(kept, last + MINUTE), newest)
     return list(range(first, newest + 1, MINUTE))
 
 
@@ -87,26 +88,24 @@ def pruned_until(now: Micros, step: Micros, first: Micros | None) -> Micros:
     return before if first is None else min(before, first + MOST_PRUNED * step)
 
 
-def rolled(step: Micros, slots: Iterable[Micros], parts: Iterable[Meter], there: Iterable[Meter]) -> list[Meter]:
-    """The meters of these minutes or hours, added up from their parts: those that say more than what is there.
+class Roll:
+    """A minute or an hour, added up from its parts as they are read: very many types are only a part in memory."""
 
-    Each has one for ('', ''), empty or not: by that one sees that it was made.
-    """
-    known: dict[Micros, dict[Place, Meter]] = {slot: {} for slot in slots}
-    added: dict[Micros, dict[Place, list[Meter]]] = {slot: {} for slot in known}
-    for each in there:
-        if each.slot in known:
-            known[each.slot][each.queue, each.type] = each
-    for each in parts:
-        slot = begin_of(each.slot, step)
-        if slot in added:
-            added[slot].setdefault((each.queue, each.type), []).append(each)
-    return [
-        meter
-        for slot in known
-        for meter in _folded(slot, added[slot], known[slot])
-        if (before := known[slot].get((meter.queue, meter.type))) is None or meter.ended > before.ended
-    ]
+    def __init__(self, slot: Micros) -> None:
+        self._slot = slot
+        self._added: dict[Place, Meter] = {}
+
+    def add(self, parts: Iterable[Meter]) -> None:
+        """Some of its parts."""
+        for each in parts:
+            place = each.queue, each.type
+            self._added[place] = self._added[place].add(each) if place in self._added else each
+
+    def grown(self, there: Iterable[Meter]) -> list[Meter]:
+        """What says more than what is there. There is always one for ('', ''): by that one sees that it was made."""
+        known = {(each.queue, each.type): each.ended for each in there}
+        folded = _folded(self._slot, self._added, known.keys())
+        return [each for each in folded if each.ended > known.get((each.queue, each.type), -1)]
 
 
 def depths(slot: Micros, counts: dict[str, dict[str, int]], oldest: dict[str, Micros]) -> list[Depth]:
@@ -137,21 +136,20 @@ def total(queue: str, type_: str, slot: Micros, meters: Iterable[Meter]) -> Mete
     return msgspec.structs.replace(Recent(slot, tuple(meters)).total(), queue=queue, type=type_, slot=slot)
 
 
-def _folded(slot: Micros, parts: dict[Place, list[Meter]], known: dict[Place, Meter]) -> list[Meter]:
+def _folded(slot: Micros, added: dict[Place, Meter], known: Collection[Place]) -> list[Meter]:
     """By name what has one already, and then the busiest; the rest as the rest of its queue, or of all."""
-    busy = {place: sum(each.ended for each in meters) for place, meters in parts.items()}
     queues: dict[str, int] = {}
-    for (queue, _), ended in busy.items():
+    for (queue, _), meter in added.items():
         if queue:
-            queues[queue] = queues.get(queue, 0) + ended
+            queues[queue] = queues.get(queue, 0) + meter.ended
     had = {queue for queue, _ in known}
     kept = set(sorted(queues, key=lambda queue: (queue not in had, -queues[queue], queue))[:MOST_QUEUES])
-    places = (place for place in parts if place[1] and place[0] in kept)
-    named = set(sorted(places, key=lambda place: (place not in known, -busy[place], place))[:MOST_PAIRS])
+    places = (place for place in added if place[1] and place[0] in kept)
+    named = set(sorted(places, key=lambda place: (place not in known, -added[place].ended, place))[:MOST_PAIRS])
     folded: dict[Place, list[Meter]] = {("", ""): []}
-    for (queue, type_), meters in parts.items():
+    for (queue, type_), meter in added.items():
         place = (queue, type_) if (queue, type_) in named else (queue if queue in kept else "", "")
-        folded.setdefault(place, []).extend(meters)
+        folded.setdefault(place, []).append(meter)
     return [total(*place, slot, folded[place]) for place in sorted(folded)]
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.core.codec import UNREADABLE
 from windlass.core.course import Stretch, Window
-from windlass.core.meter import KEPT, Meter
+from windlass.core.meter import KEPT, SLOT, Meter
 from windlass.core.moments import Micros
 from windlass.core.samples import (
     HOUR,
@@ -19,6 +19,7 @@ from windlass.core.samples import (
     MINUTE,
     MOST_MINUTES,
     Depth,
+    Roll,
     Sampled,
     begin_of,
     closed,
@@ -26,7 +27,6 @@ from windlass.core.samples import (
     hours_due,
     merged,
     minutes_due,
-    rolled,
 )
 from windlass.store.meters import meter_values
 from windlass.store.records import Counts
@@ -67,7 +67,8 @@ async def sample(shelves: Shelves) -> Sampled:
     now = await shelves.now()
     due = minutes_due(now, await _last_minute(shelves, now))
     made = due[:MOST_MINUTES]
-    await _make_minutes(shelves, made)
+    for minute in made:
+        await _make_minute(shelves, minute)
     hours = hours_due(now, made, await _missed_hour(shelves, now))
     for hour in hours:
         await _make_hour(shelves, hour)
@@ -87,11 +88,12 @@ async def _last_minute(shelves: Shelves, now: Micros) -> Micros:
     return last
 
 
-async def _make_minutes(shelves: Shelves, minutes: Sequence[Micros]) -> None:
-    since, until = minutes[0], minutes[-1] + MINUTE
-    there = await shelves.stretch(Window(step=MINUTE, since=since, until=until))
-    grown = rolled(MINUTE, minutes, await shelves.slots(since, until), there.meters)
-    if grown:
+async def _make_minute(shelves: Shelves, minute: Micros) -> None:
+    roll = Roll(minute)
+    for slot in range(minute, minute + MINUTE, SLOT):
+        roll.add(await shelves.slots(slot, slot + SLOT))
+    there = await shelves.stretch(Window(step=MINUTE, since=minute, until=minute + MINUTE))
+    if grown := roll.grown(there.meters):
         await shelves.sample(MINUTE, grown, [])
 
 
@@ -105,7 +107,9 @@ async def _missed_hour(shelves: Shelves, now: Micros) -> Micros | None:
 async def _make_hour(shelves: Shelves, hour: Micros) -> None:
     parts = await shelves.stretch(Window(step=MINUTE, since=hour, until=hour + HOUR))
     there = await shelves.stretch(Window(step=HOUR, since=hour, until=hour + HOUR))
-    grown = rolled(HOUR, [hour], parts.meters, there.meters)
+    roll = Roll(hour)
+    roll.add(parts.meters)
+    grown = roll.grown(there.meters)
     looks = {each.queue: each.looks for each in there.depths}
     seen = [each for each in merged(hour, parts.depths) if each.looks > looks.get(each.queue, 0)]
     if grown or seen:
