@@ -16,6 +16,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("prune_tombstones", {"now": now, "limit": limit})
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
     db.run("prune_keys", {"now": now, "limit": limit})
+    db.run("prune_gates", {"now": now, "limit": limit})
     return ids
 
 

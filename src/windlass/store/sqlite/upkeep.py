@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.core.meter import Meter, Recent
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.store.records import (
     Campaign,
     CancelRequest,
@@ -17,8 +17,9 @@ from windlass.store.sqlite import leader, leases, meters, workers
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.park import unpark
+from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
-from windlass.store.sqlite.signals import has_work
+from windlass.store.sqlite.work import has_work
 
 
 class SqliteLeases:
@@ -95,8 +96,9 @@ class SqliteLeader:
 class SqliteSignals:
     """Wake-up hints."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, recall: Recall) -> None:
         self._access = access
+        self._recall = recall
 
     relayed = False
     silence = None
@@ -111,10 +113,15 @@ class SqliteSignals:
         return self._access.lanes.watch.version()
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        return await self._access.lanes.watch.wait(mark, seconds)
+        opening = self._recall.next_opening()
+        if opening is None or opening / SECOND >= seconds:
+            return await self._access.lanes.watch.wait(mark, seconds)
+        # Tokens come without anything being written.
+        await self._access.lanes.watch.wait(mark, opening / SECOND)
+        return True
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
-        return await self._access.read(lambda db: has_work(db, names, types))
+        return await self._access.read(lambda db: has_work(db, names, types, self._recall))
 
 
 class SqliteStats:
