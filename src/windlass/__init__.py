@@ -10,8 +10,10 @@ from windlass.client.taskset import TaskSet
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.queue import Queue
+from windlass.core.reason import Reason
 from windlass.core.retry import ByError, Exponential, Fixed, Linear
 from windlass.core.status import Status
+from windlass.core.why import Why
 from windlass.errors import (
     BlobUnavailable,
     ConfigError,
@@ -73,6 +75,7 @@ __all__ = [
     "PayloadTooLarge",
     "Progress",
     "Queue",
+    "Reason",
     "Retry",
     "SchemaMismatch",
     "Snooze",
@@ -83,6 +86,7 @@ __all__ = [
     "TaskSet",
     "UnknownTask",
     "UseAsync",
+    "Why",
     "WindlassError",
     "__version__",
     "current_context",

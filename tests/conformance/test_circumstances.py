@@ -1,5 +1,7 @@
 """circumstances: a job and all that may hold it up, as it is."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.clock import ManualClock
@@ -125,13 +127,14 @@ async def test_a_running_job_tells_whose_runner_has_it(store: Store) -> None:
 
 async def test_workers_are_counted_by_what_they_can_do_for_it(store: Store) -> None:
     wanted = await enqueue_one(store, queue="mail", type="a")
-    for name, fields in {
+    crews: dict[str, dict[str, Any]] = {
         "stranger": {"types": ("b",), "queues": ("other",)},
         "elsewhere": {"types": ("a",), "queues": ("other",)},
         "ignorant": {"types": ("b",), "queues": ("mail",)},
         "leaving": {"types": ("a",), "queues": ("mail",), "draining": True},
         "able": {"types": ("a", "b"), "queues": ("other", "mail"), "slots": 7},
-    }.items():
+    }
+    for name, fields in crews.items():
         await store.workers.beat(worker_info(name, **fields))
     crew = (await around(store, wanted)).crew
     assert (crew.alive, crew.know, crew.serve, crew.able, crew.draining, crew.slots) == (5, 3, 3, 1, 1, 7)

@@ -8,6 +8,7 @@ import typer
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
+from windlass.cli.why import print_first
 from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.options import check_options, check_together
@@ -16,6 +17,7 @@ from windlass.core.ids import new_id
 from windlass.core.job import Job, NewJob
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
+from windlass.core.status import WAITING
 from windlass.errors import InvalidPayload
 from windlass.store.open import redact
 
@@ -179,13 +181,18 @@ def list_jobs(
 
 @jobs.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest."""
+    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest.
+
+    Of a waiting job it ends with what holds it most.
+    """
     home = reach(store, app)
     job = home.jobs.get(home.jobs.find(id_), fetch=False)
     if as_json:
         print_json(job)
     else:
         describe(job)
+        if job.status in WAITING:
+            print_first(home.jobs.why(job.id))
 
 
 @jobs.command()

@@ -8,7 +8,7 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.meter import SLOT, Histogram, slot_of
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.core.queue import Queue
 from windlass.core.rate import Bucket, Rate, full, parse_rate, refilled
 from windlass.core.status import Status
@@ -98,17 +98,18 @@ class Pace(msgspec.Struct, frozen=True):
         """How many ended, and in how long a time.
 
         By whole slots where there are any: the one that is not over, and the one in which the work began, tell of
-        less time than they last.
+        less time than they last. Without, when it began within its first slot is anybody's guess: in the middle.
         """
         current, start = slot_of(now), slot_of(now - length)
         recent = {slot: jobs for slot, jobs in self.ended.items() if start <= slot <= now and jobs > 0}
         if not recent:
             return Measured()
         first = min(recent)
-        begin = first if first == start else first + SLOT
+        begin = first if self.ended.get(first - SLOT) else first + SLOT
         if begin < current:
             return Measured(sum(jobs for slot, jobs in recent.items() if begin <= slot < current), current - begin)
-        return Measured(sum(recent.values()), max(now - first, SLOT // 2))
+        within = min(SLOT, now - first) // 2
+        return Measured(sum(recent.values()), max(now - first - within, SECOND), guessed=True)
 
     def best(self) -> float:
         """The most that ended in a slot, by the microsecond."""
@@ -120,6 +121,8 @@ class Measured(msgspec.Struct, frozen=True):
 
     jobs: int = 0
     time: Micros = 0
+    guessed: bool = False
+    """Whether the time is a guess: right to a factor of two."""
 
     @property
     def rate(self) -> float:

@@ -103,7 +103,7 @@ def _through_queue(facts: Circumstances) -> _Span:
         return _Span(math.inf, 0, math.inf, "nothing of its queue ended in the last five minutes")
     told_by = just_now if just_now.jobs >= ENOUGH else lately
     # Of few one cannot tell the rate well: the error goes with the root of their number.
-    doubt = 1 + 2 / math.sqrt(told_by.jobs)
+    doubt = (1 + 2 / math.sqrt(told_by.jobs)) * (2 if told_by.guessed else 1)
     fast = max(just_now.rate, lately.rate, facts.pace.best()) * doubt
     slow = min(just_now.rate, lately.rate) / doubt
     return _Span(

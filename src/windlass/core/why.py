@@ -18,8 +18,9 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """Why a job does not run, the gravest reason first; or how it goes with it, or how it ended."""
 
     id: JobId
-    status: Status
+    type: str
     queue: str
+    status: Status
     at: datetime
     """When this was so, by the store's clock."""
     reasons: tuple[Reason, ...]
@@ -51,8 +52,9 @@ def explain(facts: Circumstances) -> Why:
         reasons = waits(facts, start)
     return Why(
         id=job.id,
-        status=job.status,
+        type=job.type,
         queue=job.queue,
+        status=job.status,
         at=to_datetime(facts.now),
         reasons=tuple(reasons),
         estimated_start=_moment(start.start),

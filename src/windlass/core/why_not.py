@@ -126,7 +126,7 @@ def _nobody(facts: Circumstances) -> list[Reason]:
         return [Reason(code="no_worker", text=text, do=_start_one(facts), count=0)]
     if not crew.know:
         text = f"None of the {_workers(crew.alive)} knows the type {job.type}."
-        do = f"start one with the app that has it; with this app: windlass worker --queues {job.queue}"
+        do = f"start one with the app that has it: windlass worker module:app --queues {job.queue}"
         return [Reason(code="no_worker", text=text, do=do, count=0)]
     text = f"{_workers(crew.know)} know the type {job.type}, but none of them serves queue {job.queue}."
     text = (
@@ -202,7 +202,7 @@ def ended(facts: Circumstances) -> Reason:
 
 
 def _start_one(facts: Circumstances) -> str:
-    return f"windlass worker --queues {facts.job.queue}"
+    return f"windlass worker module:app --queues {facts.job.queue}"
 
 
 def _workers(count: int) -> str:
