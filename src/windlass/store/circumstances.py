@@ -67,7 +67,7 @@ def since(now: Micros) -> dict[str, Micros]:
 
 
 def place_of(row: Sequence[int], tenants: Iterable[Sequence[str]]) -> Place:
-    """From the row of counts that `place.sql` gives, and the rows of `tenants.sql`."""
+    """From the row of counts that `place.sql` gives, and the rows of `neighbours.sql`."""
     sooner, before, lane, beside, line, running, slots = row
     return Place(
         ahead=counted(sooner + before, MOST_AHEAD),

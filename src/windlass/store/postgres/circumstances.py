@@ -42,7 +42,7 @@ async def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     buckets = buckets_of(await db.rows("buckets", values))
     return Circumstances(
         **facts,
-        place=place_of((await db.rows("place", values))[0], await db.rows("tenants", values)),
+        place=place_of((await db.rows("place", values))[0], await db.rows("neighbours", values)),
         runners=holders_of(await db.rows("longest_running", values)),
         holders=holders_of(await db.rows("slot_holders", values)),
         queue_bucket=buckets.get(""),

@@ -39,7 +39,7 @@ def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     buckets = buckets_of(db.rows("buckets", values))
     return Circumstances(
         **facts,
-        place=place_of(db.rows("place", values)[0], db.rows("tenants", values)),
+        place=place_of(db.rows("place", values)[0], db.rows("neighbours", values)),
         runners=holders_of(db.rows("longest_running", values)),
         holders=holders_of(db.rows("slot_holders", values)),
         queue_bucket=buckets.get(""),
