@@ -41,7 +41,7 @@ def used_up(facts: Circumstances) -> list[Reason]:
         come = f"tokens for this job come at {at(until, facts.now)}"
         if whose == "queue":
             text = f"Queue {facts.queue.name} has used up its rate of {rate}; {come}."
-            do = f"windlass queues set {facts.queue.name} --rate-limit RATE"
+            do = f"windlass queues set {facts.queue.name} --rate RATE"
             found.append(Reason(code="rate_limit", text=text, do=do, until=to_datetime(until)))
         else:
             text = f"Its concurrency key has used up its rate of {rate}; {come}."

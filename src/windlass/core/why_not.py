@@ -7,6 +7,7 @@ from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.reason import Reason, at, listed, many, span
 from windlass.core.status import Status
+from windlass.core.toll import RATED
 from windlass.core.why_limits import full_up, used_up
 
 OVERDUE: Micros = 5 * SECOND
@@ -54,7 +55,7 @@ def _not_yet(facts: Circumstances) -> list[Reason]:
         used = job.failures + job.crashes
         text = f"Attempt {job.attempt} failed{error}; it is tried again at {when}. {used} of {job.max_attempts} used."
         return [Reason(code="retry_wait", text=text, do=run_now, until=job.run_at, count=used)]
-    if job.reason is not None and "rate" in job.reason and job.concurrency_key is not None:
+    if job.reason == RATED:
         text = f"The rate {job.key_rate} of key {_quoted(job)} lets it start at {when}."
         return [Reason(code="key_rate", text=text, until=job.run_at)]
     snoozed = f" It has snoozed {job.snoozes} times." if job.snoozes else ""
