@@ -70,8 +70,8 @@ def test_when_things_have_come_to_rest_there_is_no_latest() -> None:
 
 
 def test_free_workers_take_at_once_what_they_can_take() -> None:
-    assert within(estimate(around(job())), 0, 1)
-    assert within(estimate(behind(9, crew=CREW, pace=Pace())), 0, 1)
+    assert within(estimate(around(job())), 0, 2)
+    assert within(estimate(behind(9, crew=CREW, pace=Pace())), 0, 2)
     assert estimate(behind(10, crew=CREW, pace=Pace())).start is None
 
 
@@ -123,5 +123,5 @@ def test_in_line_for_a_key_those_before_it_run_one_after_the_other() -> None:
 
 def test_what_is_not_due_starts_when_it_is() -> None:
     found = estimate(around(job(Status.SCHEDULED, run_at=moment(60))))
-    assert within(found, 60, 61)
+    assert within(found, 60, 62)
     assert "as if as many waited when it is due" in (found.basis or "")

@@ -132,7 +132,7 @@ def test_a_limit_says_who_holds_it() -> None:
     first = explain(around(job(), queue=limited(max_concurrency=2), place=place, runners=runners)).first
     assert (first.code, first.jobs, first.count) == ("concurrency_limit", ("a",), 2)
     assert "its limit is 2 at once. Longest: a (running for 1m 30s)." in first.text
-    assert first.do == "windlass queues set mail --max-concurrency N"
+    assert first.do == "to let more run: windlass queues set mail --max-concurrency N"
     assert codes(around(job(), queue=limited(max_concurrency=3), place=place)) == ["next"]
 
 

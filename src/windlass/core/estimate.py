@@ -43,7 +43,7 @@ class _Span(msgspec.Struct, frozen=True):
         return _Span(self.likely * rounds, self.least * rounds, self.most * rounds, self.basis)
 
     def plus(self, other: "_Span") -> "_Span":
-        basis = f"{self.basis}; {other.basis}"
+        basis = self.basis if other.basis in self.basis else f"{self.basis}; {other.basis}"
         return _Span(self.likely + other.likely, self.least + other.least, self.most + other.most, basis)
 
 
@@ -59,7 +59,7 @@ def estimate(facts: Circumstances) -> Estimate:
     least = max(begin, now + through.least, tokens)
     # What is not due yet meets, as far as anybody knows, as many as wait now.
     likely = max(least, begin + through.likely if begin > now else now + through.likely)
-    most = max(likely, begin + through.most)
+    most = max(likely + PROMPT, begin + through.most)
     return Estimate(
         start=_moment(likely), earliest=_moment(least), latest=_moment(most), basis=_basis(facts, through, tokens)
     )
@@ -95,9 +95,7 @@ def _through_queue(facts: Circumstances) -> _Span:
     likely, least, most = _ahead(facts)
     free = _free(facts)
     if most < free:
-        return _Span(
-            PROMPT / 2, 0, PROMPT, "workers are free, and nothing is before it that they could not take at once"
-        )
+        return _Span(PROMPT / 2, 0, PROMPT, "workers have slots free for it and for all before it")
     lately, just_now = facts.pace.over(facts.now, LATELY), facts.pace.over(facts.now, JUST_NOW)
     if lately.jobs == 0:
         return _Span(math.inf, 0, math.inf, "nothing of its queue ended in the last five minutes")

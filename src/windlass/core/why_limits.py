@@ -19,7 +19,7 @@ def full_up(facts: Circumstances) -> list[Reason]:
         Reason(
             code="concurrency_limit",
             text=f"{text}. Longest: {longest}." if longest else f"{text}.",
-            do=f"windlass queues set {name} --max-concurrency N",
+            do=f"to let more run: windlass queues set {name} --max-concurrency N",
             jobs=tuple(each.id for each in facts.runners),
             count=running.jobs,
             at_least=running.at_least,
@@ -41,7 +41,7 @@ def used_up(facts: Circumstances) -> list[Reason]:
         come = f"tokens for this job come at {at(until, facts.now)}"
         if whose == "queue":
             text = f"Queue {facts.queue.name} has used up its rate of {rate}; {come}."
-            do = f"windlass queues set {facts.queue.name} --rate RATE"
+            do = f"to let more start: windlass queues set {facts.queue.name} --rate RATE"
             found.append(Reason(code="rate_limit", text=text, do=do, until=to_datetime(until)))
         else:
             text = f"Its concurrency key has used up its rate of {rate}; {come}."
