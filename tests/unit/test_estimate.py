@@ -125,3 +125,12 @@ def test_what_is_not_due_starts_when_it_is() -> None:
     found = estimate(around(job(Status.SCHEDULED, run_at=moment(60))))
     assert within(found, 60, 62)
     assert "as if as many waited when it is due" in (found.basis or "")
+
+
+def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_has_ended() -> None:
+    facts = behind(400, pace=Pace({slot_of(NOW) - SLOT: 20}), usual=histogram([SECOND // 4] * 20))
+    assert round(seconds(estimate(facts).start)) == 100, "as if it had gone on for half of the slot"
+    place = Place(ahead=Count(400), running=Count(15))
+    found = estimate(around(job(), place=place, crew=BUSY, pace=facts.pace, usual=facts.usual))
+    assert round(seconds(found.start)) == 10, "ten slots, four a second each"
+    assert within(found, 2, 1000)

@@ -10,6 +10,7 @@ import msgspec
 from windlass.core.change import IN_LINE, PARKED
 from windlass.core.circumstances import Circumstances, Count, Place
 from windlass.core.job import DEFAULT_KEY_LIMIT
+from windlass.core.meter import middle
 from windlass.core.moments import LATEST, SECOND, Micros, show_duration, to_micros
 from windlass.core.rate import price
 from windlass.core.status import Status
@@ -18,6 +19,8 @@ LATELY: Micros = 300 * SECOND
 JUST_NOW: Micros = 30 * SECOND
 ENOUGH = 10
 """So many that ended just now tell more than all that ended lately."""
+OVERHEAD: Micros = SECOND // 1000
+"""What a job costs its worker besides the handler, roughly: no slot is faster than that."""
 PROMPT: Micros = 1 * SECOND
 """So long at the most it takes until a free worker sees a job, if nothing goes wrong."""
 
@@ -102,14 +105,27 @@ def _through_queue(facts: Circumstances) -> _Span:
     told_by = just_now if just_now.jobs >= ENOUGH else lately
     # Of few one cannot tell the rate well: the error goes with the root of their number.
     doubt = (1 + 2 / math.sqrt(told_by.jobs)) * (2 if told_by.guessed else 1)
-    fast = max(just_now.rate, lately.rate, facts.pace.best()) * doubt
+    rate = max(told_by.rate, _capacity(facts)) if told_by.guessed else told_by.rate
+    fast = max(rate, lately.rate, facts.pace.best()) * doubt
     slow = min(just_now.rate, lately.rate) / doubt
     return _Span(
-        _departures(likely, free) / told_by.rate,
+        _departures(likely, free) / rate,
         _fewer(_departures(least, free)) / fast,
         _more(_departures(most, free)) / slow if slow else math.inf,
         f"{told_by.jobs:,} of its queue ended in {show_duration(told_by.time)}",
     )
+
+
+def _capacity(facts: Circumstances) -> float:
+    """What the slots that are at work in its queue can do, by the microsecond, if all in it is like its type.
+
+    For the first seconds, in which few have ended and nobody knows in how long a time.
+    """
+    usual, slots = facts.usual, min(facts.place.running.jobs, facts.crew.slots)
+    if not usual.count:
+        return 0.0
+    mean = sum(middle(number) * held for number, held in usual.buckets.items()) / usual.count
+    return slots / (mean + slots * OVERHEAD) if slots else 0.0
 
 
 def _departures(ahead: float, free: int) -> float:
