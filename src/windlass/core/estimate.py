@@ -105,9 +105,9 @@ def _through_queue(facts: Circumstances) -> _Span:
     told_by = just_now if just_now.jobs >= ENOUGH else lately
     # Of few one cannot tell the rate well: the error goes with the root of their number.
     doubt = (1 + 2 / math.sqrt(told_by.jobs)) * (2 if told_by.guessed else 1)
-    rate = max(told_by.rate, _capacity(facts)) if told_by.guessed else told_by.rate
+    rate = (_capacity(facts) if told_by.guessed else 0) or told_by.rate
     fast = max(rate, lately.rate, facts.pace.best()) * doubt
-    slow = min(just_now.rate, lately.rate) / doubt
+    slow = min(rate, just_now.rate, lately.rate) / doubt
     return _Span(
         _departures(likely, free) / rate,
         _fewer(_departures(least, free)) / fast,
