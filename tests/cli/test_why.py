@@ -3,6 +3,7 @@
 from uuid import uuid4
 
 import msgspec
+import pytest
 
 from tests.cli.terminal import Terminal
 from windlass import Why
@@ -75,3 +76,12 @@ def test_a_reason_that_somebody_gave_cannot_steer_the_terminal(terminal: Termina
     out = terminal.ok("jobs", "why", id_).out
     assert "\x1b" not in out
     assert "[bold]markup[/]" in out
+
+
+def test_a_command_is_in_one_piece_in_a_narrow_window(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.enqueue()
+    id_ = terminal.enqueue()
+    out = terminal.ok("jobs", "why", id_).out
+    assert f"windlass jobs change {id_} --priority N\n" in out
+    assert max(len(line) for line in out.splitlines() if "->" not in line and id_ not in line) <= 40

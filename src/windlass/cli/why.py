@@ -54,7 +54,8 @@ def _print_reason(reason: Reason) -> None:
     out = console()
     out.print(Padding(plain(reason.text), (0, 0, 0, 2)))
     if reason.do:
-        out.print(Padding(plain(f"-> {reason.do}", "bold"), (0, 0, 0, 4)))
+        # In one piece, however long it is: it is there to be copied.
+        out.print(plain(f"    -> {reason.do}", "bold"), soft_wrap=True)
 
 
 def _start(found: Why) -> str:
