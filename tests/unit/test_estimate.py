@@ -134,3 +134,4 @@ def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_h
     found = estimate(around(job(), place=place, crew=BUSY, pace=facts.pace, usual=facts.usual))
     assert 10 <= seconds(found.start) <= 11, "ten slots, four a second each"
     assert within(found, 2, 1000)
+    assert found.basis == "its queue has just begun: by the slots at work and the usual time of type t"

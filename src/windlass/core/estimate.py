@@ -105,14 +105,20 @@ def _through_queue(facts: Circumstances) -> _Span:
     told_by = just_now if just_now.jobs >= ENOUGH else lately
     # Of few one cannot tell the rate well: the error goes with the root of their number.
     doubt = (1 + 2 / math.sqrt(told_by.jobs)) * (2 if told_by.guessed else 1)
-    rate = (_capacity(facts) if told_by.guessed else 0) or told_by.rate
+    basis = f"{told_by.jobs:,} of its queue ended in {show_duration(told_by.time)}"
+    rate = told_by.rate
+    if told_by.guessed and (capacity := _capacity(facts)):
+        rate, basis = (
+            capacity,
+            f"its queue has just begun: by the slots at work and the usual time of type {facts.job.type}",
+        )
     fast = max(rate, lately.rate, facts.pace.best()) * doubt
     slow = min(rate, just_now.rate, lately.rate) / doubt
     return _Span(
         _departures(likely, free) / rate,
         _fewer(_departures(least, free)) / fast,
         _more(_departures(most, free)) / slow if slow else math.inf,
-        f"{told_by.jobs:,} of its queue ended in {show_duration(told_by.time)}",
+        basis,
     )
 
 
