@@ -26,6 +26,11 @@ NAMED: dict[str, tuple[str, ...]] = {
     "census_delayed": ("jobs_due",),
     "census_parked": ("jobs_parked",),
     "census_late": ("jobs_held",),
+    "whereabouts": ("jobs_pkey",),
+    "place": ("jobs_pending", "jobs_lane", "jobs_line", "jobs_held", "jobs_slot"),
+    "neighbours": ("jobs_lane",),
+    "longest_running": ("jobs_held",),
+    "slot_holders": ("jobs_slot",),
 }
 LISTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({}, ("jobs_pkey", "history_day_00_pkey", "history_dead_pkey")),
