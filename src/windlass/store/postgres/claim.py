@@ -1,5 +1,6 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -80,7 +81,8 @@ class Claims:
         return jobs
 
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
-        values = portion.values(seen, self._returns.get(portion.queues, -1))
+        known = self._returns.get(portion.queues, -1)
+        values = portion.values(seen, known)
         rows = await access.once(lambda db: db.rows("claim", values))
         leased, again, returns = rows[0][:_BEGIN]
         if not leased:
@@ -92,8 +94,18 @@ class Claims:
             return []
         rows.sort(key=_order)
         # Within a queue and a priority the last is the farthest.
-        self._seen |= {(row["queue"], row["urgency"]): (row["rank"], row["id"]) for row in rows}
+        reached = {(row["queue"], row["urgency"]): (row["rank"], row["id"]) for row in rows}
+        if len(rows) == portion.limit and (returns != known or not seen):
+            self._forget_beyond(portion.queues, reached)
+        self._seen |= reached
         return [Claimed(*row[_BEGIN:_END]) for row in rows]
+
+    def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
+        """A claim that began at the floors had enough before it came to these places: it did not look there."""
+        place = {queue: i for i, queue in enumerate(queues)}
+        last = max((place[queue], urgency) for queue, urgency in reached)
+        for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
+            del self._seen[at]
 
     def _note_sweep(self, began: Micros) -> None:
         self._swept = since_boot()
