@@ -10,8 +10,10 @@ from windlass.client.taskset import TaskSet
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.queue import Queue
+from windlass.core.reason import Reason
 from windlass.core.retry import ByError, Exponential, Fixed, Linear
 from windlass.core.status import Status
+from windlass.core.why import Why
 from windlass.errors import (
     BlobUnavailable,
     ConfigError,
@@ -75,6 +77,7 @@ __all__ = [
     "Progress",
     "Queue",
     "QueueClosed",
+    "Reason",
     "Retry",
     "SchemaMismatch",
     "Snooze",
@@ -85,6 +88,7 @@ __all__ = [
     "TaskSet",
     "UnknownTask",
     "UseAsync",
+    "Why",
     "WindlassError",
     "__version__",
     "current_context",

@@ -141,7 +141,6 @@ def test_workers_are_listed(terminal: Terminal) -> None:
 
 
 def test_migrate_brings_the_schema_up_to_date_once(terminal: Terminal) -> None:
-    assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "applied 0001_initial\napplied 0002_flow\n"
     done = "".join(f"applied {step.name}\n" for step in migrations())
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == done
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "The schema is up to date.\n"

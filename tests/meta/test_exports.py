@@ -14,8 +14,9 @@ PUBLIC = [
     *("EnqueueFailed", "EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName"),
     *("InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound"),
     *("KeyConflict", "LeaseLost", "Linear", "LogLine", "NewJob", "NotAllowedNow", "NotInJob", "PayloadTooLarge"),
-    *("Progress", "Queue", "Retry", "SchemaMismatch", "Snooze", "State", "Status", "StoreUnavailable", "Task"),
-    *("TaskSet", "UnknownTask", "UseAsync", "WindlassError", "__version__", "current_context", "current_job"),
+    *("Progress", "Queue", "Reason", "Retry", "SchemaMismatch", "Snooze", "State", "Status", "StoreUnavailable"),
+    *("Task", "TaskSet", "UnknownTask", "UseAsync", "Why", "WindlassError", "__version__", "current_context"),
+    "current_job",
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
 

@@ -41,7 +41,7 @@ def test_the_commands_are_these() -> None:
     alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
     alone += ["jobs", "dead", "queues", "workers"]
     grouped = {
-        "jobs": ["list", "show", "cancel", "retry", "delete", "run", "change"],
+        "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
         "queues": ["list", "set", "pause", "resume"],
         "workers": ["list"],

@@ -34,6 +34,11 @@ NAMED: dict[str, tuple[str, ...]] = {
     "was_looked_at": ("depths_pkey",),
     "prune_samples": ("samples_pkey",),
     "prune_depths": ("depths_pkey",),
+    "whereabouts": ("jobs_pkey",),
+    "place": ("jobs_pending", "jobs_lane", "jobs_line", "jobs_held", "jobs_slot"),
+    "neighbours": ("jobs_lane",),
+    "longest_running": ("jobs_held",),
+    "slot_holders": ("jobs_slot",),
 }
 LISTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({}, ("jobs_pkey", "history_day_00_pkey", "history_dead_pkey")),

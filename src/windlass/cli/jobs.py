@@ -8,9 +8,11 @@ import typer
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
+from windlass.cli.why import print_first
 from windlass.core.codec import DEEPEST
 from windlass.core.job import Job
 from windlass.core.moments import SECOND, parse_duration
+from windlass.core.status import WAITING
 from windlass.errors import InvalidPayload
 from windlass.store.open import redact
 
@@ -101,13 +103,18 @@ def list_jobs(
 
 @jobs.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest."""
+    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest.
+
+    Of a waiting job it ends with what holds it most.
+    """
     home = reach(store, app)
     job = home.jobs.get(home.jobs.find(id_), fetch=False)
     if as_json:
         print_json(job)
     else:
         describe(job)
+        if job.status in WAITING:
+            print_first(home.jobs.why(job.id))
 
 
 @jobs.command()

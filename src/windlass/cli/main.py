@@ -17,6 +17,7 @@ from windlass.cli.queues import queues, workers
 from windlass.cli.reach import worker_settings
 from windlass.cli.stats import stats
 from windlass.cli.top.command import top
+from windlass.cli.why import why
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError
 from windlass.version import __version__
@@ -35,6 +36,7 @@ cli.command()(run.worker)
 cli.command()(dev)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
+jobs.command("why")(why)
 jobs.command("run")(run_now)
 jobs.command("change")(change)
 cli.add_typer(jobs, name="jobs")

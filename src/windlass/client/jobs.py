@@ -16,6 +16,7 @@ from windlass.core.change import JobChange
 from windlass.core.ids import LENGTH, check_id, check_part, is_beginning, is_end, lowest
 from windlass.core.job import Job
 from windlass.core.status import Status
+from windlass.core.why import Why, explain
 from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Moved, Page
@@ -69,6 +70,17 @@ class Jobs(Verbs):
         _check_limit(limit)
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
+
+    async def awhy(self, id: str) -> Why:
+        """Why a job does not run, and when it may: reasons, the gravest first, with what to do about each.
+
+        Of a running job it tells how it goes, of a finished one how it ended.
+        """
+        store = await self._home._ready()
+        found = await store.operator.circumstances(check_id(id))
+        if found is None:
+            raise JobNotFound(id)
+        return explain(found)
 
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
@@ -191,6 +203,7 @@ class Jobs(Verbs):
 
     get = blocking(aget)
     failures = blocking(afailures)
+    why = blocking(awhy)
     cancel = blocking(acancel)
     retry = blocking(aretry)
     run_now = blocking(arun_now)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from windlass.core.change import JobChange
+from windlass.core.circumstances import Circumstances
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import Micros
@@ -129,6 +130,9 @@ class OperatorStore(Protocol):
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """Jobs, newest first."""
+
+    async def circumstances(self, id: JobId) -> Circumstances | None:
+        """A job and all that may hold it up; cheap however many jobs there are, and without a lock."""
 
 
 class QueueStore(Protocol):

@@ -23,10 +23,10 @@ def to_meter(row: tuple[Any, ...]) -> Meter:
     """A row of slot, queue, type, the counters in their order, wait and run."""
     slot, queue, type_, *counted, wait, run = row
     counters = dict(zip(COUNTERS, counted, strict=True))
-    return Meter(slot=slot, queue=queue, type=type_, wait=_histogram(wait), run=_histogram(run), **counters)
+    return Meter(slot=slot, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters)
 
 
-def _histogram(stored: Any) -> Histogram:
+def histogram_of(stored: Any) -> Histogram:
     """What somebody edited by hand into something else counts as nothing: these are only statistics."""
     try:
         return Histogram(_buckets.decode(stored))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.core.change import JobChange
+from windlass.core.circumstances import Circumstances
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import SECOND, Micros
@@ -14,6 +15,7 @@ from windlass.store.postgres import change, look, operate, queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.admit import admit
 from windlass.store.postgres.age import age
+from windlass.store.postgres.circumstances import circumstances
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.handin import HandIn
@@ -149,6 +151,9 @@ class PostgresOperator:
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
+
+    async def circumstances(self, id: JobId) -> Circumstances | None:
+        return await self._access.read(lambda db: circumstances(db, id))
 
 
 class PostgresQueues:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.core.change import JobChange
+from windlass.core.circumstances import Circumstances
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import Micros
@@ -23,6 +24,7 @@ from windlass.store.sqlite import change, look, operate, queues
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.age import age, is_any_aged
+from windlass.store.sqlite.circumstances import circumstances
 from windlass.store.sqlite.claim import claim
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import enqueue
@@ -130,6 +132,9 @@ class SqliteOperator:
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
+
+    async def circumstances(self, id: JobId) -> Circumstances | None:
+        return await self._access.read(lambda db: circumstances(db, id))
 
 
 class SqliteQueues:

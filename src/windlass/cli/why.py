@@ -1,0 +1,82 @@
+"""windlass jobs why."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.padding import Padding
+
+from windlass.cli.output import console, plain, print_json, styled
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.core.moments import SECOND, show_duration
+from windlass.core.reason import Reason
+from windlass.core.status import WAITING
+from windlass.core.why import Why
+
+
+def why(
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", help="The job's id, or its beginning or end: 4 characters or more.")
+    ],
+    store: StoreOption = None,
+    app: AppOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why a job does not run, what to do about it, and when it may start; of a running one, how it goes."""
+    home = reach(store, app)
+    found = home.jobs.why(home.jobs.find(id_))
+    if as_json:
+        print_json(found)
+    else:
+        print_why(found)
+
+
+def print_why(found: Why) -> None:
+    """Each reason as a sentence, the gravest first, and under it what to do."""
+    out = console()
+    out.print(plain(found.type, "bold"), styled(found.status), found.id)
+    for reason in found.reasons:
+        _print_reason(reason)
+    if found.status in WAITING:
+        out.print(plain(f"\n{_start(found)}"))
+
+
+def print_first(found: Why) -> None:
+    """What holds a job most, at the end of all that is known of it."""
+    console().print("\n[bold]Why it waits[/]")
+    _print_reason(found.first)
+    more = len(found.reasons) - 1
+    if more:
+        console().print(plain(f"  {more} more: windlass jobs why {found.id}", "dim"))
+
+
+def _print_reason(reason: Reason) -> None:
+    out = console()
+    out.print(Padding(plain(reason.text), (0, 0, 0, 2)))
+    if reason.do:
+        # In one piece, however long it is: it is there to be copied.
+        out.print(plain(f"    -> {reason.do}", "bold"), soft_wrap=True)
+
+
+def _start(found: Why) -> str:
+    """When it may start, or why nobody can tell."""
+    basis = f" ({found.basis})" if found.basis else ""
+    if found.estimated_start is None:
+        soonest = f"; not before {_clock(found.earliest, found.at)}" if _is_later(found) else ""
+        return f"No estimate of its start{soonest}{basis}."
+    start, late = found.estimated_start, found.latest
+    bounds = f"from {_clock(found.earliest, found.at)} to {_clock(late, found.at) if late else 'who knows when'}"
+    away = (start - found.at).total_seconds()
+    when = f"in {show_duration(round(away * SECOND))}" if away >= 1 else "within a second"
+    return f"Estimated start: {when}, {_clock(start, found.at)} UTC; {bounds}{basis}."
+
+
+def _is_later(found: Why) -> bool:
+    return found.earliest is not None and found.earliest > found.at
+
+
+def _clock(moment: datetime | None, now: datetime) -> str:
+    """The time of day; with the date if it is another day."""
+    if moment is None:
+        return "-"
+    return moment.strftime("%H:%M:%S" if moment.date() == now.date() else "%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,144 @@
+"""circumstances, where keys, limits, rates and tenants hold a job up: who, how many, until when."""
+
+from tests.conformance.test_circumstances import around
+from tests.support.clock import ManualClock
+from tests.support.lines import line_up, look_again, take
+from tests.support.runners import new_runner, rule
+from tests.support.seed import completed, enqueue, enqueue_one, failed, settle, worker_info
+from windlass.core.circumstances import Count
+from windlass.core.moments import SECOND, to_micros
+from windlass.core.rate import parse_rate
+from windlass.core.status import Status
+from windlass.core.why import Why, explain
+from windlass.store.contract import Store
+
+
+async def why(store: Store, id_: str) -> Why:
+    """With a worker that would take it."""
+    await store.workers.beat(worker_info())
+    return explain(await around(store, id_))
+
+
+async def test_in_line_it_tells_who_has_the_key_and_how_many_are_before_it(store: Store, clock: ManualClock) -> None:
+    ids = []
+    for _ in range(4):
+        ids += await line_up(store)
+        clock.advance(SECOND)
+    (first,) = await take(store)
+    clock.advance(5 * SECOND)
+    found = await around(store, ids[3])
+    assert (found.place.line, found.place.slots) == (Count(2), Count(1))
+    assert [(each.id, each.status, each.since) for each in found.holders] == [
+        (first.id, Status.RUNNING, first.claimed_at)
+    ]
+    told = (await why(store, ids[3])).first
+    assert (told.code, told.jobs, told.count) == ("key_held", (first.id,), 2)
+    assert (await around(store, ids[1])).place.line == Count(0)
+
+
+async def test_a_line_is_ordered_by_priority_unless_the_order_is_strict(store: Store, clock: ManualClock) -> None:
+    for strict, expected in ((None, Count(0)), (True, Count(1))):
+        key = f"key {strict}"
+        await line_up(store, 2, key, key_strict=strict)
+        clock.advance(SECOND)
+        (urgent,) = await line_up(store, 1, key, key_strict=strict, priority=9)
+        await look_again(store)
+        assert (await around(store, urgent)).place.line == expected
+
+
+async def test_others_keys_and_queues_are_not_its_own(store: Store) -> None:
+    await line_up(store, 3, "other")
+    await line_up(store, 3, "k", queue="other")
+    ids = await line_up(store, 2)
+    await look_again(store)
+    found = await around(store, ids[1])
+    assert (found.place.line, found.place.slots) == (Count(0), Count(1))
+    assert [each.id for each in found.holders] == ids[:1]
+
+
+async def test_a_strict_holder_that_failed_tells_when_it_is_tried_again(store: Store, clock: ManualClock) -> None:
+    first, second = await line_up(store, 2, key_strict=True)
+    (job,) = await take(store)
+    await settle(store, failed(job))
+    found = await around(store, second)
+    (holder,) = found.holders
+    assert (holder.id, holder.status) == (first, Status.FAILED)
+    assert holder.run_at > clock.wall()
+    told = await why(store, second)
+    assert told.earliest is not None
+    assert to_micros(told.earliest) >= holder.run_at
+
+
+async def test_when_the_holder_is_done_the_next_waits_for_nothing(store: Store) -> None:
+    ids = await line_up(store, 2)
+    (job,) = await take(store)
+    await settle(store, completed(job))
+    await look_again(store)
+    assert (await why(store, ids[1])).first.code == "next"
+
+
+async def test_a_limit_that_is_reached_names_what_runs(store: Store) -> None:
+    await rule(store, max_concurrency=2)
+    ids = await enqueue(store, 3)
+    runner = await new_runner(store)
+    running = [job.id for job in await runner.claim()]
+    assert len(running) == 2
+    (waiting,) = set(ids) - set(running)
+    told = (await why(store, waiting)).first
+    assert (told.code, set(told.jobs), told.count) == ("concurrency_limit", set(running), 2)
+    await runner.complete(1)
+    assert (await why(store, waiting)).first.code == "next"
+
+
+async def test_a_rate_that_is_used_up_tells_when_tokens_come(store: Store, clock: ManualClock) -> None:
+    await rule(store, rate_limit=parse_rate("1/m burst 2", "r"))
+    await enqueue(store, 2)
+    clock.advance(SECOND)
+    last = await enqueue_one(store)
+    runner = await new_runner(store)
+    assert len(await runner.claim()) == 2
+    begun = clock.wall()
+    clock.advance(10 * SECOND)
+    told = await why(store, last)
+    assert told.first.code == "rate_limit"
+    assert told.first.until is not None
+    assert to_micros(told.first.until) == begun + 60 * SECOND
+    assert told.earliest == told.first.until
+    clock.advance(50 * SECOND)
+    assert (await why(store, last)).first.code == "next"
+    assert [job.id for job in await runner.claim()] == [last]
+
+
+async def test_a_key_that_has_used_up_its_rate_tells_when_tokens_come(store: Store, clock: ManualClock) -> None:
+    rate = parse_rate("1/m", "r")
+    first, second = await line_up(store, 2, key_rate=rate, key_limit=2)
+    runner = await new_runner(store)
+    assert [job.id for job in await runner.claim()] == [first]
+    begun = clock.wall()
+    told = await why(store, second)
+    assert told.first.code == "key_rate"
+    assert told.first.until is not None
+    assert to_micros(told.first.until) == begun + 60 * SECOND
+
+
+async def test_in_a_fair_queue_it_is_behind_its_own_tenants_jobs_and_beside_others(
+    store: Store, clock: ManualClock
+) -> None:
+    await rule(store, fair=True)
+    await enqueue(store, 5, tenant="big")
+    await enqueue(store, 2, tenant="small")
+    await enqueue(store, 1)
+    await enqueue(store, 1, tenant="small", priority=3)
+    clock.advance(SECOND)
+    last = await enqueue_one(store, tenant="small")
+    place = (await around(store, last)).place
+    assert (place.ahead, place.sooner, place.lane, place.beside) == (Count(9), Count(1), Count(2), Count(8))
+    assert set(place.tenants) == {"", "big", "small"}
+    told = (await why(store, last)).first
+    assert (told.code, told.count) == ("behind", 2)
+
+
+async def test_a_closed_queue_still_runs_what_it_has(store: Store) -> None:
+    id_ = await enqueue_one(store)
+    await store.queues.close("default")
+    assert [reason.code for reason in (await why(store, id_)).reasons] == ["next", "closed"]
