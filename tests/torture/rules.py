@@ -1,6 +1,7 @@
 """Queues with rules, for the minute: a limit, a rate, tenants. The checker is told of them."""
 
 import asyncio
+from typing import Any
 
 from tests.torture.yard import Yard
 from windlass.core.queue import QueueSettings
@@ -25,6 +26,17 @@ def lay_down(yard: Yard) -> None:
     yard.history.write("rules", queue=FEW, max_concurrency=MOST)
     yard.history.write("rules", queue=SLOW, rate=RATE)
     yard.history.write("rules", queue=SHARED, fair=True, weights=WEIGHTS, claimers=CLAIMERS)
+
+
+def touched(jobs: list[dict[str, Any]]) -> dict[str, int]:
+    """How many jobs ran under rules of each kind: that a law holds says nothing if nobody came near it."""
+    ran = [job for job in jobs if job["attempts"]]
+    return {
+        "keyed": sum(1 for job in ran if job["concurrency_key"]),
+        "strict": sum(1 for job in ran if job["key_strict"]),
+        "rated": sum(1 for job in ran if job["key_rate"]),
+        **{queue: sum(1 for job in ran if job["queue"] == queue) for queue in (FEW, SLOW, SHARED)},
+    }
 
 
 def turn_down(yard: Yard, most: int) -> None:

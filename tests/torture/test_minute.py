@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.servers.postgres import PostgresServer
 from tests.torture.nemesis import Nemesis
+from tests.torture.rules import touched
 from tests.torture.server_nemesis import ServerNemesis
 from tests.torture.yard import Yard
 from windlass.observe.history import SWITCH
@@ -59,3 +60,6 @@ def spend(nemesis: Nemesis, yard: Yard, seed: int) -> None:
     assert not report.violations, str(report)
     assert report.figures["runs"] > 100, "hardly anything happened"
     assert report.figures["faults"] > SECONDS / 5
+    under_rules = touched(yard.dump())
+    print(json.dumps(under_rules))
+    assert min(under_rules.values()) > 3, "hardly anything was limited"
