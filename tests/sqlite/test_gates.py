@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner
 from tests.support.seed import enqueue_one
-from tests.support.stores import sqlite_file
+from tests.support.stores import sqlite_file_by_stdlib
 from windlass.core.moments import SECOND
 from windlass.core.queue import QueueSettings
 from windlass.core.rate import parse_rate
@@ -22,7 +22,7 @@ def gates(folder: Path) -> int:
 
 async def test_a_bucket_that_is_full_again_is_dropped(tmp_path: Path) -> None:
     clock = ManualClock()
-    store = sqlite_file(tmp_path, clock)
+    store = sqlite_file_by_stdlib(tmp_path, clock)
     for key in ("quick", "slow"):
         rate = parse_rate("1/s" if key == "quick" else "1/h", "r")
         await enqueue_one(store, concurrency_key=key, key_rate=rate)
@@ -38,7 +38,7 @@ async def test_a_bucket_that_is_full_again_is_dropped(tmp_path: Path) -> None:
 
 async def test_a_queue_that_was_turned_away_is_not_shut_for_ever_by_a_clock_that_is_set_back(tmp_path: Path) -> None:
     clock = ManualClock()
-    store = sqlite_file(tmp_path, clock)
+    store = sqlite_file_by_stdlib(tmp_path, clock)
     await store.queues.change("default", QueueSettings(max_concurrency=5))
     await enqueue_one(store)
     runner = await new_runner(store)
