@@ -7,7 +7,6 @@ import pytest
 
 from tests.sqlite.conftest import Open
 from tests.sqlite.test_plans import SORT, TABLES, plan, statement
-from tests.support.clock import ManualClock
 from tests.support.lines import line_up, take
 from tests.support.seed import completed, enqueue_one, new_job, open_lease, request
 from windlass.core.rate import Rate
@@ -82,7 +81,7 @@ async def test_a_hundred_thousand_in_line_do_not_slow_the_claim_of_another_job(o
 
     async def claiming() -> int:
         await enqueue_one(store)
-        return await steps(store, lambda db: claim(db, request(), Recall(ManualClock())))
+        return await steps(store, lambda db: claim(db, request(), Recall(db.clock)))
 
     before = await claiming()
     await fill_lines(store)
