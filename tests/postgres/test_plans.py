@@ -59,7 +59,7 @@ USED: dict[str, tuple[str, ...]] = {
     "census_parked": ("jobs_parked",),
 }
 """Statement → the indexes that it cannot do without."""
-LARGE = ("jobs", "history", "keys", "notes", "tombstones")
+LARGE = ("jobs", "history", "keys", "notes", "tombstones", "marks")
 BACKLOG = ("jobs_pending", "jobs_due", "jobs_held", "jobs_expiring")
 FILL = """
 INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
@@ -76,6 +76,15 @@ SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, '
     n % 2, n, n, 3, n, n, CASE WHEN n % 50 = 0 THEN 'r' || n % 7 END, CASE WHEN n % 50 = 0 THEN n / 100 END,
     CASE WHEN n % 50 = 0 THEN n END, 'key ' || n
 FROM generate_series(1, 50000) AS n;
+INSERT INTO windlass.jobs (
+    id, queue, type, payload, status, reason, urgency, rank, run_at, max_attempts, created_at, updated_at,
+    concurrency_key, slot
+)
+SELECT gen_random_uuid(), 'default', 't', '{}', CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'blocked' END,
+    CASE WHEN n % 10 > 0 THEN 'in line for its key' END, n % 2, n, n, 3, n, n, 'key ' || n / 20,
+    CASE WHEN n % 10 = 0 THEN n / 10 END
+FROM generate_series(1, 30000) AS n;
+INSERT INTO windlass.marks (queue, key) SELECT 'default', concurrency_key FROM windlass.jobs WHERE slot IS NOT NULL;
 INSERT INTO windlass.keys (queue, hash, job) SELECT queue, md5(id::text), id FROM windlass.jobs;
 """
 
@@ -167,3 +176,12 @@ async def test_plans_are_as_good_with_a_backlog_before_and_after_analyze(planner
             await planner.session.script(f"DEALLOCATE {name}")
             await planner.prepare(name)
             check(name, await planner.plan(name))
+
+
+@pytest.mark.parametrize("name", ["admit_line", "mark_free", "marked", "enqueue_keyed"])
+async def test_lines_are_found_by_their_index_also_if_all_was_analysed_while_nothing_was_there(
+    planner: Planner, name: str
+) -> None:
+    await planner.session.script(f"{FILL}; DELETE FROM windlass.jobs; DELETE FROM windlass.marks; ANALYZE")
+    await planner.prepare(name)
+    check(name, await planner.plan(name))
