@@ -5,6 +5,7 @@ matter of shares.py, rates of tolls.py, turns of fair.py.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -82,6 +83,7 @@ class RuledClaims:
         self._turns: dict[str, Turns] = {}
         self._grants: dict[tuple[str, str], Grant] = {}
         self._oldest: dict[tuple[str, str], int] = {}
+        self._held: dict[tuple[str, str], int] = {}
         self.openings = Openings()
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
@@ -116,7 +118,13 @@ class RuledClaims:
         # If the answer does not come, nobody knows what was spent.
         grant = self._grants.pop(at, None)
         visit = _Visit(self, asked, cursors, grant, leave, since=self._lines.since([asked.queue]))
-        outcome = await access.write(visit.claim)
+        try:
+            outcome = await access.write(visit.claim)
+        except BaseException:
+            self._held.pop(at, None)
+            raise
+        if at in self._held:
+            self._held[at] += len(outcome.rows)
         if outcome.grant is not None:
             self._grants[at] = outcome.grant
         if (terms := visit.terms) is not None:
@@ -141,10 +149,15 @@ class RuledClaims:
         """No claim of this runner with a lower number has jobs of this queue."""
         return self._oldest.get((queue, runner), 0)
 
-    def note_oldest(self, queue: str, runner: str, claim: int) -> None:
-        """Numbers of claims only grow."""
+    def holds(self, queue: str, runner: str) -> int | None:
+        """No more than this: what was counted, and all that was taken since."""
+        return self._held.get((queue, runner))
+
+    def note_held(self, queue: str, runner: str, held: int, oldest: int) -> None:
+        """So many were counted. Numbers of claims only grow."""
         self._oldest = {at: n for at, n in self._oldest.items() if at[1] == runner}
-        self._oldest[queue, runner] = claim
+        self._oldest[queue, runner] = oldest
+        self._held[queue, runner] = held
 
 
 class _Visit:
@@ -177,15 +190,23 @@ class _Visit:
             return Outcome(admit=True, grant=self._grant)
         room = self._asked.limit
         if terms.most is not None:
-            values = {"queue": queue, "since": self._claims.oldest(queue, request.runner), **numbers}
-            held, oldest, again = (await db.rows("hold", values))[0]
-            if again:
-                return Outcome(again=True)
-            self._claims.note_oldest(queue, request.runner, oldest or request.claim)
+            held = self._claims.holds(queue, request.runner)
+            if held is None or terms.slots - held < self._asked.limit or terms.given > terms.most:
+                held, again = await self._count(db, numbers)
+                if again:
+                    return Outcome(again=True)
             if terms.given > terms.most:
                 return await self._shrink(db, terms, held)
             room = terms.slots - held
         return await self._from(db, terms, room)
+
+    async def _count(self, db: Db, numbers: dict[str, Any]) -> tuple[int, bool]:
+        """What the runner really holds, in a statement after its share was locked; and whether of this very claim."""
+        queue, runner = self._asked.queue, self._asked.request.runner
+        values = {"queue": queue, "since": self._claims.oldest(queue, runner), **numbers}
+        held, oldest, again = (await db.rows("hold", values))[0]
+        self._claims.note_held(queue, runner, held, oldest or self._asked.request.claim)
+        return held, again
 
     async def _shrink(self, db: Db, terms: Terms, held: int) -> Outcome:
         """The limit was lowered: nobody starts anything until it fits."""
@@ -199,6 +220,9 @@ class _Visit:
         if jobs <= 0:
             return Outcome(grant=self._grant, wait=wait, now=terms.now)
         self._cursors.begin(terms.returns)
+        if not terms.fair and not terms.rated and terms.rate is None and room >= jobs:
+            rows = await self._take_best(db, self._search(terms), jobs)
+            return Outcome(rows, found=len(rows) == jobs)
         found = await self._find(db, terms, jobs)
         full = len(found) == jobs
         if terms.most is not None and len(found) > room:
@@ -230,9 +254,20 @@ class _Visit:
             jobs = min(jobs, asked.request.free - asked.taken)
         return min(jobs, left[-1]) if terms.rate is not None else jobs, wait
 
-    async def _find(self, db: Db, terms: Terms, jobs: int) -> list[Candidate]:
+    def _search(self, terms: Terms) -> Search:
         places = list(zip(terms.urgencies, terms.floors, strict=True))
-        search = Search(self._asked.queue, self._asked.request.types, places, terms.weights)
+        return Search(self._asked.queue, self._asked.request.types, places, terms.weights)
+
+    async def _take_best(self, db: Db, search: Search, jobs: int) -> list[Any]:
+        """In one step, where nobody has to pay; what was taken from the cursors on is not found from the floors on."""
+        numbers = {"runner": self._asked.request.runner, "claim": self._asked.request.claim}
+        rows = await db.rows("take_best", {**numbers, **self._values(search, jobs)})
+        if len(rows) < jobs and self._cursors.may_sweep():
+            rows += await db.rows("take_best", {**numbers, **self._values(search, jobs - len(rows))})
+        return sorted(rows, key=itemgetter("urgency", "rank", "id"))
+
+    async def _find(self, db: Db, terms: Terms, jobs: int) -> list[Candidate]:
+        search = self._search(terms)
         if not terms.fair:
             return await self._best(db, search, jobs)
         found = await self._claims.turns(search.queue).candidates(db, search, self._cursors, jobs)
@@ -249,17 +284,19 @@ class _Visit:
         return found
 
     async def _ask(self, db: Db, search: Search, jobs: int, *, laneless: bool = False) -> list[Candidate]:
+        values = {**self._values(search, jobs), "laneless": laneless}
+        return [Candidate(*row) for row in await db.rows("candidates", values)]
+
+    def _values(self, search: Search, jobs: int) -> dict[str, Any]:
         starts = self._cursors.starts([((urgency, None), floor) for urgency, floor in search.places])
-        values = {
+        return {
             "queue": search.queue,
             "types": list(search.types),
             "limit": jobs,
-            "laneless": laneless,
             "urgencies": [urgency for urgency, _ in search.places],
             "ranks": [rank for rank, _ in starts],
             "ids": [id_ for _, id_ in starts],
         }
-        return [Candidate(*row) for row in await db.rows("candidates", values)]
 
     async def _toll(self, db: Db, terms: Terms, found: Sequence[Candidate]) -> Toll:
         if not found:
