@@ -1,6 +1,7 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from tests.support.stores import STORES
 from windlass.store.contract import Store
 
 POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_rescue", "test_settle", "test_store")
+
+# What a shell starts in the background is deaf to SIGINT, and so would be every process that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["pytester", "tests.support.servers.fixtures"]
 

@@ -128,15 +128,26 @@ async def test_a_pending_holder_gives_way(store: Store, clock: ManualClock, exit
 
 
 @pytest.mark.parametrize("verb", ["retry", "run_now", "change"])
-async def test_a_failed_holder_that_need_not_wait_any_longer_goes_on(store: Store, verb: str) -> None:
+async def test_a_failed_holder_that_need_not_wait_any_longer_goes_on(
+    store: Store, clock: ManualClock, verb: str
+) -> None:
     ids = await in_order(store, 2)
     (job,) = await take(store)
     await settle(store, failed(job))
+    clock.advance(SECOND)
     if verb == "change":
         moved = await store.operator.change([ids[0]], JobChange(delay=0))
     else:
         moved = await (store.operator.retry if verb == "retry" else store.operator.run_now)([ids[0]])
     assert moved == [Moved(ids[0], Status.PENDING, done=True)]
+    assert await drain(store) == ids
+
+
+async def test_a_pending_holder_that_is_due_anyway_keeps_its_place(store: Store, clock: ManualClock) -> None:
+    ids = await in_order(store, 2)
+    await look_again(store)
+    clock.advance(SECOND)
+    assert await store.operator.change(ids[:1], JobChange(delay=0)) == [Moved(ids[0], Status.PENDING, done=True)]
     assert await drain(store) == ids
 
 

@@ -101,6 +101,22 @@ async def test_a_job_that_is_put_back_below_the_floor_comes_first(store: Store, 
     assert await claim_ids(store) == [first, third]
 
 
+@pytest.mark.parametrize("of", [{"queue": "b"}, {"queue": "a", "priority": -1}], ids=["queue", "priority"])
+async def test_a_claim_that_had_enough_before_it_came_to_a_place_looks_there_the_next_time(
+    store: Store, clock: ManualClock, of: dict[str, Any]
+) -> None:
+    await open_lease(store, length=10**12)
+    both: dict[str, Any] = {"queues": ("a", "b"), "limit": 1}
+    first, second, third = [await enqueue_one(store, **of) for _ in range(3)]
+    claimed = await claim_one(store, **both)
+    assert (claimed.id, await claim_ids(store, **both)) == (first, [second])
+    in_the_way = await enqueue_one(store, queue="a")
+    await settle(store, handed_back(claimed))
+    assert await claim_ids(store, **both) == [in_the_way]
+    assert await claim_ids(store, **both) == [first]
+    assert await claim_ids(store, **both) == [third]
+
+
 async def test_who_raises_a_floor_gives_way_to_who_puts_a_job_back(
     store: Store, clock: ManualClock, other: Other
 ) -> None:

@@ -39,6 +39,8 @@ VALUES: dict[str, Any] = {
     "claim": 1,
     "ids": "[]",
     "batch": "[]",
+    "lines": "[]",
+    "most": 2,
     "worker": "w",
     "after": "",
     "id": "i",
@@ -68,6 +70,10 @@ WALKS = {
     "orphans": "windlass_jobs_held",
     "cancels": "windlass_jobs_cancelling",
     "unpark": "windlass_jobs_parked",
+    "park": "windlass_jobs_pending",
+    "due_lines": "windlass_jobs_due",
+    "parked_lines": "windlass_jobs_parked",
+    "strange_lines": "windlass_jobs_pending",
     "expired": "windlass_jobs_expiring",
     "expired_heads": "windlass_jobs_pending",
     "prune_keys": "windlass_keys_until",
@@ -91,6 +97,8 @@ LOOKUPS = [
     "changeable",
     "cancel",
     "cancellable",
+    "take_slots",
+    "run_now",
 ]
 """Statements that go by primary key alone."""
 

@@ -1,7 +1,7 @@
 """claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any
@@ -59,18 +59,16 @@ class Claims:
         """Under the runner's lease: one that was rescued gets nothing. Again, if jobs in line were let in for it."""
         jobs = await self._claim(access, request)
         short = request.limit - len(jobs)
-        admitted = await self._admit(access, max(1, short)) if self.lines.marked else 0
+        admitted = await self._admit(access, max(1, short)) if self.lines.due(hungry=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
         self.spare = admitted > len(more)
         return [*jobs, *more] if more else jobs
 
     async def _admit(self, access: Access, wanted: int) -> int:
         """Let in jobs that are in line, where they are ahead of this process's cursors."""
-        beyond = max(
-            (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
-        )
-        ruled = max((self.ruled.farthest(queue) + 1 for queue in self.lines.marked), default=0)
-        return await self.lines.admit(access, wanted, max(beyond, ruled))
+        ranks = [rank for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked]
+        ranks += [self.ruled.farthest(queue) for queue in self.lines.marked]
+        return await self.lines.admit(access, wanted, max(ranks, default=0) + 1)
 
     async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
@@ -126,7 +124,8 @@ class Claims:
         return jobs
 
     async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
-        values = portion.values(seen, self._returns.get(portion.queues, -1), self.lines.since(portion.queues))
+        known = self._returns.get(portion.queues, -1)
+        values = portion.values(seen, known, self.lines.since(portion.queues))
         rows = await access.once(lambda db: db.rows("claim", values))
         leased, again, returns, ruled, marked, behind = rows[0][:_BEGIN]
         if not leased:
@@ -140,8 +139,18 @@ class Claims:
             return []
         rows.sort(key=_order)
         # Within a queue and a priority the last is the farthest.
-        self._seen |= {(row["queue"], row["urgency"]): (row["rank"], row["id"]) for row in rows}
+        reached = {(row["queue"], row["urgency"]): (row["rank"], row["id"]) for row in rows}
+        if len(rows) == portion.limit and (returns != known or not seen):
+            self._forget_beyond(portion.queues, reached)
+        self._seen |= reached
         return [Claimed(*row[_BEGIN:_END]) for row in rows]
+
+    def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
+        """A claim that began at the floors had enough before it came to these places: it did not look there."""
+        place = {queue: i for i, queue in enumerate(queues)}
+        last = max((place[queue], urgency) for queue, urgency in reached)
+        for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
+            del self._seen[at]
 
     def _note_sweep(self, began: Micros) -> None:
         self._swept = since_boot()

@@ -64,9 +64,10 @@ class Cursors:
         self.from_floor = self._sparing.may()
         return self.from_floor
 
-    def end(self, *, flowing: bool) -> None:
-        """The claim has found what it can."""
+    def end(self, taken: Iterable[Any], *, flowing: bool) -> None:
+        """The claim has found what it can, and taken these: the next ones are behind them."""
         self.flowing = flowing
+        self._move(taken)
         if self.from_floor:
             self._sparing.done()
             self._swept = since_boot()
@@ -82,8 +83,7 @@ class Cursors:
         """The highest rank that was taken anywhere."""
         return max((rank for rank, _ in self._seen.values()), default=0)
 
-    def move(self, taken: Iterable[Any]) -> None:
-        """These were taken: the next ones are behind them."""
+    def _move(self, taken: Iterable[Any]) -> None:
         for job in taken:
             for lane in {job["lane"], None}:
                 place, seen = (job["urgency"], lane), (job["rank"], job["id"])

@@ -29,6 +29,8 @@ MOST_MARKS = 500
 MOST_OF_KEY = 100
 """Let in by one statement for each key."""
 WHOLE_EVERY: Micros = 60 * SECOND
+NO_HURRY: Micros = SECOND // 50
+"""Who has enough to do lets others in so often, and no more often: many at once cost less."""
 SHARE = 50
 """Of so many parts of the time, looks at all marks there are may take one."""
 _THERE_ALREADY = "23505"
@@ -43,8 +45,13 @@ class Lines:
         self._rest = 0
         """The same for queues that are not among them."""
         self._whole_at: Micros = 0
+        self._admitted_at: Micros = 0
         self.marked: set[str] = set()
         """Queues in which marks were seen, and not taken yet."""
+
+    def due(self, *, hungry: bool) -> bool:
+        """Whether somebody is to be let in now."""
+        return bool(self.marked) and (hungry or since_boot() - self._admitted_at >= NO_HURRY)
 
     def since(self, queues: Iterable[str]) -> int:
         """The first transaction of which marks in one of these queues may not have been seen."""
@@ -77,6 +84,7 @@ class Lines:
         """Take the marks that were seen, up to so many jobs: how many were let in, at ranks not below `beyond`."""
         jobs = 0
         marked, self.marked = self.marked, set()
+        self._admitted_at = since_boot()
         for queue in sorted(marked):
             more = True
             while more and (wanted is None or jobs < wanted):

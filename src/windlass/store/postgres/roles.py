@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
 from windlass.core.status import Status
+from windlass.store.clock import since_boot
 from windlass.store.postgres import change, look, operate, queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.admit import admit
@@ -34,6 +35,9 @@ from windlass.store.records import (
     Settled,
 )
 
+SPARED_EVERY: Micros = SECOND // 10
+"""So often others are told that a claim has let in more than it took: who is awake needs no telling."""
+
 
 class PostgresJobs:
     """The walk of a job."""
@@ -46,6 +50,7 @@ class PostgresJobs:
         self._hand_in = hand_in
         self._claims = claims
         self._laning = Laning()
+        self._announced: Micros = 0
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._hand_in.enqueue(self._access, jobs)
@@ -64,7 +69,8 @@ class PostgresJobs:
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         jobs = await self._claims.claim(self._access, request)
-        if self._claims.spare:
+        if self._claims.spare and since_boot() - self._announced >= SPARED_EVERY:
+            self._announced = since_boot()
             self._hints.announce()
         return jobs
 

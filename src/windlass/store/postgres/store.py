@@ -10,6 +10,7 @@ from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.floors import Floors
 from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
+from windlass.store.postgres.patrol import Patrol
 from windlass.store.postgres.roles import PostgresJobs, PostgresOperator, PostgresQueues
 from windlass.store.postgres.upkeep import (
     PostgresLeader,
@@ -62,6 +63,7 @@ class PostgresStore:
         self._hints = hints
         self._hand_in = hand_in
         self._floors = Floors()
+        self._patrol = Patrol()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
         claims = Claims(hints.announce)
         self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
@@ -81,8 +83,9 @@ class PostgresStore:
         return view
 
     async def tidy(self) -> None:
-        """Raise the floors from which claims and admissions begin."""
+        """Raise the floors from which claims and admissions begin; look along the lines for keys."""
         await self._floors.tidy(self._access)
+        await self._patrol.go_on(self._access)
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""

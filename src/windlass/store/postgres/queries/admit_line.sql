@@ -10,60 +10,58 @@ WITH taken AS (
         WHERE mark.queue = :queue::text AND mark.tx >= :since::bigint ORDER BY mark.tx LIMIT :limit::integer
     ))
     RETURNING key
-), used AS MATERIALIZED (
-    -- Only where somebody is in line, and one further than the first of them says: who is next may know of a higher limit.
-    SELECT key, slots, least(most - cardinality(slots) + 1, :most::integer) AS looked
-    FROM (
-        SELECT touched.key, coalesce(first.key_limit, 1) AS most, ARRAY(
-            SELECT slot FROM windlass.jobs
-            WHERE queue = :queue::text AND concurrency_key = touched.key AND slot IS NOT NULL
-        ) AS slots
-        FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
-            SELECT key_limit FROM windlass.jobs
+), held AS MATERIALIZED (
+    -- Only where somebody is in line.
+    SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
+        SELECT slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND slot IS NOT NULL
+    ) AS slots
+    FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
+        SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
+            SELECT id, key_limit FROM windlass.jobs
             WHERE queue = :queue::text AND concurrency_key = touched.key AND status = 'blocked' AND reason = 'in line for its key'
-            ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT 1
-        ) AS first
-    ) AS each
-    WHERE most > cardinality(slots)
-), line AS MATERIALIZED (
-    -- Each by its own limit, as core/slots.py has it: up to the first whose limit is reached.
-    SELECT used.*, ARRAY(
-        SELECT id FROM (
-            SELECT id, nth, bool_and(cardinality(used.slots) + nth <= coalesce(key_limit, 1)) OVER (ORDER BY nth) AS fits
-            FROM (
-                SELECT id, key_limit, row_number() OVER (ORDER BY place, rank, id) AS nth FROM (
-                    SELECT id, key_limit, rank, CASE WHEN key_strict THEN 0 ELSE urgency END AS place FROM windlass.jobs
-                    WHERE queue = :queue::text AND concurrency_key = used.key AND status = 'blocked' AND reason = 'in line for its key'
-                    ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT used.looked
-                ) AS waiting
-            ) AS numbered
-        ) AS judged
-        WHERE fits ORDER BY nth
-    ) AS heads
-    FROM used
+            ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT 2
+        ) AS two HAVING count(*) > 0
+    ) AS head
 ), room AS MATERIALIZED (
-    SELECT line.*, ARRAY(
-        SELECT n FROM generate_series(0, cardinality(slots) + cardinality(heads) - 1) AS n
-        EXCEPT SELECT unnest(slots) ORDER BY n
-    ) AS free
-    FROM line
+    -- As many as the first says, and one further if who is next knows of a higher limit.
+    SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :most::integer) AS looked, CASE
+        WHEN cardinality(slots) > 0 THEN ARRAY(
+            SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(slots) ORDER BY n
+        )
+    END AS free
+    FROM held WHERE most > cardinality(slots)
 ), locked AS MATERIALIZED (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
-        SELECT id, urgency, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE urgency END AS place
+        SELECT ctid AS at, id, urgency, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE urgency END AS place
         FROM windlass.jobs
         WHERE queue = :queue::text AND concurrency_key = room.key AND status = 'blocked' AND reason = 'in line for its key'
-        ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT cardinality(room.heads) FOR UPDATE SKIP LOCKED
+        ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
-), next AS MATERIALIZED (
-    SELECT key, id, urgency, key_rate, free[nth] AS slot
+), judged AS MATERIALIZED (
+    -- Each by its own limit, as core/slots.py has it: up to the first whose limit is reached.
+    SELECT key, first, at, id, urgency, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS slot,
+        bool_and(cardinality(slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
     FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
-    WHERE CASE WHEN key_strict THEN heads[nth] = id ELSE cardinality(slots) + nth <= coalesce(key_limit, 1) END
+), next AS MATERIALIZED (
+    SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
 ), unfinished AS MATERIALIZED (
-    -- Somebody had one of them in hand; or all that were looked at were let in, and there may be more.
-    SELECT key, sum(got) = sum(seen) AS more FROM (
-        SELECT key, cardinality(heads) AS seen, looked, 0 AS got FROM room UNION ALL SELECT key, 0, 0, 1 FROM next
+    -- Somebody had one of them in hand; or more could be let in than were.
+    SELECT key, sum(got) > 0 AS more FROM (
+        SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
+            SELECT count(*) FROM (
+                SELECT FROM windlass.jobs
+                WHERE queue = :queue::text AND concurrency_key = room.key AND status = 'blocked' AND reason = 'in line for its key'
+                ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT room.looked
+            ) AS waiting
+        ) END AS seen
+        FROM room
+        UNION ALL
+        SELECT key, 0, 0, fits::integer, 1, 0 FROM judged
+        UNION ALL
+        SELECT key, 0, 1, 0, 0, 0 FROM next
     ) AS each
-    GROUP BY key HAVING sum(got) < sum(seen) OR sum(seen) = sum(looked)
+    GROUP BY key HAVING sum(found) < sum(seen) OR sum(got) = 0 OR sum(got) < sum(fit)
+        OR (sum(got) = sum(looked) AND sum(looked) > 1)
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT :queue::text, key FROM unfinished
 ), places AS (
@@ -79,7 +77,8 @@ WITH taken AS (
             SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
         )),
         lane = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
-    FROM next WHERE job.id = next.id
+    -- By the row's place in the table: it is locked, so it stays there.
+    FROM next WHERE job.ctid = next.at
 )
 SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
     pg_snapshot_xmin(pg_current_snapshot())::text::bigint

@@ -1,6 +1,7 @@
 -- Of each key in [[queue, key], …] that anybody uses: the slots that are taken, and where the first in line stands.
-SELECT * FROM (
-    SELECT place.value ->> 0, place.value ->> 1, (
+-- Materialised, or each of the two would be looked up once more to be compared with NULL.
+WITH used AS MATERIALIZED (
+    SELECT place.value ->> 0 AS queue, place.value ->> 1 AS key, (
         SELECT nullif(json_group_array(slot), '[]') FROM windlass_jobs INDEXED BY windlass_jobs_slot
         WHERE queue = place.value ->> 0 AND concurrency_key = place.value ->> 1 AND slot IS NOT NULL
     ) AS taken, (
@@ -12,4 +13,4 @@ SELECT * FROM (
     ) AS head
     FROM json_each(:lines) AS place
 )
-WHERE taken IS NOT NULL OR head IS NOT NULL
+SELECT queue, key, taken, head FROM used WHERE taken IS NOT NULL OR head IS NOT NULL
