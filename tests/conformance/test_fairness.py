@@ -42,8 +42,8 @@ async def test_the_first_job_of_a_newcomer_is_in_the_next_claim(store: Store) ->
 
 async def test_tenants_share_evenly_whatever_their_backlogs(store: Store) -> None:
     await rule(store, fair=True)
-    for tenant, jobs in (("a", MANY), ("b", 300), ("c", 100)):
-        await enqueue(store, jobs, tenant=tenant)
+    for tenant, backlog in (("a", MANY), ("b", 300), ("c", 100)):
+        await enqueue(store, backlog, tenant=tenant)
     runner = await new_runner(store)
     jobs = [job for _ in range(9) for job in await runner.claim(10)]
     assert tenants(jobs) == {"a": 30, "b": 30, "c": 30}

@@ -18,7 +18,7 @@ LIGHTEST, HEAVIEST = 0.01, 100.0
 class Standing(msgspec.Struct):
     """The virtual time of one claimer in one place: the present, and when each tenant's last job ended.
 
-    Who is not named stands at the present. `weights` are those by which the moments were reckoned.
+    Nobody's is before the present; who is not named stands there. `weights` are those by which it was reckoned.
     """
 
     present: float = 0.0
@@ -30,16 +30,14 @@ def turns(standing: Standing, waiting: Iterable[str], weights: Mapping[str, floa
     """Whose the next jobs are, one after the other, if all of them have enough; newcomers first among equals."""
     standing = reweighted(standing, weights)
     ends, present = standing.ends, standing.present
-    line = [
-        (max(present, ends.get(tenant, present)) + 1 / weights.get(tenant, 1.0), tenant in ends, tenant)
-        for tenant in set(waiting)
-    ]
+    steps = {tenant: 1 / weights.get(tenant, 1.0) for tenant in waiting}
+    line = [(ends.get(tenant, present) + step, tenant in ends, tenant) for tenant, step in steps.items()]
     heapq.heapify(line)
     order: list[str] = []
-    for _ in range(jobs if line else 0):
+    while line and len(order) < jobs:
         end, _, tenant = line[0]
         order.append(tenant)
-        heapq.heapreplace(line, (end + 1 / weights.get(tenant, 1.0), True, tenant))
+        heapq.heapreplace(line, (end + steps[tenant], True, tenant))
     return order
 
 
@@ -57,7 +55,7 @@ def took(
     """
     standing, waiting = reweighted(standing, weights), set(waiting)
     present, before = standing.present, standing.ends
-    ends = {tenant: max(present, before.get(tenant, present)) for tenant in waiting | taken.keys()}
+    ends = {tenant: before.get(tenant, present) for tenant in waiting | taken.keys()}
     for tenant, jobs in taken.items():
         ends[tenant] += jobs / weights.get(tenant, 1.0)
     behind = [ends[tenant] for tenant in waiting]

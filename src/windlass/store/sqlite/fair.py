@@ -46,10 +46,12 @@ def _share(ruled: Ruled, urgency: int, round_: Round, waiting: set[str]) -> None
     weights, taken, hopeful = ruled.terms.weights, Counter[str](), set(waiting)
     standing = round_.standing
     while ruled.left and hopeful:
-        order = turns(took(standing, taken, weights, hopeful), hopeful, weights, ruled.left)
-        fares = _fares(ruled, urgency, Counter(order))
+        before = took(standing, taken, weights, hopeful) if taken else standing
+        order = turns(before, hopeful, weights, ruled.left)
+        shares = Counter(order)
+        fares = _fares(ruled, urgency, shares)
         # Whose jobs are fewer than his turns has no more that this runner knows.
-        hopeful -= {lane for lane, jobs in Counter(order).items() if len(fares[lane]) < jobs}
+        hopeful -= {lane for lane, jobs in shares.items() if len(fares[lane]) < jobs}
         lane_of = {fare.id: lane for lane, own in fares.items() for fare in own}
         lines = {lane: deque(own) for lane, own in fares.items()}
         paid = ruled.pay([lines[lane].popleft() for lane in order if lines.get(lane)])
