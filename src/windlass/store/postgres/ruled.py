@@ -78,7 +78,7 @@ class RuledClaims:
             if outcome.wait is not None:
                 self.openings.note(asked.queue, outcome.now, outcome.wait, terms.rate_limit)
             if not outcome.short and not outcome.admit:
-                self._recall.cursors(asked.queue).end(outcome.rows, flowing=outcome.found)
+                self._recall.cursors(asked.queue).end(outcome.rows, fair=terms.fair, flowing=outcome.found)
                 self._recall.turns(asked.queue).took(outcome.rows, terms.weights)
         return outcome
 
