@@ -143,8 +143,7 @@ def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any], slots: Mapp
     for start in range(0, len(alike), step):
         portion = alike[start : start + step]
         rows = ((*own_of(job), slots.get(job.id)) for job in portion) if slots else map(own_of, portion)
-        common["batch"] = array(rows)
-        db.run("enqueue", common)
+        db.run("enqueue", {**common, "batch": array(rows), "seated": bool(slots)})
 
 
 def _common(job: NewJob, born: Birth, now: Micros, grounds: Grounds) -> dict[str, Any]:
