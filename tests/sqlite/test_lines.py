@@ -13,6 +13,7 @@ from windlass.core.rate import Rate
 from windlass.store.sqlite.claim import claim
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import enqueue
+from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.settle import settle
 from windlass.store.sqlite.store import SqliteStore
 
@@ -80,7 +81,7 @@ async def test_a_hundred_thousand_in_line_do_not_slow_the_claim_of_another_job(o
 
     async def claiming() -> int:
         await enqueue_one(store)
-        return await steps(store, lambda db: claim(db, request()))
+        return await steps(store, lambda db: claim(db, request(), Recall(db.clock)))
 
     before = await claiming()
     await fill_lines(store)

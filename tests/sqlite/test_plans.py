@@ -48,6 +48,10 @@ VALUES: dict[str, Any] = {
     "slot": 1,
     "since": 1,
     "before": 1,
+    "urgency": 0,
+    "from": "",
+    "until": None,
+    "shares": "[]",
 }
 
 WALKS = {
@@ -72,6 +76,14 @@ WALKS = {
     "unpark": "windlass_jobs_parked",
     "park": "windlass_jobs_pending",
     "due_lines": "windlass_jobs_due",
+    "fares": "windlass_jobs_pending",
+    "aged": "windlass_jobs_pending",
+    "lanes": "windlass_jobs_lane",
+    "lane_fares": "windlass_jobs_lane",
+    "next_lanes": "windlass_jobs_lane",
+    "count_running": "windlass_jobs_held",
+    "stepped_aside": "windlass_jobs_slot",
+    "prune_gates": "windlass_gates_full",
     "parked_lines": "windlass_jobs_parked",
     "strange_lines": "windlass_jobs_pending",
     "expired": "windlass_jobs_expiring",

@@ -43,12 +43,16 @@ class Recall:
     def is_shut(self, queue: str, terms: Terms) -> bool:
         """Whether a claim would be in vain now."""
         until, found = self._shut.get(queue, (0, None))
-        return found == terms and self._clock.wall() < until
+        return found == terms and self._lies_ahead(until)
 
     def next_opening(self) -> Micros | None:
         """How long until the next of them opens; None: none is shut. What is over is forgotten."""
-        now = self._clock.wall()
         for queue, (until, _) in list(self._shut.items()):
-            if until <= now:
+            if not self._lies_ahead(until):
                 self._shut.pop(queue, None)
-        return min((until - now for until, _ in list(self._shut.values())), default=None)
+        now = self._clock.wall()
+        return min((max(0, until - now) for until, _ in list(self._shut.values())), default=None)
+
+    def _lies_ahead(self, until: Micros) -> bool:
+        """Not for ever, if the clock was set back meanwhile."""
+        return 0 < until - self._clock.wall() <= LONGEST_SHUT
