@@ -142,6 +142,7 @@ def test_a_paused_queue_and_a_stopping_worker_are_marked() -> None:
     stopping = worker_info(host="box", draining=True, beat_at=NOW)
     text = "\n".join(drawn(snapshot(queues=[queue(paused=True)], workers=[stopping])))
     assert "default (paused)" in text
+    assert "default (closed)" in "\n".join(drawn(snapshot(queues=[queue(closed=True)])))
     assert "box (stopping)" in text
 
 

@@ -116,6 +116,8 @@ def _queue_row(line: QueueLine, slots: int) -> list[Text]:
     name = plain(line.queue)
     if line.paused:
         name.append(" (paused)", "yellow")
+    if line.closed:
+        name.append(" (closed)", "yellow")
     counted = [_count(line.jobs[status], status) for status in ("pending", "running", "scheduled", "failed", "dead")]
     return [
         name,

@@ -25,6 +25,7 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
 
     queue: str
     paused: bool
+    closed: bool = False
     jobs: dict[str, int]
     """By status."""
     oldest: float | None
@@ -117,6 +118,7 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Cou
         QueueLine(
             queue=queue.name,
             paused=queue.paused,
+            closed=queue.closed,
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
             rates=rates(parts.get(queue.name, nothing)),
