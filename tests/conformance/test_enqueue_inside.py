@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import seed
 from tests.support.clock import ManualClock
+from tests.support.lines import drain, line_up, take
 from tests.support.seed import enqueue_one, look, new_job, open_lease, status_of
 from tests.support.stores import HOSTS, STORES
 from windlass.core.moments import SECOND
@@ -114,3 +115,19 @@ async def test_a_refused_hand_in_leaves_the_transaction_as_it_was(host: Store, t
     assert await status_of(host, good.id) is Status.PENDING
     assert [queue.name for queue in await host.queues.list()] == ["default"]
     assert (await host.operator.counts()).totals["pending"] == 1
+
+
+async def test_a_job_handed_in_with_a_callers_commit_stands_in_line_for_its_key(host: Store, theirs: Any) -> None:
+    (holder,) = await line_up(host)
+    behind, free = new_job(concurrency_key="k"), new_job(concurrency_key="other")
+    await host.jobs.enqueue_inside(theirs, [behind, free], {})
+    theirs.commit()
+    assert {job.id for job in await take(host)} == {holder, free.id}
+    assert (await look(host, behind.id)).reason == "in line for its key"
+
+
+async def test_a_rolled_back_job_leaves_its_key_free(host: Store, theirs: Any) -> None:
+    await host.jobs.enqueue_inside(theirs, [new_job(concurrency_key="k")], {})
+    theirs.rollback()
+    ids = await line_up(host, 2)
+    assert await drain(host) == ids

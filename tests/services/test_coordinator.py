@@ -7,6 +7,7 @@ import pytest
 from tests.services.parts import Flaky, Listener
 from tests.support.clock import ManualClock
 from tests.support.seed import (
+    claim_one,
     completed,
     enqueue,
     enqueue_one,
@@ -66,6 +67,18 @@ async def test_only_the_holder_does_the_duties(store: Store, clock: ManualClock)
     assert await status_of(store, id_) is Status.SCHEDULED
     await first.step(10)
     assert await status_of(store, id_) is Status.PENDING
+
+
+async def test_the_holder_lets_those_move_up_who_have_waited_long(store: Store, clock: ManualClock) -> None:
+    await store.queues.change("default", QueueSettings(ageing=60 * SECOND))
+    low = await enqueue_one(store)
+    await enqueue_one(store, priority=5)
+    clock.advance(60 * SECOND)
+    holder, heard = candidate(store, "a")
+    await holder.step(0)
+    assert heard.names == ["TermStarted", "JobsAged"]
+    await open_lease(store)
+    assert (await claim_one(store)).id == low
 
 
 async def test_the_holder_cancels_what_has_expired_and_tells_of_it(store: Store, clock: ManualClock) -> None:

@@ -41,6 +41,8 @@ VALUES: dict[str, Any] = {
     "claim": 1,
     "ids": "[]",
     "batch": "[]",
+    "lines": "[]",
+    "most": 2,
     "worker": "w",
     "after": "",
     "id": "i",
@@ -52,6 +54,10 @@ VALUES: dict[str, Any] = {
     "at_most": 1,
     "at_least": 1,
     "before": 1,
+    "urgency": 0,
+    "from": "",
+    "until": None,
+    "shares": "[]",
 }
 
 WALKS = {
@@ -74,6 +80,18 @@ WALKS = {
     "orphans": "windlass_jobs_held",
     "cancels": "windlass_jobs_cancelling",
     "unpark": "windlass_jobs_parked",
+    "park": "windlass_jobs_pending",
+    "due_lines": "windlass_jobs_due",
+    "fares": "windlass_jobs_pending",
+    "aged": "windlass_jobs_pending",
+    "lanes": "windlass_jobs_lane",
+    "lane_fares": "windlass_jobs_lane",
+    "next_lanes": "windlass_jobs_lane",
+    "count_running": "windlass_jobs_held",
+    "stepped_aside": "windlass_jobs_slot",
+    "prune_gates": "windlass_gates_full",
+    "parked_lines": "windlass_jobs_parked",
+    "strange_lines": "windlass_jobs_pending",
     "expired": "windlass_jobs_expiring",
     "expired_heads": "windlass_jobs_pending",
     "prune_keys": "windlass_keys_until",
@@ -105,6 +123,8 @@ LOOKUPS = [
     "changeable",
     "cancel",
     "cancellable",
+    "take_slots",
+    "run_now",
 ]
 """Statements that go by primary key alone."""
 

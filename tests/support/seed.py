@@ -53,11 +53,13 @@ def request(
     types: tuple[str, ...] = ("t",),
     most: int = 100,
     limit: int = 100,
+    held: int = 0,
+    free: int | None = None,
 ) -> ClaimRequest:
     """A claim, with a number of its own unless one is given."""
-    shares = tuple(QueueShare(queue, most) for queue in queues)
+    shares = tuple(QueueShare(queue, most, held) for queue in queues)
     number = next(_numbers) if claim is None else claim
-    return ClaimRequest(runner=runner, claim=number, shares=shares, types=types, limit=limit)
+    return ClaimRequest(runner=runner, claim=number, shares=shares, types=types, limit=limit, free=free)
 
 
 async def claim_ids(store: Store, runner: str = "r1", **fields: Any) -> list[JobId]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.core.change import PARKED, JobChange, Timing, may_change, may_run_now, retimed
+from windlass.core.change import IN_LINE, PARKED, JobChange, Timing, may_change, may_run_now, retimed
 from windlass.core.status import WAITING, Status, may_move
 
 NOW = 1000
@@ -14,7 +14,7 @@ def test_without_a_new_time_nothing_moves(status: Status) -> None:
     assert retimed(before, JobChange(priority=1, payload="{}", queue="q"), NOW) is before
 
 
-@pytest.mark.parametrize("reason", [None, PARKED, "waits for parents"])
+@pytest.mark.parametrize("reason", [None, PARKED, IN_LINE, "waits for parents"])
 @pytest.mark.parametrize(
     "change", [JobChange(run_at=NOW + 5), JobChange(delay=5), JobChange(run_at=1), JobChange(delay=0)]
 )
@@ -41,6 +41,13 @@ def test_what_is_pending_already_keeps_its_place() -> None:
 def test_what_waits_for_parents_stays_blocked_whatever_its_time() -> None:
     after = retimed(Timing(Status.BLOCKED, "waits for parents", 5, 7), JobChange(delay=5), NOW)
     assert after == Timing(Status.BLOCKED, "waits for parents", NOW + 5, 7)
+
+
+@pytest.mark.parametrize("reason", [PARKED, IN_LINE])
+def test_one_that_is_parked_or_in_line_can_be_put_off(reason: str) -> None:
+    before = Timing(Status.BLOCKED, reason, 5, 7)
+    assert retimed(before, JobChange(delay=5), NOW) == Timing(Status.SCHEDULED, None, NOW + 5, NOW + 5)
+    assert retimed(before, JobChange(delay=0), NOW) == Timing(Status.BLOCKED, reason, NOW, 7)
 
 
 def test_only_waiting_jobs_change_and_blocked_ones_cannot_run_now() -> None:

@@ -6,13 +6,14 @@ import msgspec
 
 from windlass.blobs.offload import Offload, off_loop
 from windlass.coordinator.sweep import Sweep
-from windlass.core.events import Emit, JobRescued, JobsExpired, JobsParked, JobsPruned, JobsRescued
+from windlass.core.events import Emit, JobRescued, JobsAged, JobsExpired, JobsParked, JobsPruned, JobsRescued
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
 
 MOST_ADMITTED = 1000
 MOST_EXPIRED = 500
+MOST_AGED = 500
 MOST_RUNNERS = 100
 MOST_PRUNED = 1000
 MOST_TOLD = 10
@@ -36,6 +37,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
     return [
         Duty("admit", lambda: admit(store)),
         Duty("expire", lambda: expire(store, emit)),
+        Duty("age", lambda: age(store, emit)),
         Duty("rescue", lambda: rescue(store, emit)),
         Duty("park", lambda: park(store, emit)),
         Duty("tidy", lambda: tidy(store)),
@@ -60,6 +62,14 @@ async def expire(store: Store, emit: Emit) -> float:
     if expired:
         emit(JobsExpired(jobs=expired))
     return 0.0 if expired == MOST_EXPIRED else 0.5
+
+
+async def age(store: Store, emit: Emit) -> float:
+    """Waiting jobs of queues that say so move up in priority, a bounded number at a time."""
+    aged = await store.jobs.age(MOST_AGED)
+    if aged:
+        emit(JobsAged(jobs=aged))
+    return 0.1 if aged == MOST_AGED else 1.0
 
 
 async def rescue(store: Store, emit: Emit) -> float:

@@ -44,10 +44,10 @@ def retimed(before: Timing, change: JobChange, now: Micros) -> Timing:
             return Timing(Status.PENDING, None, run_at, now)
         case Status.FAILED:
             return Timing(before.status, before.reason, run_at, run_at)
-        case Status.BLOCKED if due or before.reason != PARKED:
+        case Status.BLOCKED if due or before.reason not in (PARKED, IN_LINE):
             return Timing(before.status, before.reason, run_at, before.rank)
         case _:
-            # Also a parked one: it is freed as soon as somebody knows its type, and that may be too early now.
+            # Also one that is parked or in line: what it waits for may come too early now.
             return Timing(Status.SCHEDULED, None, run_at, run_at)
 
 

@@ -190,6 +190,12 @@ class JobsExpired(Event, frozen=True, kw_only=True):
     jobs: int
 
 
+class JobsAged(Event, frozen=True, kw_only=True):
+    """Jobs that have waited long moved up to a higher priority, because their queue says so."""
+
+    jobs: int
+
+
 class JobsPruned(Event, frozen=True, kw_only=True):
     """Finished jobs whose retention time is over were dropped."""
 

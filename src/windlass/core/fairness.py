@@ -6,6 +6,7 @@ up nothing, a million jobs make no debt.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -15,37 +16,55 @@ LIGHTEST, HEAVIEST = 0.01, 100.0
 
 
 class Standing(msgspec.Struct):
-    """The virtual time of one claimer in one place: the present, and when each tenant's last job ended."""
+    """The virtual time of one claimer in one place: the present, and when each tenant's last job ended.
+
+    Nobody's is before the present; who is not named stands there. `weights` are those by which it was reckoned.
+    """
 
     present: float = 0.0
     ends: dict[str, float] = {}
+    weights: Mapping[str, float] = {}
+
+
+def turns(standing: Standing, waiting: Iterable[str], weights: Mapping[str, float], jobs: int) -> list[str]:
+    """Whose the next jobs are, one after the other, if all of them have enough; newcomers first among equals."""
+    standing = reweighted(standing, weights)
+    ends, present = standing.ends, standing.present
+    steps = {tenant: 1 / weights.get(tenant, 1.0) for tenant in waiting}
+    line = [(ends.get(tenant, present) + step, tenant in ends, tenant) for tenant, step in steps.items()]
+    heapq.heapify(line)
+    order: list[str] = []
+    while line and len(order) < jobs:
+        end, _, tenant = line[0]
+        order.append(tenant)
+        heapq.heapreplace(line, (end + steps[tenant], True, tenant))
+    return order
 
 
 def shared_out(standing: Standing, waiting: Iterable[str], weights: Mapping[str, float], jobs: int) -> dict[str, int]:
     """How many of the next jobs are whose, the standing as it was: see `took` for what becomes of it."""
-    ends = standing.ends
-    line = [
-        (max(standing.present, ends.get(tenant, 0.0)) + 1 / weights.get(tenant, 1.0), tenant)
-        for tenant in sorted(set(waiting))
-    ]
-    heapq.heapify(line)
-    shares: dict[str, int] = {}
-    for _ in range(jobs if line else 0):
-        end, tenant = line[0]
-        shares[tenant] = shares.get(tenant, 0) + 1
-        heapq.heapreplace(line, (end + 1 / weights.get(tenant, 1.0), tenant))
-    return shares
+    return dict(Counter(turns(standing, waiting, weights, jobs)))
 
 
 def took(
     standing: Standing, taken: Mapping[str, int], weights: Mapping[str, float], waiting: Iterable[str]
 ) -> Standing:
-    """The standing after these tenants got so many jobs; only those who still wait are remembered."""
-    still = set(waiting)
-    ends = {tenant: standing.ends.get(tenant, 0.0) for tenant in still | set(taken)}
+    """The standing after these tenants got so many jobs; `waiting` are those who had some, as far as is known.
+
+    The present is where the one of them who is least far stands: nobody can be owed more than that.
+    """
+    standing, waiting = reweighted(standing, weights), set(waiting)
+    present, before = standing.present, standing.ends
+    ends = {tenant: before.get(tenant, present) for tenant in waiting | taken.keys()}
     for tenant, jobs in taken.items():
-        ends[tenant] = max(standing.present, ends[tenant]) + jobs / weights.get(tenant, 1.0)
-    # The present is where the one who is least far has begun: nobody can be owed more than that.
-    behind = [max(standing.present, ends[tenant]) for tenant in still]
-    present = min(behind) if behind else max(ends.values(), default=standing.present)
-    return Standing(max(standing.present, present), {tenant: ends[tenant] for tenant in still})
+        ends[tenant] += jobs / weights.get(tenant, 1.0)
+    behind = [ends[tenant] for tenant in waiting]
+    present = min(behind) if behind else max(ends.values(), default=present)
+    return Standing(present, {tenant: end for tenant, end in ends.items() if end > present}, weights)
+
+
+def reweighted(standing: Standing, weights: Mapping[str, float]) -> Standing:
+    """The standing under these weights. If they are others than before, everybody begins anew: they hold at once."""
+    if standing.weights is weights or standing.weights == weights:
+        return standing
+    return Standing(standing.present, {}, weights)

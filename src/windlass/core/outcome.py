@@ -40,6 +40,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """From the claim to the handler's start; None if it never started."""
     keyed: bool = False
     """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
+    concurrency_key: str | None = None
+    """Of the job: whoever ends it lets the next in line for that key go on."""
 
 
 class Done(msgspec.Struct, frozen=True, gc=False):
@@ -92,6 +94,7 @@ def completed(job: Claimed, result: str | None, started_after: Micros | None = N
         result=result,
         started_after=started_after,
         keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
     )
 
 
@@ -146,6 +149,7 @@ def _crashed(job: Claimed, report: JobError) -> Settlement:
         error=report,
         crashes=fate.crashes,
         keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
     )
 
 
@@ -224,5 +228,6 @@ def _settlement(job: Claimed, status: Status, outcome: str, **facts: Any) -> Set
         status=status,
         outcome=outcome,
         keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
         **facts,
     )

@@ -96,3 +96,8 @@ def wait_for(bucket: Bucket, rate: Rate, tokens: int) -> Micros:
     """How long until the bucket, as it was just refilled, holds so many."""
     missing = min(tokens, rate.burst) * rate.period - bucket.credit
     return max(0, -(-missing // rate.tokens))
+
+
+def ready_at(bucket: Bucket, rate: Rate, tokens: int) -> Micros:
+    """The moment at which the bucket, as it was just refilled, holds so many."""
+    return bucket.at + wait_for(bucket, rate, tokens)

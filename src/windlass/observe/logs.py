@@ -23,6 +23,7 @@ from windlass.core.events import (
     HookFailed,
     JobOverdue,
     JobRescued,
+    JobsAged,
     JobsExpired,
     JobsParked,
     JobsPruned,
@@ -155,6 +156,8 @@ def _news(event: Event) -> tuple[int, str]:
             )
         case JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
+        case JobsAged():
+            return logging.DEBUG, f"{_count(event.jobs, 'job')} moved up in priority after a long wait"
         case JobsPruned():
             return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
         case BlobsSwept():

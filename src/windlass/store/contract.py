@@ -69,6 +69,10 @@ class JobStore(Protocol):
     async def expire(self, limit: int) -> int:
         """Cancel waiting jobs that have not started by their `expires_at`: how many."""
 
+    async def age(self, limit: int) -> int:
+        """In queues that say so, let pending jobs that have waited long move up to the next higher priority at which
+        jobs of their queue wait, where they stand by their rank: how many. The priority that people see stays."""
+
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         """Record how attempts ended. One that is no longer running changes nothing and answers so."""
 

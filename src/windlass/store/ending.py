@@ -8,6 +8,7 @@ from windlass.core.expiry import EXPIRED, spoils
 from windlass.core.job import JobError
 from windlass.core.moments import Micros
 from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
+from windlass.core.slots import keeps_slot
 from windlass.core.status import Status
 from windlass.store.attempts import AttemptRow, add_attempt, attempts_of
 from windlass.store.records import RunnerEnd
@@ -32,6 +33,12 @@ class Running(msgspec.Struct, frozen=True):
     attempts: str | None
     idempotency_window: Micros | None
     expires_at: Micros | None
+    concurrency_key: str | None = None
+    key_strict: bool | None = None
+
+    def frees(self, status: Status) -> bool:
+        """Whether ending so gives its concurrency key to the next in line."""
+        return self.concurrency_key is not None and not keeps_slot(status, self.key_strict)
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):

@@ -100,12 +100,15 @@ class SignalStore(Protocol):
         """Where things stand. Taken before one looks: then nothing that comes between look and wait is missed."""
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        """Until something may have changed in the store since the mark, or the time is over: whether it has."""
+        """Until something may have changed in the store since the mark, or the time is over: whether it has.
+
+        It ends too when a rate that has kept claims of this process short lets jobs start again.
+        """
 
     async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         """Whether anything in these queues and of these types may be claimed, or anything is due.
 
-        A cheap look, without a lock. None: of any type.
+        Not from queues that are paused, full or without tokens. A cheap look, without a lock. None: of any type.
         """
 
 

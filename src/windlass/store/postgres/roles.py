@@ -12,6 +12,7 @@ from windlass.core.status import Status
 from windlass.store.postgres import change, look, operate, queues
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.admit import admit
+from windlass.store.postgres.age import age
 from windlass.store.postgres.claim import Claims
 from windlass.store.postgres.expire import expire, is_any_due
 from windlass.store.postgres.handin import HandIn
@@ -60,6 +61,9 @@ class PostgresJobs:
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         return await self._claims.claim(self._access, request)
+
+    async def age(self, limit: int) -> int:
+        return await self._access.write(lambda db: age(db, limit))
 
     async def expire(self, limit: int) -> int:
         if not await self._access.read(is_any_due):

@@ -7,6 +7,7 @@ from windlass.store.keys import Keyed
 from windlass.store.queues import retention_of
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.keys import release
+from windlass.store.sqlite.line import move_up
 from windlass.store.sqlite.prune import drop
 
 
@@ -17,6 +18,8 @@ def end(db: Db, job: Running, ending: Ending) -> Status:
         _finish(db, job, ending)
     else:
         _put_back(db, job, ending)
+    if job.frees(ending.status):
+        move_up(db, [(job.queue, job.concurrency_key or "")])
     return ending.status
 
 

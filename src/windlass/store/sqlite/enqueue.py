@@ -1,22 +1,26 @@
 """enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from windlass.core.admission import Birth, birth
+from windlass.core.change import IN_LINE
 from windlass.core.codec import encode
 from windlass.core.expiry import expiry
 from windlass.core.ids import JobId
 from windlass.core.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
 from windlass.core.moments import Micros
+from windlass.core.status import Status
+from windlass.errors import QueueClosed
 from windlass.store.contest import Contest, places_of
 from windlass.store.kinds import key_terms, kind_of, own_of
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import hold, holders
+from windlass.store.sqlite.line import mark_rated, move_up, seating
 from windlass.store.sqlite.queues import make
 
 MOST_IN_STATEMENT = 10_000
@@ -31,6 +35,7 @@ class Ground(msgspec.Struct, frozen=True):
     timeout: Micros
     last: Micros | None
     """The rank of the last who waits there."""
+    closed: bool
 
 
 Grounds = dict[tuple[str, int], Ground]
@@ -60,11 +65,11 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         if job.idempotency_key is not None and (holder := contest.enter(job, births[kind].status)) is not None:
             answers.append(Enqueued(holder, existing=True))
             continue
+        _check_open(job, grounds)
         standing.add(job.id)
         fresh[kind].append(job)
         answers.append(Enqueued(job.id))
-    for kind, alike in fresh.items():
-        _insert(db, alike, _common(alike[0], births[kind], now, grounds))
+    _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds)
     call_off(db, contest.replaced)
     hold(db, contest.taken)
     return answers
@@ -79,9 +84,9 @@ def _are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 def _enqueue_alike(db: Db, jobs: Sequence[NewJob], grounds: Grounds) -> list[Enqueued]:
-    first, now = jobs[0], db.now
-    born = birth(first, now, grounds[first.queue, first.priority].last)
-    _insert(db, jobs, _common(first, born, now, grounds))
+    first = jobs[0]
+    _check_open(first, grounds)
+    _insert_all(db, [(jobs, birth(first, db.now, grounds[first.queue, first.priority].last))], grounds)
     return [Enqueued(job.id) for job in jobs]
 
 
@@ -91,21 +96,54 @@ def _survey(db: Db, jobs: Sequence[NewJob]) -> tuple[Grounds, set[JobId]]:
     lowest = min(job.id for job in jobs)
     rows = db.rows("survey", {"places": array((queue, -priority) for queue, priority in places), "lowest": lowest})
     grounds: Grounds = {}
-    for (queue, priority), (attempts, timeout, last, _) in zip(places, rows, strict=True):
+    for (queue, priority), (attempts, timeout, closed, last, _) in zip(places, rows, strict=True):
         if attempts is None:
             make(db, queue)
             attempts, timeout = DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT
-        grounds[queue, priority] = Ground(attempts, timeout, last)
-    if not rows[0][3]:
+        grounds[queue, priority] = Ground(attempts, timeout, last, bool(closed))
+    if not rows[0][4]:
         return grounds, set()
     return grounds, {row[0] for row in db.rows("known", {"ids": array(job.id for job in jobs)})}
 
 
-def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any]) -> None:
+def _check_open(job: NewJob, grounds: Grounds) -> None:
+    if grounds[job.queue, job.priority].closed:
+        raise QueueClosed(job.queue)
+
+
+def _insert_all(db: Db, kinds: Sequence[tuple[Sequence[NewJob], Birth]], grounds: Grounds) -> None:
+    """Those that are due and have a key get a slot or go to its line."""
+    due = [
+        (job, born.rank)
+        for alike, born in kinds
+        if born.status is Status.PENDING
+        for job in alike
+        if job.concurrency_key is not None
+    ]
+    seats = seating(db, due)
+    for alike, born in kinds:
+        common = _common(alike[0], born, db.now, grounds)
+        if born.status is not Status.PENDING or not due:
+            _insert(db, alike, common, {})
+            continue
+        _insert(
+            db, [job for job in alike if job.concurrency_key is None or job.id in seats.slots], common, seats.slots
+        )
+        in_line = [job for job in alike if job.concurrency_key is not None and job.id not in seats.slots]
+        _insert(db, in_line, {**common, "status": str(Status.BLOCKED), "reason": IN_LINE}, {})
+    move_up(db, seats.overtaken)
+    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in seats.slots})
+
+
+def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any], slots: Mapping[JobId, int]) -> None:
+    if not alike:
+        return
     longest = max(len(job.payload) for job in alike)
     step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
     for start in range(0, len(alike), step):
-        common["batch"] = array(map(own_of, alike[start : start + step]))
+        portion = alike[start : start + step]
+        rows = ((*own_of(job), slots.get(job.id)) for job in portion) if slots else map(own_of, portion)
+        common["batch"] = array(rows)
         db.run("enqueue", common)
 
 
@@ -115,6 +153,7 @@ def _common(job: NewJob, born: Birth, now: Micros, grounds: Grounds) -> dict[str
         "queue": job.queue,
         "type": job.type,
         "status": str(born.status),
+        "reason": None,
         "urgency": -job.priority,
         "rank": born.rank,
         "run_at": born.run_at,

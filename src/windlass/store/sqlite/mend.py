@@ -3,6 +3,11 @@
 So it is made readable, once, when it is met. What it stood in is marked by that: a payload is no JSON any more.
 """
 
+from typing import Any
+
+import msgspec
+
+from windlass.store.sqlite.connection import Values
 from windlass.store.sqlite.db import Db
 
 _COLUMNS = (
@@ -25,6 +30,23 @@ MARK = "not UTF-8: "
 
 class NotText(Exception):
     """A statement met bytes where text should be."""
+
+
+def json_of(db: Db, name: str, values: Values) -> list[Any]:
+    """What a statement gives as one row of JSON: an array, and an empty one if it gives NULL."""
+    found = text_of(db, name, values)
+    return msgspec.json.decode(found) if found else []
+
+
+def text_of(db: Db, name: str, values: Values) -> str | None:
+    """The one value of a statement that makes JSON, which cannot hold bytes."""
+    try:
+        found: str | None = db.rows(name, values)[0][0]
+    except Exception as error:
+        if "cannot hold BLOB" in str(error):
+            raise NotText from error
+        raise
+    return found
 
 
 def mend(db: Db) -> int:

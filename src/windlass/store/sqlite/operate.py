@@ -11,29 +11,34 @@ from windlass.store.rows import FINISHED_COLUMNS
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import take
+from windlass.store.sqlite.line import settle_in
 from windlass.store.sqlite.prune import drop
 
 
 def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
-    """Waiting jobs end now; running ones are asked to stop."""
-    return [_cancel(db, id_, reason) for id_ in ids]
+    """Waiting jobs end now, all at once: none of them moves up in a line first. Running ones are asked to stop."""
+    waiting: dict[JobId, str] = {}
+    answers = [_cancel(db, id_, reason, waiting) for id_ in ids]
+    call_off(db, waiting)
+    return answers
 
 
-def _cancel(db: Db, id_: JobId, reason: str) -> Moved | None:
+def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Moved | None:
+    """What becomes of it; one that waits goes among the others that are to be called off."""
     job = _find(db, id_)
     if job is None:
         return None
-    if job["finished"]:
-        return Moved(id_, job["status"], done=False)
+    if job["finished"] or id_ in waiting:
+        return Moved(id_, Status.CANCELLED if id_ in waiting else job["status"], done=False)
     if job["status"] is Status.RUNNING:
         db.run("request_cancel", {"id": id_, "reason": reason, "now": db.now})
         return Moved(id_, Status.RUNNING, done=True)
-    call_off(db, {id_: reason})
+    waiting[id_] = reason
     return Moved(id_, Status.CANCELLED, done=True)
 
 
 def retry(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Pending at once, with a fresh budget; the attempt number goes on, and the key is taken again."""
+    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again."""
     return [_retry(db, id_) for id_ in ids]
 
 
@@ -46,13 +51,13 @@ def _retry(db: Db, id_: JobId) -> Moved | None:
     now = db.now
     if not job["finished"]:
         db.run("retry_failed", {"id": id_, "now": now})
-        return Moved(id_, Status.PENDING, done=True)
+        return Moved(id_, settle_in(db, id_, Status.PENDING, job["lines"]), done=True)
     if job["key"] is not None and (holder := take(db, job["queue"], job["key"], id_)):
         return Moved(id_, job["status"], done=False, holder=holder)
     db.run("revive", {"id": id_, "now": now, "attempts": _all_attempts(db, id_)})
     db.run("drop_history", {"ids": array([id_])})
     db.tally(job["queue"], job["status"], -1)
-    return Moved(id_, Status.PENDING, done=True)
+    return Moved(id_, settle_in(db, id_, Status.PENDING, job["lines"]), done=True)
 
 
 def delete(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
@@ -73,8 +78,9 @@ def _find(db: Db, id_: JobId) -> dict[str, Any] | None:
     rows = db.rows("find", {"id": id_})
     if not rows:
         return None
-    status, queue, key, finished = rows[0]
-    return {"status": Status(status), "queue": queue, "key": key, "finished": bool(finished)}
+    status, queue, key, finished, line = rows[0]
+    lines = [] if line is None else [(queue, line)]
+    return {"status": Status(status), "queue": queue, "key": key, "finished": bool(finished), "lines": lines}
 
 
 def _all_attempts(db: Db, id_: JobId) -> str | None:

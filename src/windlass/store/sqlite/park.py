@@ -3,6 +3,7 @@
 from collections import Counter
 
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.line import move_up
 from windlass.store.sqlite.workers import live_workers
 
 HEAD = 200
@@ -19,13 +20,19 @@ def park(db: Db) -> dict[str, int]:
     """Set strangers at the heads of queues aside: {type: jobs}. Without a live worker nobody is in anyone's way."""
     parked: Counter[str] = Counter()
     for queue, type_ in _strangers(db):
-        parked[type_] += db.run("park", {"queue": queue, "type": type_, "now": db.now, "limit": MOST_PARKED})
+        values = {"queue": queue, "type": type_, "limit": MOST_PARKED}
+        lines = [(queue, row[0]) for row in db.rows("strange_lines", values)]
+        parked[type_] += db.run("park", {**values, "now": db.now})
+        move_up(db, lines)
     return dict(parked)
 
 
 def unpark(db: Db, types: tuple[str, ...]) -> int:
     """A worker that knows these types is here: their jobs go back to where they were."""
-    return db.run("unpark", {"types": array(types), "now": db.now})
+    lines = [(queue, key) for queue, key in db.rows("parked_lines", {"types": array(types)})]
+    jobs = db.run("unpark", {"types": array(types), "now": db.now})
+    move_up(db, lines)
+    return jobs
 
 
 def _strangers(db: Db) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from windlass.store.records import (
 from windlass.store.sqlite import change, look, operate, queues
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.admit import admit, next_due_in
+from windlass.store.sqlite.age import age, is_any_aged
 from windlass.store.sqlite.claim import claim
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.enqueue import enqueue
@@ -29,6 +30,7 @@ from windlass.store.sqlite.expire import expire, is_any_due
 from windlass.store.sqlite.note import note
 from windlass.store.sqlite.park import needs_parking, park
 from windlass.store.sqlite.prune import prune
+from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.settle import settle
 
 
@@ -37,8 +39,9 @@ class SqliteJobs:
 
     grouped = True
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, recall: Recall) -> None:
         self._access = access
+        self._recall = recall
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._access.write_jointly(enqueue, jobs)
@@ -61,7 +64,12 @@ class SqliteJobs:
         return await self._access.write(lambda db: admit(db, limit))
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._access.write(lambda db: claim(db, request))
+        return await self._access.write(lambda db: claim(db, request, self._recall))
+
+    async def age(self, limit: int) -> int:
+        if not await self._access.read(is_any_aged):
+            return 0
+        return await self._access.write(lambda db: age(db, limit))
 
     async def expire(self, limit: int) -> int:
         if not await self._access.read(is_any_due):

@@ -6,13 +6,12 @@ them all: when the kernel gives notice of a commit, and every few milliseconds w
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
 from windlass.errors import WindlassError
 from windlass.store.sqlite.connection import Connection
-from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.forks import stay_out_of_forks
 from windlass.store.sqlite.lane import LONGEST_FORK
 from windlass.store.sqlite.notices import Notices
@@ -128,9 +127,3 @@ class Watch:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
-
-
-def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None) -> bool:
-    """Whether a claim or an admission would find anything."""
-    values = {"queues": array(queues), "types": None if types is None else array(types), "now": db.now}
-    return bool(db.rows("work", values)[0][0])

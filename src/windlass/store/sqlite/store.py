@@ -2,6 +2,7 @@
 
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.sqlite.access import Access, Lanes
+from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.roles import SqliteJobs, SqliteOperator, SqliteQueues
 from windlass.store.sqlite.site import Site
 from windlass.store.sqlite.upkeep import (
@@ -21,25 +22,26 @@ class SqliteStore:
     def __init__(self, site: Site, *, clock: Clock | None = None, deadline: float | None = None) -> None:
         """`deadline` bounds every call."""
         self.address = site.address
-        self._share(Lanes(site, clock or SystemClock()), deadline)
+        clock = clock or SystemClock()
+        self._share(Lanes(site, clock), Recall(clock), deadline)
 
-    def _share(self, lanes: Lanes, deadline: float | None) -> None:
+    def _share(self, lanes: Lanes, recall: Recall, deadline: float | None) -> None:
         access = Access(lanes, deadline)
-        self._lanes = lanes
-        self.jobs = SqliteJobs(access)
+        self._lanes, self._recall = lanes, recall
+        self.jobs = SqliteJobs(access, recall)
         self.operator = SqliteOperator(access)
         self.queues = SqliteQueues(access)
         self.leases = SqliteLeases(access)
         self.workers = SqliteWorkers(access)
         self.leader = SqliteLeader(access)
-        self.signals = SqliteSignals(access)
+        self.signals = SqliteSignals(access, recall)
         self.stats = SqliteStats(access)
 
     def bounded(self, seconds: float) -> "SqliteStore":
         """Another view of the same file and the same lanes."""
         view = object.__new__(SqliteStore)
         view.address = self.address
-        view._share(self._lanes, seconds)
+        view._share(self._lanes, self._recall, seconds)
         return view
 
     async def tidy(self) -> None:

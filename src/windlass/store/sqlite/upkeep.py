@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.core.course import Stretch, Window
 from windlass.core.meter import Meter, Recent
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.core.samples import Sampled
 from windlass.store.records import (
     Campaign,
@@ -20,9 +20,10 @@ from windlass.store.sqlite import leader, leases, meters, workers
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.park import unpark
+from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
 from windlass.store.sqlite.samples import SqliteShelves
-from windlass.store.sqlite.signals import has_work
+from windlass.store.sqlite.work import has_work
 
 
 class SqliteLeases:
@@ -99,8 +100,9 @@ class SqliteLeader:
 class SqliteSignals:
     """Wake-up hints."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, recall: Recall) -> None:
         self._access = access
+        self._recall = recall
 
     relayed = False
     silence = None
@@ -115,10 +117,15 @@ class SqliteSignals:
         return self._access.lanes.watch.version()
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        return await self._access.lanes.watch.wait(mark, seconds)
+        opening = self._recall.next_opening()
+        if opening is None or opening / SECOND >= seconds:
+            return await self._access.lanes.watch.wait(mark, seconds)
+        # Tokens come without anything being written.
+        await self._access.lanes.watch.wait(mark, opening / SECOND)
+        return True
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
-        return await self._access.read(lambda db: has_work(db, names, types))
+        return await self._access.read(lambda db: has_work(db, names, types, self._recall))
 
 
 class SqliteStats:

@@ -32,8 +32,11 @@ CREATE TABLE windlass_gates (
     credit INTEGER NOT NULL,
     period INTEGER NOT NULL,
     at     INTEGER NOT NULL,
+    -- From when on it is full, if nobody spends from it: then the row may go.
+    full_at INTEGER NOT NULL,
     PRIMARY KEY (queue, key)
 ) WITHOUT ROWID;
+CREATE INDEX windlass_gates_full ON windlass_gates (full_at);
 
 ALTER TABLE windlass_queues ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
 -- What holds, worked out from what is declared and changed: NULL is no limit.
@@ -41,6 +44,8 @@ ALTER TABLE windlass_queues ADD COLUMN max_concurrency INTEGER;
 ALTER TABLE windlass_queues ADD COLUMN rate_limit TEXT;
 ALTER TABLE windlass_queues ADD COLUMN fair INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE windlass_queues ADD COLUMN ageing INTEGER;
+-- While the jobs of a queue that became fair are put into lanes: the last id that was looked at. Then NULL.
+ALTER TABLE windlass_queues ADD COLUMN laning TEXT;
 -- Whether claims must ask more than what waits: any of the first three, or (`rated`) a job whose key has a rate.
 ALTER TABLE windlass_queues ADD COLUMN ruled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE windlass_queues ADD COLUMN rated INTEGER NOT NULL DEFAULT 0;

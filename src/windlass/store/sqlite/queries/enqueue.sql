@@ -1,9 +1,11 @@
--- New jobs that differ only in [[id, payload, idempotency key, concurrency key], …].
+-- New jobs that differ only in [[id, payload, idempotency key, concurrency key, slot], …]; who has no slot ends before it.
 INSERT INTO windlass_jobs (
-    id, payload, idempotency_key, concurrency_key, queue, type, status, urgency, rank, run_at, max_attempts, created_at,
-    updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
+    id, payload, idempotency_key, concurrency_key, slot, queue, type, status, reason, urgency, rank, run_at, max_attempts, created_at,
+    updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    lane
 )
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, :queue, :type, :status, :urgency, :rank, :run_at,
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, :queue, :type, :status, :reason, :urgency, :rank, :run_at,
     :max_attempts, :now, :now, :tenant, :parent, :flow, :parents, :timeout, :expires_at, :tags, :meta, :window,
-    :key_limit, :key_strict, :key_rate, :rate_cost
+    :key_limit, :key_strict, :key_rate, :rate_cost,
+    (SELECT coalesce(:tenant, '') FROM windlass_queues WHERE name = :queue AND fair)
 FROM json_each(:batch)

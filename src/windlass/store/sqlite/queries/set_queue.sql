@@ -12,4 +12,5 @@ ON CONFLICT (name) DO UPDATE SET
     timeout = excluded.timeout,
     keep_completed = excluded.keep_completed, keep_cancelled = excluded.keep_cancelled, keep_dead = excluded.keep_dead,
     closed = excluded.closed, max_concurrency = excluded.max_concurrency, rate_limit = excluded.rate_limit,
-    fair = excluded.fair, ageing = excluded.ageing, ruled = excluded.ruled
+    fair = excluded.fair,
+    laning = CASE WHEN excluded.fair THEN CASE WHEN windlass_queues.fair THEN laning ELSE '' END END, ageing = excluded.ageing, ruled = excluded.ruled
