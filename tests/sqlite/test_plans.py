@@ -56,7 +56,6 @@ VALUES: dict[str, Any] = {
     "before": 1,
     "urgency": 0,
     "from": "",
-    "until": None,
     "shares": "[]",
 }
 
