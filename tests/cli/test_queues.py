@@ -97,6 +97,9 @@ def test_pause_and_resume(terminal: Terminal) -> None:
 def test_close_and_open(terminal: Terminal) -> None:
     assert terminal.ok("queues", "close", "mail").out == "mail is closed to new jobs\n"
     assert terminal.ok("queues", "list", "--json").json[0]["closed"] is True
+    ran = terminal.run("enqueue", "t", "{}", "--queue", "mail")
+    assert (ran.code, ran.out, ran.err) == (1, "", "error: queue 'mail' is closed to new jobs; nothing was stored\n")
+    assert terminal.ok("jobs", "list").out.startswith("No jobs match")
     assert terminal.ok("queues", "pause", "mail").out == "mail is paused; closed to new jobs\n"
     assert "mail   paused, closed" in terminal.ok("queues", "list").out
     assert terminal.ok("queues", "open", "mail").out == "mail is paused\n"

@@ -1,4 +1,4 @@
-"""windlass queues, windlass workers, windlass stats; setting.py changes them."""
+"""windlass queues, windlass workers; setting.py changes what is set."""
 
 from typing import Annotated
 
