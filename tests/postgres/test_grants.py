@@ -1,93 +1,92 @@
-"""Tokens that were granted ahead: they count as long as they are good, and are worth nothing after that."""
+"""Tokens of a queue: at the gate, or granted ahead for a moment; in every window no more than the rate lets start."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from random import Random
 
-import pytest
-
+from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule, within_rate
 from tests.support.seed import enqueue
-from tests.support.stores import STORES
-from windlass.core.moments import SECOND, Micros
+from windlass.core.moments import SECOND
 from windlass.core.rate import parse_rate
 from windlass.store.contract import Store
+from windlass.store.postgres.tolls import AHEAD
 
-RATE = parse_rate("1000/s burst 400", "rate")
-"""A grant is a quarter of what is there, good for a quarter of a second: the bucket may be full before."""
-READINGS = range(1, 9)
-"""Of the clock, in the course of a claim."""
-
-
-class Stopped:
-    """A process that is stopped in the middle of a claim: at one of its readings the clock has jumped."""
-
-    def __init__(self, clock: ManualClock) -> None:
-        self._clock = clock
-        self.boot = clock.boot
-        self.left: int | None = None
-
-    def wall(self) -> Micros:
-        if self.left is not None:
-            self.left -= 1
-            if self.left == 0:
-                self._clock.advance(SECOND)
-        return self._clock.wall()
-
-    def since_boot(self) -> Micros:
-        return self._clock.since_boot()
+_GATE = "SELECT credit, at FROM windlass.gates WHERE queue = 'default' AND key = ''"
+FAST = parse_rate("1000/s", "r")
 
 
-@pytest.fixture
-def stopped(clock: ManualClock) -> Stopped:
-    return Stopped(clock)
-
-
-@pytest.fixture
-async def elsewhere(store: Store, stopped: Stopped, tmp_path: Path) -> AsyncIterator[Store]:
-    """The same store, as the process has it that will be stopped."""
-    opened = STORES["postgres"].open(tmp_path, stopped)
-    yield opened
-    await opened.close()
-
-
-async def test_what_others_were_granted_is_not_given_away_again(store: Store, clock: ManualClock) -> None:
-    await rule(store, rate_limit=RATE)
-    await enqueue(store, 2500)
-    one, other = await new_runner(store, "r1"), await new_runner(store, "r2")
-    starts = []
-    for wait in (0, 3_000, 10_000, 150_000, 249_000):
-        clock.advance(SECOND)
-        # The first claim brings tokens for the last one, which needs no gate.
-        for runner, limit, pause in ((one, 1, wait), (other, 500, 0), (one, 90, 0)):
-            starts += [(job.claimed_at, 1) for job in await runner.claim(limit, most=500)]
-            clock.advance(pause)
-    assert within_rate(starts, RATE)
-    assert len(starts) > 500, "it must not be kept by giving nothing"
-
-
-@pytest.mark.parametrize("reading", READINGS)
-async def test_a_process_that_was_stopped_after_it_was_granted_tokens_starts_nothing_with_them(
-    store: Store, elsewhere: Store, clock: ManualClock, stopped: Stopped, reading: int
-) -> None:
-    await rule(store, rate_limit=RATE)
-    await enqueue(store, 2000)
-    one, other = await new_runner(elsewhere, "r1"), await new_runner(store, "r2")
-    starts = [(job.claimed_at, 1) for job in await one.claim(1)]
-    stopped.left = reading
-    starts += [(job.claimed_at, 1) for job in await one.claim(90)]
-    stopped.left = None
-    starts += [(job.claimed_at, 1) for job in await other.claim(500, most=500)]
-    assert within_rate(starts, RATE)
-    assert len(starts) > 100, "it must not be kept by giving nothing"
-
-
-async def test_a_burst_that_is_small_beside_the_rate_does_not_hold_it_up(store: Store, clock: ManualClock) -> None:
-    await rule(store, rate_limit=parse_rate("10000/s burst 100", "rate"))
-    await enqueue(store, 200)
+async def test_where_the_rate_is_far_claims_go_without_the_gate(store: Store, other: Other) -> None:
+    await rule(store, rate_limit=FAST)
+    await enqueue(store, 100)
     runner = await new_runner(store)
-    began = 0
-    for _ in range(100):
-        began += len(await runner.claim(1))
-        clock.advance(SECOND // 1000)
-    assert began == 100
+    await runner.claim(5)
+    before = await other.does(_GATE)
+    for _ in range(5):
+        assert len(await runner.claim(5)) == 5
+    assert await other.does(_GATE) == before
+    assert await other.does("SELECT tokens FROM windlass.shares") == [(248,)]
+
+
+async def test_what_was_granted_is_not_good_any_more_after_its_time(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
+    await rule(store, rate_limit=FAST)
+    await enqueue(store, 100)
+    runner = await new_runner(store)
+    await runner.claim(5)
+    ((_, before),) = await other.does(_GATE)
+    await other.commits()
+    clock.advance(AHEAD + 1)
+    assert len(await runner.claim(5)) == 5
+    ((_, after),) = await other.does(_GATE)
+    assert after == before + AHEAD + 1, "it went to the gate again"
+
+
+async def test_who_is_stopped_at_the_gate_keeps_others_from_starting_and_no_token_is_spent_twice(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
+    rate = parse_rate("5/s", "r")
+    await rule(store, rate_limit=rate)
+    await enqueue(store, 100)
+    first, second = await new_runner(store, "r1"), await new_runner(store, "r2")
+    starts = [(job.claimed_at, 1) for job in await first.claim(2)]
+    await other.does("SELECT 1 FROM windlass.gates FOR NO KEY UPDATE")
+    assert await second.claim(5) == []
+    clock.advance(10 * SECOND)
+    # Whoever was stopped takes what he had found, and writes the moment at which he does.
+    await other.does("UPDATE windlass.gates SET credit = 0, at = %s", clock.wall())
+    await other.commits()
+    starts += [(clock.wall(), 1)] * 3
+    assert await second.claim(5) == []
+    for _ in range(10):
+        clock.advance(SECOND // 5)
+        starts += [(job.claimed_at, 1) for job in await second.claim(5)]
+    assert within_rate(starts, rate)
+
+
+async def test_every_window_holds_however_tokens_were_granted(store: Store, clock: ManualClock) -> None:
+    rate = parse_rate("400/s burst 300", "r")
+    await rule(store, rate_limit=rate)
+    await enqueue(store, 3000)
+    runners = [await new_runner(store, f"r{i}") for i in range(3)]
+    random, starts = Random(11), []
+    for _ in range(250):
+        jobs = await random.choice(runners).claim(random.choice([1, 2, 5, 20, 60]))
+        starts += [(job.claimed_at, 1) for job in jobs]
+        clock.advance(random.choice([1, 1, 100, 5_000, 20_000, 240_000]))
+    assert within_rate(starts, rate)
+    assert len(starts) > 1000
+
+
+async def test_a_gate_that_is_full_again_is_forgotten(store: Store, clock: ManualClock, other: Other) -> None:
+    await rule(store, rate_limit=parse_rate("2/s", "r"))
+    await enqueue(store, 5)
+    runner = await new_runner(store)
+    await runner.claim(2)
+    clock.advance(SECOND)
+    await store.operator.prune(10)
+    assert len(await other.does(_GATE)) == 1
+    clock.advance(1)
+    await other.commits()
+    await store.operator.prune(10)
+    assert await other.does(_GATE) == []

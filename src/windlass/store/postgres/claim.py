@@ -66,11 +66,9 @@ class Claims:
 
     async def _admit(self, access: Access, wanted: int) -> int:
         """Let in jobs that are in line, where they are ahead of this process's cursors."""
-        beyond = max(
-            (rank + 1 for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked), default=0
-        )
-        ruled = max((self.ruled.farthest(queue) + 1 for queue in self.lines.marked), default=0)
-        return await self.lines.admit(access, wanted, max(beyond, ruled))
+        ranks = [rank for (queue, _), (rank, _) in self._seen.items() if queue in self.lines.marked]
+        ranks += [self.ruled.farthest(queue) for queue in self.lines.marked]
+        return await self.lines.admit(access, wanted, max(ranks, default=0) + 1)
 
     async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []

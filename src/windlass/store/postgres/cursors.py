@@ -64,12 +64,15 @@ class Cursors:
         self.from_floor = self._sparing.may()
         return self.from_floor
 
-    def end(self, *, flowing: bool) -> None:
-        """The claim has found what it can."""
+    def end(self, taken: Iterable[Any], *, fair: bool, flowing: bool) -> None:
+        """The claim has found what it can, and taken these: the next ones are behind them."""
         self.flowing = flowing
         if self.from_floor:
             self._sparing.done()
             self._swept = since_boot()
+        for job in taken:
+            place, seen = (job["urgency"], job["lane"] if fair else None), (job["rank"], job["id"])
+            self._seen[place] = max(self._seen.get(place, seen), seen)
 
     def starts(self, places: Sequence[tuple[Place, Micros]]) -> list[Seen]:
         """Where to begin in each of these places, whose floors are as given."""
@@ -81,10 +84,3 @@ class Cursors:
     def farthest(self) -> Micros:
         """The highest rank that was taken anywhere."""
         return max((rank for rank, _ in self._seen.values()), default=0)
-
-    def move(self, taken: Iterable[Any]) -> None:
-        """These were taken: the next ones are behind them."""
-        for job in taken:
-            for lane in {job["lane"], None}:
-                place, seen = (job["urgency"], lane), (job["rank"], job["id"])
-                self._seen[place] = max(self._seen.get(place, seen), seen)

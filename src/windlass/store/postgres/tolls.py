@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from windlass.core.moments import SECOND, Micros
-from windlass.core.rate import Bucket, Rate, full, parse_rate, spent, wait_for
-from windlass.core.toll import Aside, Fare, Purses, charge
+from windlass.core.rate import Bucket, Rate, full, parse_rate, price, refilled, spent, wait_for
+from windlass.core.toll import Aside, Fare, Purses, Verdict, charge
 from windlass.store.postgres.cursors import Candidate
 from windlass.store.postgres.db import Db
 
@@ -101,7 +101,8 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
         gates[OWN] = Bucket(granted.tokens * payer.rate.period, payer.rate.period, now)
     aside = await _aside(db, payer.queue, [key for key in rates if key != OWN])
     fares = [_fare(job) for job in free]
-    verdict = charge(fares, Purses(payer.rate, gates.pop(OWN, None), gates, aside), now)
+    purses = Purses(payer.rate, gates.pop(OWN, None), gates, aside)
+    verdict = _all_at_once(fares, purses, now) or charge(fares, purses, now)
     paid = set(verdict.paid)
     result = Toll(
         paid=[job for job in free if job.id in paid],
@@ -113,6 +114,17 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     if payer.rate is not None and verdict.own is not None:
         await _pay(db, payer, result, verdict.own, now)
     return result
+
+
+def _all_at_once(fares: Sequence[Fare], purses: Purses, now: Micros) -> Verdict | None:
+    """The usual case in short: nobody has a key with a rate, and there is enough for all."""
+    rate, own = purses.rate, purses.own
+    if rate is None or own is None or any(fare.rate is not None for fare in fares):
+        return None
+    due, left = sum(price(fare.cost, rate) for fare in fares), refilled(own, rate, now)
+    if left.tokens < due:
+        return None
+    return Verdict(paid=[fare.id for fare in fares], own=spent(left, due))
 
 
 def _fare(job: Candidate) -> Fare:

@@ -9,10 +9,11 @@ ALTER TABLE windlass.jobs
 ALTER TABLE windlass.history
     ADD COLUMN key_limit integer, ADD COLUMN key_strict boolean, ADD COLUMN key_rate text, ADD COLUMN rate_cost integer;
 
--- Who is next for a key. Strict order is that of being due, and ignores priority.
+-- Who is next for a key. Strict order is that of being due, and ignores priority. By the reason alone, so that statements
+-- can be written for which no other index, such as that of all that is blocked, is any use.
 CREATE INDEX jobs_line ON windlass.jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id)
-    WHERE status = 'blocked' AND reason = 'in line for its key';
+    WHERE reason = 'in line for its key';
 -- The claim of a fair queue: the next of each tenant. By an expression, so that no plan takes another index instead.
 CREATE INDEX jobs_lane ON windlass.jobs ((queue || ''), urgency, lane, rank, id) WHERE lane IS NOT NULL AND status = 'pending';
 

@@ -4,6 +4,7 @@
 --
 -- The caller has locked the queue in an earlier statement: so this one sees the slots that the one before has given. What
 -- somebody else has in hand is left to him, and the key is marked again; where order is strict nobody overtakes it.
+-- The status is compared so that no index but that of the lines is any use.
 WITH taken AS (
     DELETE FROM windlass.marks WHERE ctid = ANY (ARRAY(
         SELECT mark.ctid FROM windlass.marks AS mark
@@ -18,7 +19,7 @@ WITH taken AS (
     FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
         SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
             SELECT id, key_limit FROM windlass.jobs
-            WHERE queue = :queue::text AND concurrency_key = touched.key AND status = 'blocked' AND reason = 'in line for its key'
+            WHERE queue = :queue::text AND concurrency_key = touched.key AND status || '' = 'blocked' AND reason = 'in line for its key'
             ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT 2
         ) AS two HAVING count(*) > 0
     ) AS head
@@ -34,7 +35,7 @@ WITH taken AS (
     SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
         SELECT ctid AS at, id, urgency, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE urgency END AS place
         FROM windlass.jobs
-        WHERE queue = :queue::text AND concurrency_key = room.key AND status = 'blocked' AND reason = 'in line for its key'
+        WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'in line for its key'
         ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
     ) AS job
 ), judged AS MATERIALIZED (
@@ -50,7 +51,7 @@ WITH taken AS (
         SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
             SELECT count(*) FROM (
                 SELECT FROM windlass.jobs
-                WHERE queue = :queue::text AND concurrency_key = room.key AND status = 'blocked' AND reason = 'in line for its key'
+                WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'in line for its key'
                 ORDER BY (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id LIMIT room.looked
             ) AS waiting
         ) END AS seen

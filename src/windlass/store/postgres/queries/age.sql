@@ -1,11 +1,11 @@
 -- Who has waited too long in a queue moves up to the next higher priority at which jobs wait, at the rank it has. Those
 -- who wait longest are in front, so it is looked only so far behind the floor of each priority.
 WITH level AS MATERIALIZED (
-    SELECT floor.urgency, floor.rank FROM windlass.floors AS floor
-    WHERE floor.queue = :queue::text AND EXISTS (
+    SELECT floor.urgency, floor.rank FROM windlass.floors AS floor CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
         WHERE job.queue = :queue::text AND job.urgency = floor.urgency AND job.status = 'pending' AND job.rank >= floor.rank
-    )
+        LIMIT 1
+    ) AS any_job WHERE floor.queue = :queue::text
 ), step AS MATERIALIZED (
     SELECT urgency, rank, lag(urgency) OVER (ORDER BY urgency) AS above FROM level
 ), aged AS MATERIALIZED (

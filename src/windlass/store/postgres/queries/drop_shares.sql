@@ -4,6 +4,6 @@ DELETE FROM windlass.shares WHERE ctid = ANY(ARRAY(
     SELECT share.ctid FROM windlass.shares AS share
     WHERE share.runner = ANY(:runners::text[]) AND share.until < :now
     AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = share.runner)
-    AND NOT EXISTS (SELECT 1 FROM windlass.jobs AS job WHERE job.worker = share.runner AND job.status = 'running')
+    AND NOT EXISTS (SELECT 1 FROM windlass.jobs AS job WHERE job.worker = share.runner AND job.status = 'running' OFFSET 0)
     FOR UPDATE SKIP LOCKED
 ))

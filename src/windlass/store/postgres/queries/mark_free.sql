@@ -3,13 +3,13 @@
 WITH RECURSIVE page AS (
     (
         SELECT queue, concurrency_key AS key, 1 AS place FROM windlass.jobs
-        WHERE status = 'blocked' AND reason = 'in line for its key' AND (queue, concurrency_key) > (:queue::text, :key::text)
+        WHERE status || '' = 'blocked' AND reason = 'in line for its key' AND (queue, concurrency_key) > (:queue::text, :key::text)
         ORDER BY queue, concurrency_key LIMIT 1
     )
     UNION ALL
     SELECT next.queue, next.key, page.place + 1 FROM page CROSS JOIN LATERAL (
         SELECT job.queue, job.concurrency_key AS key FROM windlass.jobs AS job
-        WHERE job.status = 'blocked' AND job.reason = 'in line for its key'
+        WHERE job.status || '' = 'blocked' AND job.reason = 'in line for its key'
             AND (job.queue, job.concurrency_key) > (page.queue, page.key)
         ORDER BY job.queue, job.concurrency_key LIMIT 1
     ) AS next
@@ -17,7 +17,7 @@ WITH RECURSIVE page AS (
 ), free AS MATERIALIZED (
     SELECT page.queue, page.key FROM page CROSS JOIN LATERAL (
         SELECT job.key_limit FROM windlass.jobs AS job
-        WHERE job.queue = page.queue AND job.concurrency_key = page.key AND job.status = 'blocked'
+        WHERE job.queue = page.queue AND job.concurrency_key = page.key AND job.status || '' = 'blocked'
             AND job.reason = 'in line for its key'
         ORDER BY (CASE WHEN job.key_strict THEN 0 ELSE job.urgency END), job.rank, job.id LIMIT 1
     ) AS first
