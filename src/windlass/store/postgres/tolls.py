@@ -14,7 +14,7 @@ import msgspec
 
 from windlass.core.moments import SECOND, Micros
 from windlass.core.rate import Bucket, Rate, full, parse_rate, price, refilled, spent, wait_for
-from windlass.core.toll import Aside, Fare, Purses, Verdict, charge
+from windlass.core.toll import Aside, Fare, Purses, charge
 from windlass.store.postgres.cursors import Candidate
 from windlass.store.postgres.db import Db
 
@@ -99,10 +99,14 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     if granted is not None and payer.rate is not None:
         # As a bucket it brings nothing more.
         gates[OWN] = Bucket(granted.tokens * payer.rate.period, payer.rate.period, now)
+    purse = gates.pop(OWN, None)
+    keyed = any(key != OWN for key in rates)
+    if not keyed and (left := _for_all(jobs, payer.rate, purse, now)) is not None:
+        result = Toll(paid=jobs, now=now)
+        await _pay(db, payer, result, left, now)
+        return result
     aside = await _aside(db, payer.queue, [key for key in rates if key != OWN])
-    fares = [_fare(job) for job in free]
-    purses = Purses(payer.rate, gates.pop(OWN, None), gates, aside)
-    verdict = _all_at_once(fares, purses, now) or charge(fares, purses, now)
+    verdict = charge([_fare(job) for job in free], Purses(payer.rate, purse, gates, aside), now)
     paid = set(verdict.paid)
     result = Toll(
         paid=[job for job in free if job.id in paid],
@@ -116,15 +120,12 @@ async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     return result
 
 
-def _all_at_once(fares: Sequence[Fare], purses: Purses, now: Micros) -> Verdict | None:
-    """The usual case in short: nobody has a key with a rate, and there is enough for all."""
-    rate, own = purses.rate, purses.own
-    if rate is None or own is None or any(fare.rate is not None for fare in fares):
+def _for_all(jobs: Sequence[Candidate], rate: Rate | None, purse: Bucket | None, now: Micros) -> Bucket | None:
+    """What is left in the queue's purse after all of them have paid, if there is enough: the usual case in short."""
+    if rate is None or purse is None:
         return None
-    due, left = sum(price(fare.cost, rate) for fare in fares), refilled(own, rate, now)
-    if left.tokens < due:
-        return None
-    return Verdict(paid=[fare.id for fare in fares], own=spent(left, due))
+    left, due = refilled(purse, rate, now), sum(price(job.cost, rate) for job in jobs)
+    return spent(left, due) if left.tokens >= due else None
 
 
 def _fare(job: Candidate) -> Fare:

@@ -14,8 +14,8 @@ ALTER TABLE windlass.history
 CREATE INDEX jobs_line ON windlass.jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE urgency END), rank, id)
     WHERE reason = 'in line for its key';
--- The claim of a fair queue: the next of each tenant. By an expression, so that no plan takes another index instead.
-CREATE INDEX jobs_lane ON windlass.jobs ((queue || ''), urgency, lane, rank, id) WHERE lane IS NOT NULL AND status = 'pending';
+-- The claim of a fair queue: the next of each tenant. With another collation, so that no plan takes another index instead.
+CREATE INDEX jobs_lane ON windlass.jobs (queue COLLATE "C", urgency, lane, rank, id) WHERE lane IS NOT NULL AND status = 'pending';
 
 -- Keys at which something has changed: a job came to the line, or a slot was freed. Only added to, in the statement that
 -- does so, and taken away by whoever looks whether the next may go: nobody waits for anybody's row. `tx` is the number of
