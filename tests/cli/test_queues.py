@@ -9,6 +9,7 @@ from tests.support.seed import worker_info
 from windlass import App, Status
 from windlass.core.meter import Meter, histogram
 from windlass.core.moments import SECOND
+from windlass.store.sqlite.migrate import migrations
 
 
 def test_stats_are_by_queue_and_in_all(terminal: Terminal) -> None:
@@ -47,9 +48,10 @@ def test_stats_tell_how_fast_jobs_ran_and_how_long_they_took(terminal: Terminal)
     assert found["run"]["p50"] == pytest.approx(1, rel=1 / 16)
     assert found["wait"]["p95"] == pytest.approx(100, rel=1 / 16)
     assert found["per_second"] == pytest.approx(9 / 25, rel=0.3), "nine in the last 20 to 30 seconds"
-    heading, row = terminal.ok("stats").out.splitlines()
-    assert heading.split("  ")[-1] == "run p95"
-    assert row.split()[-2:] == ["1.0s", "96s"], "to a sixteenth"
+    heading, row, blank, types, of_type = terminal.ok("stats").out.splitlines()
+    assert heading.split()[-2:] == types.split()[-2:] == ["run", "p99"]
+    assert row.split()[-3:] == of_type.split()[-3:] == ["1.0s", "96s", "96s"], "to a sixteenth"
+    assert (blank, of_type.split()[:3]) == ("", ["t", "9", "1"])
 
 
 def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
@@ -95,6 +97,9 @@ def test_pause_and_resume(terminal: Terminal) -> None:
 def test_close_and_open(terminal: Terminal) -> None:
     assert terminal.ok("queues", "close", "mail").out == "mail is closed to new jobs\n"
     assert terminal.ok("queues", "list", "--json").json[0]["closed"] is True
+    ran = terminal.run("enqueue", "t", "{}", "--queue", "mail")
+    assert (ran.code, ran.out, ran.err) == (1, "", "error: queue 'mail' is closed to new jobs; nothing was stored\n")
+    assert terminal.ok("jobs", "list").out.startswith("No jobs match")
     assert terminal.ok("queues", "pause", "mail").out == "mail is paused; closed to new jobs\n"
     assert "mail   paused, closed" in terminal.ok("queues", "list").out
     assert terminal.ok("queues", "open", "mail").out == "mail is paused\n"
@@ -139,7 +144,8 @@ def test_workers_are_listed(terminal: Terminal) -> None:
 
 
 def test_migrate_brings_the_schema_up_to_date_once(terminal: Terminal) -> None:
-    assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "applied 0001_initial\napplied 0002_flow\n"
+    done = "".join(f"applied {step.name}\n" for step in migrations())
+    assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == done
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "The schema is up to date.\n"
 
 

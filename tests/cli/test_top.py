@@ -25,10 +25,11 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ID = "0198c000-0000-7000-8000-000000000000"
 RATES = Rates(per_second=12.5, completed=100, failures=3, wait=Quantiles(0.001, 0.2, 3), run=Quantiles(0.04, 5, 66))
 COURSE = [0] * 50 + list(range(10))
+HOUR = [None] * 27 + [0, 1, 2]
 
 
 def queue(name: str = "default", **fields: Any) -> QueueLine:
-    given = {"paused": False, "jobs": jobs(pending=7), "oldest": 61.0, "rates": RATES, "course": COURSE}
+    given = {"paused": False, "jobs": jobs(pending=7), "oldest": 61.0, "rates": RATES, "course": COURSE, "hour": HOUR}
     return QueueLine(queue=name, **{**given, **fields})
 
 
@@ -120,10 +121,11 @@ def test_a_wide_terminal_shows_every_figure() -> None:
         "run p95",
         "oldest",
         "last minutes",
+        "last hour",
     ]
     cells = lines[heading + 1].split()
-    assert cells[:-1] == [*("default", "7", "0", "0", "0", "0", "12.5", "1.0ms", "200ms", "40ms", "5.0s", "61s")]
-    assert cells[-1].endswith("▂▃▃▄▅▆▆▇█")
+    assert cells[:-2] == [*("default", "7", "0", "0", "0", "0", "12.5", "1.0ms", "200ms", "40ms", "5.0s", "61s")]
+    assert (cells[-2][-9:], cells[-1]) == ("▂▃▃▄▅▆▆▇█", "▁▅█"), "what nobody sampled is blank"
     assert "mail.welcome    12.5         3     200ms     40ms     5.0s      66s" in "\n".join(lines)
     assert "box     4711  3 of 10         750     4s ago  default" in "\n".join(lines)
 
@@ -140,6 +142,7 @@ def test_a_paused_queue_and_a_stopping_worker_are_marked() -> None:
     stopping = worker_info(host="box", draining=True, beat_at=NOW)
     text = "\n".join(drawn(snapshot(queues=[queue(paused=True)], workers=[stopping])))
     assert "default (paused)" in text
+    assert "default (closed)" in "\n".join(drawn(snapshot(queues=[queue(closed=True)])))
     assert "box (stopping)" in text
 
 

@@ -35,7 +35,9 @@ def ids(terminal: Terminal) -> list[str]:
     return made
 
 
-COMMANDS = ["top --once", "doctor", "workers list", "jobs list", "jobs show {}", "stats", "queues list"]
+COMMANDS = [
+    *("top --once", "doctor", "workers list", "jobs list", "jobs show {}", "stats", "stats --since 6h", "queues list")
+]
 
 
 @pytest.mark.parametrize("width", [80, 100])

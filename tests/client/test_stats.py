@@ -1,5 +1,6 @@
-"""app.stats.recent and oldest, app.jobs.failures: how it goes, in seconds."""
+"""app.stats.recent, oldest and course, app.jobs.failures: how it goes, in seconds."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from windlass import App, Dead, InvalidOption, WindlassError
 from windlass.core.meter import Meter, histogram
 from windlass.core.moments import SECOND
 from windlass.core.rates import by_queue, by_type, rates
+from windlass.core.samples import MINUTE, begin_of
 
 
 async def test_what_was_recorded_is_read_as_rates_of_queues_and_types(app: App) -> None:
@@ -71,3 +73,46 @@ def test_failures_are_what_failed_last_first(app: App, labour: Labour) -> None:
 def test_a_number_of_failures_that_cannot_be_is_refused(app: App, limit: Any) -> None:
     with pytest.raises(InvalidOption, match="limit: must be a whole number from 1 to 1000"):
         app.jobs.failures(limit)
+
+
+def test_a_course_without_samples_is_all_gaps(app: App) -> None:
+    course = app.stats.course(timedelta(minutes=10))
+    assert (course.seconds, course.by, course.lines, course.all.whole) == (60, "queue", {}, None)
+    assert course.all.points == (None,) * 10
+    assert (course.until - course.since) == timedelta(minutes=10)
+
+
+async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
+    store = await app._ready()
+    now = begin_of((await store.stats.recent(1)).now, MINUTE) - 5 * MINUTE
+    made = [Meter(queue="", type="", slot=now), Meter(queue="mail", type="a", slot=now, completed=30, dead=2)]
+    await store.stats._shelves.sample(MINUTE, made, [])  # type: ignore[attr-defined]
+    course = await app.stats.acourse(600)
+    points = [point for point in course.lines["mail"].points if point is not None]
+    assert [(point.completed, point.failures, point.per_second) for point in points] == [(30, 2, 0.5)]
+    assert (await app.stats.acourse(600, by="type")).lines.keys() == {"a"}
+    assert (await app.stats.acourse(600, queue="other")).lines == {}
+    (hour,) = (await app.stats.acourse(3600, points=1)).lines["mail"].points
+    assert hour is not None
+    assert hour.completed == 30
+    assert len((await app.stats.acourse(3 * 3600, step="hour")).all.points) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"length": 0}, "length: must be up to 400 days, and more than none"),
+        ({"length": 401 * 86_400}, "length: must be up to 400 days, and more than none"),
+        ({"length": 8 * 86_400, "step": "minute"}, "length: must be up to 7 days by the minute, and more than none"),
+        ({"length": "6h"}, "length: must be seconds or a timedelta"),
+        ({"by": "tenant"}, "by: 'tenant' is not one of queue, type"),
+        ({"step": "day"}, "step: 'day' is not one of minute, hour"),
+        ({"points": 0}, "points: must be a whole number from 1 to 10080, not 0"),
+        ({"points": True}, "points: must be a whole number from 1 to 10080, not True"),
+        ({"queue": ""}, "queue: '' is not 1 to 128"),
+        ({"type": 5}, "type: must be a string, not int"),
+    ],
+)
+def test_a_course_that_nobody_can_draw_is_refused(app: App, wrong: dict[str, Any], problem: str) -> None:
+    with pytest.raises(WindlassError, match=re.escape(problem)):
+        app.stats.course(**wrong)

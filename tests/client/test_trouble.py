@@ -166,7 +166,7 @@ def test_a_newer_schema_passes_through_as_it_is(app: App, path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
     connection.close()
-    with pytest.raises(SchemaMismatch, match="schema 9999, this Windlass knows up to 1: upgrade Windlass"):
+    with pytest.raises(SchemaMismatch, match=r"schema 9999, this Windlass knows up to \d+: upgrade"):
         one_task(app).enqueue(1)
 
 

@@ -43,7 +43,7 @@ def test_the_commands_are_these() -> None:
     grouped = {
         "jobs": ["list", "show", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
-        "queues": ["list", "set", "pause", "resume"],
+        "queues": ["list", "set", "reset", "pause", "resume", "close", "open", "purge"],
         "workers": ["list"],
     }
     words = [*alone, *grouped, *(f"{group} {verb}" for group, verbs in grouped.items() for verb in verbs)]

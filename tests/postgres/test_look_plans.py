@@ -26,6 +26,14 @@ NAMED: dict[str, tuple[str, ...]] = {
     "census_delayed": ("jobs_due",),
     "census_parked": ("jobs_parked",),
     "census_late": ("jobs_held",),
+    "slots": ("meters_pkey",),
+    "samples": ("samples_pkey",),
+    "depths": ("depths_pkey",),
+    "last_sampled": ("samples_pkey",),
+    "first_sampled": ("samples_pkey",),
+    "was_looked_at": ("depths_pkey",),
+    "prune_samples": ("samples_pkey",),
+    "prune_depths": ("depths_pkey",),
 }
 LISTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({}, ("jobs_pkey", "history_day_00_pkey", "history_dead_pkey")),
@@ -72,7 +80,7 @@ async def explaining(store: Store) -> Any:
 
 def check(plan: str, indexes: tuple[str, ...]) -> None:
     assert [index for index in indexes if not re.search(rf"\b{index}\b", plan)] == [], plan
-    for table in ("jobs", "history", "history_day_00", "notes"):
+    for table in ("jobs", "history", "history_day_00", "notes", "meters", "samples", "depths"):
         assert f"Seq Scan on {table}" not in plan, plan
 
 

@@ -53,7 +53,7 @@ async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> No
     await enqueue_one(store)
     tables = [
         *("jobs", "history", "tallies", "tombstones", "keys", "notes", "floors", "due_floor", "meters", "queues"),
-        *("leases", "pulse", "workers", "office", "identity"),
+        *("leases", "pulse", "workers", "office", "identity", "samples", "depths"),
     ]
     columns = [f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'" for table in tables]
     step_ahead = step(LATEST.number + 1, breaking=False)

@@ -22,10 +22,22 @@ from tests.support.seed import (
 )
 from windlass import SchemaMismatch, Status
 from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS, Coordinator
-from windlass.coordinator.duties import MOST_ADMITTED, MOST_EXPIRED, admit, expire, prune, tell_rescued
+from windlass.coordinator.duties import (
+    LEAST_PAUSE,
+    MOST_ADMITTED,
+    MOST_EXPIRED,
+    admit,
+    expire,
+    prune,
+    sample,
+    tell_rescued,
+)
+from windlass.core.course import Window
 from windlass.core.events import Event
+from windlass.core.meter import Meter
 from windlass.core.moments import SECOND
 from windlass.core.queue import QueueSettings
+from windlass.core.samples import LAG, MINUTE
 from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
@@ -237,3 +249,23 @@ async def test_the_office_is_not_the_runners_lease(store: Store) -> None:
     holder, _ = candidate(store, "a")
     await holder.step(0)
     assert holder.term == 1
+
+
+async def test_the_holder_samples_each_minute_shortly_after_it_is_over(store: Store, clock: ManualClock) -> None:
+    holder, _ = candidate(store, "a")
+    await holder.step(0)
+    await store.stats.record([Meter(queue="q", type="t", completed=3)])
+    clock.advance(MINUTE + LAG)
+    assert await sample(store) == 60.0
+    window = Window(step=MINUTE, since=0, until=clock.wall())
+    assert [each.completed for each in (await store.stats.course(window)).meters if each.type] == [3]
+    clock.advance(45 * SECOND)
+    assert await sample(store) == 15.0
+
+
+async def test_what_was_missed_is_made_up_with_pauses_for_other_duties(store: Store, clock: ManualClock) -> None:
+    await sample(store)
+    clock.advance(50 * MINUTE)
+    waits = [await sample(store) for _ in range(3)]
+    assert waits[:2] == [LEAST_PAUSE] * 2
+    assert waits[2] > 1

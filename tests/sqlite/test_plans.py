@@ -20,6 +20,8 @@ TABLES = (
     "SCAN windlass_tombstones",
     "SCAN job",
     "SCAN windlass_meters",
+    "SCAN windlass_samples",
+    "SCAN windlass_depths",
     "SCAN windlass_keys",
     "SCAN held",
 )
@@ -47,10 +49,13 @@ VALUES: dict[str, Any] = {
     "attempt": 1,
     "slot": 1,
     "since": 1,
+    "until": 2,
+    "step": 1,
+    "at_most": 1,
+    "at_least": 1,
     "before": 1,
     "urgency": 0,
     "from": "",
-    "until": None,
     "shares": "[]",
 }
 
@@ -104,6 +109,14 @@ LOOKUPS = [
     "meter",
     "meters",
     "prune_meters",
+    "slots",
+    "samples",
+    "depths",
+    "last_sampled",
+    "first_sampled",
+    "was_looked_at",
+    "prune_samples",
+    "prune_depths",
     "key_holders",
     "take_key",
     "changeable",
@@ -154,7 +167,20 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
 
 @pytest.mark.parametrize(
     "name",
-    ["claim", "admit", "next_due", "next_queue", "next_head", "prunable", "prune_tombstones", "meters", "expired"],
+    [
+        "claim",
+        "admit",
+        "next_due",
+        "next_queue",
+        "next_head",
+        "prunable",
+        "prune_tombstones",
+        "meters",
+        "slots",
+        "samples",
+        "depths",
+        "expired",
+    ],
 )
 async def test_a_walk_along_the_index_sorts_nothing(opens: Open, name: str) -> None:
     store = opens()

@@ -12,6 +12,7 @@ from windlass.core.meter import Meter, histogram
 from windlass.core.moments import DAY, SECOND
 from windlass.core.outcome import Settlement
 from windlass.core.queue import settings
+from windlass.core.samples import HOUR
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Campaign, LeaseRequest, Note, RunnerEnd
@@ -38,6 +39,11 @@ async def _running(store: Store) -> None:
     await _waiting(store)
     await open_lease(store)
     await store.jobs.claim(request(claim=1))
+
+
+async def _metered(store: Store) -> None:
+    await _waiting(store)
+    await store.stats.record([_METER])
 
 
 async def _dead(store: Store) -> None:
@@ -208,6 +214,13 @@ _ALL = [
         again=lambda first, second: bool(first == second == 1),
     ),
     Scene(verb="record", act=lambda store: store.stats.record([_METER, _METER]), adds_up=True),
+    Scene(
+        verb="sample",
+        before=_metered,
+        later=lambda clock: clock.advance(HOUR + 2 * SECOND),
+        act=lambda store: store.stats.sample(),
+        piecemeal=True,
+    ),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
 ]
 SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW]}

@@ -16,6 +16,7 @@ from tests.torture.scenes import SCENES
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store
 from windlass.store.sqlite import roles as sqlite_roles
+from windlass.store.sqlite import samples as sqlite_samples
 from windlass.store.sqlite import store as sqlite_store
 from windlass.store.sqlite import upkeep as sqlite_upkeep
 
@@ -143,7 +144,7 @@ async def test_the_same_open_store_goes_on_after_each_fault(
 
 
 def test_every_verb_that_writes_has_a_scene() -> None:
-    text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_upkeep, sqlite_store)))
+    text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_upkeep, sqlite_samples, sqlite_store)))
     bodies = re.split(r"\n    async def ", text)[1:]
     writing = {body.split("(")[0] for body in bodies if re.search(r"\.write(_jointly)?\(", body)}
     assert writing == {scene.verb for scene in SCENES.values()}

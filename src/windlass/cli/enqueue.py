@@ -14,6 +14,8 @@ from windlass.core.ids import new_id
 from windlass.core.job import NewJob
 from windlass.core.names import check_name
 
+Type = Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")]
+Payload = Annotated[str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")]
 Queue = Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")]
 Priority = Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")]
 Delay = Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")]
@@ -46,10 +48,8 @@ Parent = Annotated[str | None, typer.Option(help="The id of the job that this on
 
 
 def enqueue(
-    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")],
-    payload: Annotated[
-        str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")
-    ] = "{}",
+    type_: Type,
+    payload: Payload = "{}",
     queue: Queue = None,
     priority: Priority = None,
     delay: Delay = None,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 _BARS = "▁▂▃▄▅▆▇█"
+_PLAIN_BARS = "_.:-=+*#"
+"""For terminals that know no others."""
 _NONE = "-"
 
 
@@ -55,8 +57,15 @@ def spark(course: Sequence[int], width: int) -> str:
     return bars.lstrip(_BARS[0]).rjust(len(bars))
 
 
-def _bar(count: int, most: int) -> str:
-    return _BARS[max(1, round(count / most * (len(_BARS) - 1)))] if count else _BARS[0]
+def bars(course: Sequence[float | None], *, plain: bool = False) -> str:
+    """A course with gaps as a row of bars: a gap is blank, the lowest bar is for none."""
+    most = max((each for each in course if each is not None), default=0)
+    scale = _PLAIN_BARS if plain else _BARS
+    return "".join(" " if each is None else _bar(each, most, scale) for each in course)
+
+
+def _bar(count: float, most: float, scale: str = _BARS) -> str:
+    return scale[max(1, round(count / most * (len(scale) - 1)))] if count else scale[0]
 
 
 def _scaled(number: float) -> str:

@@ -13,8 +13,9 @@ from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.enqueue import enqueue
 from windlass.cli.jobs import dead, jobs
-from windlass.cli.queues import queues, stats, workers
+from windlass.cli.queues import queues, workers
 from windlass.cli.reach import worker_settings
+from windlass.cli.stats import stats
 from windlass.cli.top.command import top
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError

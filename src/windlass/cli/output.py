@@ -30,9 +30,10 @@ STYLES = {
 }
 
 
-TIMES = frozenset({"done/s", "wait p50", "wait p95", "run p50", "run p95"})
+TIMES = frozenset({"done/s", *(f"{what} {share}" for what in ("wait", "run") for share in ("p50", "p95", "p99"))})
+COURSES = frozenset({"done", "failures", "most pending", "oldest"})
 NUMBERS = frozenset(
-    {"attempt", "priority", "pid", "slots", "running", "per minute", "last beat", "jobs", *TIMES, *STYLES}
+    {"attempt", "priority", "pid", "slots", "running", "per minute", "last beat", "jobs", *TIMES, *COURSES, *STYLES}
 )
 
 

@@ -1,11 +1,9 @@
-"""windlass queues, windlass workers, windlass stats; setting.py changes them."""
+"""windlass queues, windlass workers; setting.py changes what is set."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from windlass.cli.figures import rate, span
 from windlass.cli.jobs import YesOption
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
@@ -14,26 +12,11 @@ from windlass.cli.wording import record, sentence
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
 from windlass.core.queue import Queue
-from windlass.core.rates import TIMES_OVER, Rates, by_queue, by_type, rates
-from windlass.core.status import WAITING, Status
+from windlass.core.status import WAITING
 from windlass.store.open import redact
 
 queues = typer.Typer(help="Look at queues, change them; pause, close and empty them.", no_args_is_help=True)
 workers = typer.Typer(help="Who works.", no_args_is_help=True)
-
-ALWAYS = frozenset({Status.PENDING, Status.RUNNING, Status.COMPLETED, Status.DEAD})
-"""Statuses that are shown even when no job has them."""
-
-TIMES: dict[str, Callable[[Rates], str]] = {
-    "done/s": lambda rates: rate(rates.per_second),
-    "wait p50": lambda rates: span(rates.wait.p50),
-    "wait p95": lambda rates: span(rates.wait.p95),
-    "run p50": lambda rates: span(rates.run.p50),
-    "run p95": lambda rates: span(rates.run.p95),
-}
-"""What is shown of the last minutes, when anything ran in them."""
-SPARE = ("run p50", "wait p50", "cancelled", "run p95", "blocked", "wait p95", "done/s")
-"""Columns that go, in this order, where there is no room for all of them."""
 
 SHOWN = ("pending", "blocked", "running", "failed", "dead")
 """Statuses in a list of queues."""
@@ -125,29 +108,6 @@ def list_workers(store: StoreOption = None, app: AppOption = None, as_json: Json
     ]
     columns = ["worker", "host", "pid", "slots", "running", "per minute", "last beat", "queues"]
     print_table(columns, rows, empty="No workers.", spare=("per minute", "pid"))
-
-
-def stats(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Count jobs by queue and status; how fast they run, and how long they wait and take."""
-    home = reach(store, app)
-    counts, recent = home.stats.counts(), home.stats.recent(TIMES_OVER / SECOND)
-    paces = by_queue(recent)
-    if as_json:
-        lately = {"seconds": TIMES_OVER / SECOND, "queues": paces, "types": by_type(recent)}
-        print_json({"queues": counts.queues, "totals": counts.totals, "recent": lately})
-        return
-    shown = [status for status in Status if counts.totals[status] or status in ALWAYS]
-    rows = [[name, *[str(jobs[status]) for status in shown]] for name, jobs in counts.queues.items()]
-    lately_of = [paces.get(name, Rates()) for name in counts.queues]
-    if len(rows) > 1:
-        rows.append(["all", *[str(counts.totals[status]) for status in shown]])
-        lately_of.append(rates(recent))
-    times = list(TIMES) if recent.meters else []
-    table = [[*row, *[TIMES[name](each) for name in times]] for row, each in zip(rows, lately_of, strict=True)]
-    spare = ["run p50", "wait p50", "cancelled", "run p95", "blocked", "wait p95", "done/s"]
-    print_table(
-        ["queue", *map(str, shown), *times], table, empty=f"No jobs yet in {redact(home.store)}.", spare=spare
-    )
 
 
 def _row(queue: Queue, jobs: dict[str, int]) -> list[str]:

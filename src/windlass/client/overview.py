@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 from windlass.client.blocking import blocking
+from windlass.client.course import Asked, Step, read_course
 from windlass.client.verbs import Verbs
+from windlass.core.course import By, Course
 from windlass.core.meter import KEPT, Recent
 from windlass.core.moments import SECOND, duration
 from windlass.errors import InvalidOption
@@ -45,6 +47,26 @@ class Stats(Verbs):
         store = await self._home._ready()
         return {queue: micros / SECOND for queue, micros in (await store.stats.oldest()).items()}
 
+    async def acourse(
+        self,
+        length: float | timedelta = 6 * 3600,
+        *,
+        by: By = "queue",
+        step: Step | None = None,
+        points: int | None = None,
+        queue: str | None = None,
+        type: str | None = None,
+    ) -> Course:
+        """How it went in the last seconds, for each queue or type, as the coordinator sampled it.
+
+        By the minute for 7 days, by the hour for 400; `points` puts neighbours together until there are no more than
+        so many. The minute that is not over yet, and one that is just being sampled, are not in it.
+        """
+        asked = Asked(length=length, by=by, step=step, points=points, queue=queue, type=type)
+        micros = asked.check()
+        return await read_course(await self._home._ready(), asked, micros)
+
     counts = blocking(acounts)
     recent = blocking(arecent)
     oldest = blocking(aoldest)
+    course = blocking(acourse)

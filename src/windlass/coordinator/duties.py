@@ -18,6 +18,8 @@ MOST_RUNNERS = 100
 MOST_PRUNED = 1000
 MOST_TOLD = 10
 """So many rescued jobs are told one by one."""
+LEAST_PAUSE = 0.1
+"""Between minutes that are made up: other duties come first."""
 FIRST_TOLD = 3
 """Of more than that, so many."""
 
@@ -40,6 +42,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("park", lambda: park(store, emit)),
         Duty("tidy", lambda: tidy(store)),
         Duty("prune", lambda: prune(store, emit, blobs)),
+        Duty("sample", lambda: sample(store)),
         *sweeping,
     ]
 
@@ -106,6 +109,11 @@ async def tidy(store: Store) -> float:
     """What keeps the store quick is done again and again."""
     await store.tidy()
     return 1.0
+
+
+async def sample(store: Store) -> float:
+    """How it went in each minute is kept, shortly after it is over; what was missed is made up bit by bit."""
+    return max(LEAST_PAUSE, (await store.stats.sample()).next_in / SECOND)
 
 
 async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float:

@@ -117,8 +117,8 @@ class OperatorStore(Protocol):
         """Drop finished jobs whose retention is over, at the latest a day after: the ids of up to `limit` of them.
 
         One that refers to a blob, or has notes, is always named. Of others a store that keeps finished jobs by the
-        day need not tell: it drops a whole day at once, when that is over. Old tombstones, meters and windows of keys
-        go too.
+        day need not tell: it drops a whole day at once, when that is over. Old tombstones, meters, samples and
+        windows of keys go too.
         """
 
     async def counts(self) -> Counts:

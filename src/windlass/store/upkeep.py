@@ -6,8 +6,10 @@ The same holds as for the other roles: see contract.py.
 from collections.abc import Sequence
 from typing import Protocol
 
+from windlass.core.course import Stretch, Window
 from windlass.core.meter import Meter, Recent
 from windlass.core.moments import Micros
+from windlass.core.samples import Sampled
 from windlass.store.records import (
     Campaign,
     CancelRequest,
@@ -111,7 +113,7 @@ class SignalStore(Protocol):
 
 
 class StatsStore(Protocol):
-    """How it goes: meters, added up as runners hand them in. Cheap to read at any number of jobs.
+    """How it goes: meters, added up as runners hand them in, and samples of those. Cheap at any number of jobs.
 
     Statistics are not guarantees. A runner that dies takes the last seconds of its own along; one that repeats a
     call after a lost reply counts twice.
@@ -125,3 +127,13 @@ class StatsStore(Protocol):
 
     async def oldest(self) -> dict[str, Micros]:
         """How long the pending job that waits longest has waited, for each queue that has any."""
+
+    async def sample(self) -> Sampled:
+        """Make the minutes and hours that are over from what was recorded, and count the jobs once in a minute.
+
+        Doing it again, or two at once, makes the same. Minutes that nobody made are made up as long as their slots
+        are kept, hours as long as their minutes are; how many jobs there were then is not known any more.
+        """
+
+    async def course(self, window: Window) -> Stretch:
+        """The samples of a window, in the order of time; a minute or hour that nobody made has none at all."""

@@ -11,7 +11,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.job import Claimed, Job
-from windlass.core.moments import LONGEST
+from windlass.core.moments import LONGEST, Micros
 from windlass.core.names import check_name
 from windlass.core.outcome import Outcome, Raised, decide
 from windlass.core.queue import QueueRules
@@ -30,7 +30,7 @@ _INSTANT = timedelta(microseconds=1)
 class RunOptions(TypedDict, total=False):
     """What `run_all` takes.
 
-    - `advance`: let time pass until nothing waits any more: retries, snoozes, delays
+    - `advance`: let time pass until nothing waits any more: retries, snoozes, delays, rates
     - `raise_errors`: raise the first error of a handler, after it was recorded as ever
     - `queues`: only these, in this order
     - `limit`: so many attempts at most (10,000): a job that comes back for ever is an error, not a test that hangs
@@ -68,6 +68,8 @@ class Hand:
         self._ran: dict[JobId, None] = {}
         self._errors: list[BaseException] = []
         self._attempts = 0
+        self._waits = 0
+        """In a row for a token of some queue's rate, without a claim."""
 
     async def begin(self) -> None:
         """What a runner does before its first claim."""
@@ -130,17 +132,37 @@ class Hand:
             limit=1,
         )
         jobs = await self._store.jobs.claim(request)
-        return jobs[0] if jobs else None
+        if not jobs:
+            return None
+        self._waits = 0
+        return jobs[0]
 
     async def _more(self) -> bool:
         """Whether there may be more to claim: jobs that are due now, queues that are new, or a later moment."""
         admitted = await self._store.jobs.admit(MOST_ADMITTED)
         if admitted.jobs or await self._learn():
             return True
-        if not self._advance or admitted.next_due_in is None:
+        if not self._advance:
             return False
-        self._clock.set(self._clock.now + max(_INSTANT, timedelta(microseconds=admitted.next_due_in)))
+        waits = [each for each in (admitted.next_due_in, await self._next_token()) if each is not None]
+        if not waits:
+            return False
+        self._clock.set(self._clock.now + max(_INSTANT, timedelta(microseconds=min(waits))))
         return True
+
+    async def _next_token(self) -> Micros | None:
+        """How long until the next job may start somewhere by the rate of its queue; None where none waits for that.
+
+        After as many waits in a row as any job could cost, what waits there waits for something else.
+        """
+        counts = (await self._store.operator.counts()).queues
+        queues = [each for each in await self._store.queues.list() if not each.paused]
+        waiting = [each.rules.rate_limit for each in queues if counts.get(each.name, {}).get(Status.PENDING)]
+        rates = [rate for rate in waiting if rate is not None]
+        self._waits += 1
+        if not rates or self._waits > max(rate.burst for rate in rates):
+            return None
+        return min(-(-rate.period // rate.tokens) for rate in rates)
 
     async def _learn(self) -> bool:
         """Look at the queues; whether there are new ones."""

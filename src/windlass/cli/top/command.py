@@ -9,7 +9,7 @@ from windlass.cli.output import console, print_json
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
-from windlass.cli.top.snapshot import gather
+from windlass.cli.top.snapshot import Hour, gather
 from windlass.core.moments import SECOND, parse_duration
 from windlass.errors import InvalidTime
 
@@ -35,4 +35,5 @@ def top(
     elif once or not sys.stdout.isatty() or out.is_dumb_terminal:
         out.print(frame(gather(home), out.width, None))
     else:
-        watch(lambda: gather(home), out, every / SECOND)
+        hour = Hour()
+        watch(lambda: gather(home, hour), out, every / SECOND)

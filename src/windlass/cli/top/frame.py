@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from windlass.cli.figures import ago, amount, rate, span, spark
+from windlass.cli.figures import ago, amount, bars, rate, span, spark
 from windlass.cli.output import STYLES, plain
 from windlass.cli.top.section import Column, Section, shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
@@ -53,11 +53,11 @@ def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
     count = len(snapshot.workers)
     crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
-    bars = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
+    lately = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
     return [
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
         *_totals(snapshot.totals, width),
-        _sides(Text.assemble((pace, "bold"), "  ", (bars, "green")), Text(crew, "" if count else "yellow")),
+        _sides(Text.assemble((pace, "bold"), "  ", (lately, "green")), Text(crew, "" if count else "yellow")),
     ]
 
 
@@ -102,6 +102,7 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
         Column("run p95", 2),
         Column("oldest", 3),
         Column("last minutes", 7, right=False),
+        Column("last hour", 8, right=False),
     )
     return Section(
         columns=columns,
@@ -111,10 +112,12 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     )
 
 
-def _queue_row(line: QueueLine, bars: int) -> list[Text]:
+def _queue_row(line: QueueLine, slots: int) -> list[Text]:
     name = plain(line.queue)
     if line.paused:
         name.append(" (paused)", "yellow")
+    if line.closed:
+        name.append(" (closed)", "yellow")
     counted = [_count(line.jobs[status], status) for status in ("pending", "running", "scheduled", "failed", "dead")]
     return [
         name,
@@ -122,7 +125,8 @@ def _queue_row(line: QueueLine, bars: int) -> list[Text]:
         Text(rate(line.rates.per_second)),
         *map(_time, (line.rates.wait.p50, line.rates.wait.p95, line.rates.run.p50, line.rates.run.p95)),
         _time(line.oldest),
-        Text(spark(line.course, bars), "green"),
+        Text(spark(line.course, slots), "green"),
+        Text(bars(line.hour), "green"),
     ]
 
 

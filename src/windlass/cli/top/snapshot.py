@@ -5,15 +5,18 @@ from datetime import datetime
 import msgspec
 
 from windlass.client.app import App
+from windlass.core.course import Course
 from windlass.core.job import Job
-from windlass.core.meter import SLOT, Recent
-from windlass.core.moments import SECOND, to_datetime
+from windlass.core.meter import SLOT, Recent, slot_of
+from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.rates import RATE_OVER, Rates, rates
+from windlass.core.samples import HOUR
 from windlass.core.status import Status
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
 COURSE_SLOTS = 60
+HOUR_POINTS = 30
 MOST_FAILURES = 20
 
 
@@ -22,6 +25,7 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
 
     queue: str
     paused: bool
+    closed: bool = False
     jobs: dict[str, int]
     """By status."""
     oldest: float | None
@@ -29,6 +33,8 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
     rates: Rates
     course: list[int]
     """Completed in each slot of the last minutes, oldest first."""
+    hour: list[int | None] = []
+    """Completed in each two minutes of the last hour, as they were sampled; None where nobody did."""
 
 
 class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +75,21 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[FailureLine]
 
 
-def gather(app: App) -> Snapshot:
+class Hour:
+    """The last hour of each queue. Read anew only when there may be a new minute: a live view looks every second."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Micros, Course] | None = None
+
+    def course(self, app: App, now: Micros) -> Course:
+        """As it was sampled by now."""
+        slot = slot_of(now)
+        if self._read is None or self._read[0] != slot:
+            self._read = slot, app.stats.course(HOUR / SECOND, points=HOUR_POINTS)
+        return self._read[1]
+
+
+def gather(app: App, hour: Hour | None = None) -> Snapshot:
     """Ask the store. No question walks the finished jobs."""
     recent = app.stats.recent(COURSE_SLOTS * SLOT / SECOND)
     counts = app.stats.counts()
@@ -80,7 +100,7 @@ def gather(app: App) -> Snapshot:
         per_second=recent.rate(RATE_OVER),
         course=recent.course(COURSE_SLOTS),
         course_seconds=SLOT / SECOND,
-        queues=_queues(app, recent, counts.queues),
+        queues=_queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now)),
         types=[
             TypeLine(type=name, rates=rates(part), course=part.course(COURSE_SLOTS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
@@ -90,7 +110,7 @@ def gather(app: App) -> Snapshot:
     )
 
 
-def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]]) -> list[QueueLine]:
+def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Course) -> list[QueueLine]:
     parts, oldest = recent.by(lambda meter: meter.queue), app.stats.oldest()
     nothing = Recent(recent.now, ())
     none: dict[str, int] = dict.fromkeys(map(str, Status), 0)
@@ -98,13 +118,22 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]]) -> list[Q
         QueueLine(
             queue=queue.name,
             paused=queue.paused,
+            closed=queue.closed,
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
             rates=rates(parts.get(queue.name, nothing)),
             course=parts.get(queue.name, nothing).course(COURSE_SLOTS),
+            hour=_hour(hour, queue.name),
         )
         for queue in app.queues.list()
     ]
+
+
+def _hour(course: Course, queue: str) -> list[int | None]:
+    """A queue of which nothing is known had no jobs whenever somebody looked."""
+    if line := course.lines.get(queue):
+        return [None if point is None else point.completed for point in line.points]
+    return [None if point is None else 0 for point in course.all.points]
 
 
 def _failure(job: Job) -> FailureLine:

@@ -14,6 +14,7 @@ from windlass.core.queue import TOMBSTONE
 from windlass.errors import StoreUnavailable
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
+from windlass.store.postgres.samples import SamplePruner
 from windlass.store.postgres.trouble import state_of
 
 SHELVES = 32
@@ -44,6 +45,7 @@ class Pruner:
 
     def __init__(self) -> None:
         self._looked: tuple[int, JobId] = (0, _FIRST)
+        self._samples = SamplePruner()
 
     async def prune(self, access: Access, limit: int) -> list[JobId]:
         """Drop what is over: of whole days only those are named that have blobs or notes, else all, up to `limit`."""
@@ -57,6 +59,7 @@ class Pruner:
                 await (_forget_day(access, day) if shared else _empty_shelf(access, day))
         await _forget(access)
         await access.once(lambda db: db.run("prune_gates", {"limit": limit}))
+        await self._samples.prune(access)
         values = {"enough": MANY_TALLIES, "most": MOST_FOLDED}
         await access.once(lambda db: db.run("fold_tallies", values))
         return dropped

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from windlass.core.course import Stretch, Window
 from windlass.core.meter import Meter, Recent
 from windlass.core.moments import SECOND, Micros
+from windlass.core.samples import Sampled
 from windlass.store.postgres import leader, leases, meters, workers
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.claim import Claims
@@ -11,6 +13,7 @@ from windlass.store.postgres.db import Db
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.park import unpark
 from windlass.store.postgres.rescue import Rescuer, end_runner
+from windlass.store.postgres.samples import PostgresShelves
 from windlass.store.postgres.work import has_work
 from windlass.store.records import (
     Campaign,
@@ -21,6 +24,7 @@ from windlass.store.records import (
     RunnerEnd,
     WorkerInfo,
 )
+from windlass.store.samples import sample
 
 
 class PostgresLeases:
@@ -140,10 +144,11 @@ class PostgresSignals:
 
 
 class PostgresStats:
-    """Meters, added up."""
+    """Meters, added up; samples, made of them."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._shelves = PostgresShelves(access)
 
     async def record(self, measured: Sequence[Meter]) -> None:
         await self._access.write(lambda db: meters.record(db, measured))
@@ -153,3 +158,9 @@ class PostgresStats:
 
     async def oldest(self) -> dict[str, Micros]:
         return await self._access.read(meters.oldest)
+
+    async def sample(self) -> Sampled:
+        return await sample(self._shelves)
+
+    async def course(self, window: Window) -> Stretch:
+        return await self._shelves.stretch(window)

@@ -6,15 +6,17 @@ from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
 from windlass.core.queue import TOMBSTONE
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.samples import prune_samples
 
 
 def prune(db: Db, limit: int) -> list[JobId]:
-    """Drop what may be dropped, oldest first; old tombstones, meters and keys whose window is over go too."""
+    """Drop what may be dropped, oldest first; old tombstones, meters, samples and windows of keys go too."""
     now = db.now
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
     db.run("prune_tombstones", {"now": now, "limit": limit})
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
+    prune_samples(db)
     db.run("prune_keys", {"now": now, "limit": limit})
     db.run("prune_gates", {"now": now, "limit": limit})
     return ids

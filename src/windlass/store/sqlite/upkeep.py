@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from windlass.core.course import Stretch, Window
 from windlass.core.meter import Meter, Recent
 from windlass.core.moments import SECOND, Micros
+from windlass.core.samples import Sampled
 from windlass.store.records import (
     Campaign,
     CancelRequest,
@@ -13,12 +15,14 @@ from windlass.store.records import (
     RunnerEnd,
     WorkerInfo,
 )
+from windlass.store.samples import sample
 from windlass.store.sqlite import leader, leases, meters, workers
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.park import unpark
 from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
+from windlass.store.sqlite.samples import SqliteShelves
 from windlass.store.sqlite.work import has_work
 
 
@@ -125,10 +129,11 @@ class SqliteSignals:
 
 
 class SqliteStats:
-    """Meters, added up."""
+    """Meters, added up; samples, made of them."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._shelves = SqliteShelves(access)
 
     async def record(self, measured: Sequence[Meter]) -> None:
         await self._access.write(lambda db: meters.record(db, measured))
@@ -138,3 +143,9 @@ class SqliteStats:
 
     async def oldest(self) -> dict[str, Micros]:
         return await self._access.read(meters.oldest)
+
+    async def sample(self) -> Sampled:
+        return await sample(self._shelves)
+
+    async def course(self, window: Window) -> Stretch:
+        return await self._shelves.stretch(window)

@@ -1,0 +1,161 @@
+"""windlass stats --since: how it went, as a table with bars that fit, and as JSON."""
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from rich.console import Console
+
+from tests.cli.terminal import Terminal
+from tests.support.clock import ManualClock
+from tests.support.seed import enqueue
+from windlass.cli.course import OTHERS, print_course
+from windlass.cli.figures import bars
+from windlass.core.course import Course, Line, Point
+from windlass.core.meter import Meter, histogram
+from windlass.core.moments import SECOND, to_datetime
+from windlass.core.rates import Quantiles
+from windlass.core.samples import HOUR, MINUTE
+from windlass.store.open import open_store
+
+PAIRS = (("mail", "welcome"), ("mail", "bye"), ("default", "welcome"))
+
+
+async def _go(path: Path, minutes: int) -> None:
+    """So many minutes until now, the middle third of which nobody was there."""
+    clock = ManualClock()
+    clock.jump_wall(time.time_ns() // 1000 - clock.wall() - minutes * MINUTE)
+    store = open_store(f"sqlite:///{path}?durability=relaxed", clock=clock)
+    for minute in range(minutes):
+        if minute == 1:
+            await enqueue(store, 7, queue="mail")
+        if not minutes // 3 <= minute < minutes // 3 * 2:
+            times = histogram([SECOND] * 98 + [60 * SECOND] * 2)
+            alike = Meter(queue="", type="", completed=10, dead=1, wait=times, run=times)
+            await store.stats.record([replace(alike, queue=queue, type=type_) for queue, type_ in PAIRS])
+            await store.stats.sample()
+        clock.advance(MINUTE)
+    while not (await store.stats.sample()).next_in:
+        pass
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("day") / "windlass.db"
+    asyncio.run(_go(path, 360))
+    return path
+
+
+@pytest.fixture
+def gone(terminal: Terminal, day: Path) -> Terminal:
+    """Six hours have passed here."""
+    for path in day.parent.glob("windlass.db*"):
+        shutil.copy(path, terminal.folder / path.name)
+    return terminal
+
+
+def rows(out: str) -> dict[str, str]:
+    return {line.split()[0]: line for line in out.splitlines()[1:-1]}
+
+
+def test_a_course_has_a_line_for_each_queue_and_one_for_all(gone: Terminal) -> None:
+    heading, *_, foot = (out := gone.ok("stats", "--since", "6h").out).splitlines()
+    assert heading.split()[:4] == ["queue", "done", "failures", "done/s"]
+    found = rows(out)
+    assert list(found) == ["default", "mail", "all"]
+    cells = found["mail"].split()
+    assert cells[4:11] == ["1.0s", "1.0s", "61s", "1.0s", "1.0s", "61s", "7"]
+    assert foot.endswith(" UTC; a bar is 9m, a blank a gap")
+
+
+def test_what_nobody_sampled_is_a_blank_between_bars(gone: Terminal) -> None:
+    line = rows(gone.ok("stats", "--since", "6h").out)["mail"]
+    before, gap, after = (course := line[-40:]).rstrip().partition("   ")
+    assert set(before) <= set("▇█▆"), course
+    assert gap
+    assert set(after.strip()) <= set("▁▂▃▄▅▆▇█"), course
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 150, 200])
+@pytest.mark.parametrize("by", ["queue", "type"])
+def test_a_course_fits_its_terminal(gone: Terminal, monkeypatch: pytest.MonkeyPatch, width: int, by: str) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = gone.ok("stats", "--since", "6h", "--by", by).out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[0].startswith(by)
+    assert any("█" in line for line in lines)
+
+
+def test_types_and_only_one_of_them(gone: Terminal) -> None:
+    assert list(rows(gone.ok("stats", "--since", "6h", "--by", "type").out)) == ["bye", "welcome", "all"]
+    assert list(rows(gone.ok("stats", "--since", "6h", "--type", "bye").out)) == ["bye"]
+    assert list(rows(gone.ok("stats", "--since", "6h", "--queue", "mail").out)) == ["mail"]
+    assert list(rows(gone.ok("stats", "--since", "6h", "--queue", "default", "--by", "type").out)) == ["welcome"]
+    assert gone.ok("stats", "--since", "6h", "--type", "nobody").out == "Nothing ran in the last 6h.\n"
+
+
+def test_a_program_gets_every_point_and_the_counts(gone: Terminal) -> None:
+    found = gone.ok("stats", "--since", "6h", "--json").json
+    assert found["queues"]["mail"]["pending"] == found["totals"]["pending"] == 7
+    course = found["course"]
+    assert (course["by"], course["seconds"], len(course["all"]["points"])) == ("queue", 60, 360)
+    mail = course["lines"]["mail"]
+    assert None in mail["points"]
+    assert sum(point["completed"] for point in mail["points"] if point) == mail["whole"]["completed"]
+    assert mail["whole"]["most"] == {"pending": 7}
+    hours = gone.ok("stats", "--since", "7d", "--json").json["course"]
+    assert (hours["seconds"], len(hours["all"]["points"])) == (3600, 168)
+
+
+def test_bars_are_plain_where_there_is_no_unicode(gone: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Console, "encoding", "ascii")
+    out = gone.ok("stats", "--since", "6h").out
+    assert out.isascii()
+    assert "#" in rows(out)["mail"]
+
+
+def test_nothing_sampled_is_said_with_who_does_it(terminal: Terminal) -> None:
+    said = "Nothing was sampled in the last 7d: any worker that runs does so, each minute.\n"
+    assert terminal.ok("stats", "--since", "7d").out == said
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--since", "401d"], "error: --since: must be up to 400d, and more than none, not 401d"),
+        (["--since", "0s"], "error: --since: must be up to 400d, and more than none, not 0s"),
+        (["--since", "soon"], "error: --since: 'soon' is not a duration such as"),
+        (["--by", "type"], "error: --by: is for a course: give --since too, such as --since 6h"),
+        (["--queue", "q"], "error: --queue: is for a course"),
+        (["--type", "t"], "error: --type: is for a course"),
+        (["--since", "6h", "--queue", "a b"], "error: queue: 'a b' is not 1 to 128 of the characters"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(terminal: Terminal, words: list[str], problem: str) -> None:
+    ran = terminal.run("stats", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(problem)
+
+
+def test_what_has_no_name_is_called_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    at = to_datetime(HOUR)
+    times = Quantiles()
+    point = Point(at=at, completed=5, failures=0, per_second=1, wait=times, run=times)
+    line = Line(whole=point, points=(point,))
+    lines = {"": line, "t": line}
+    course = Course(since=at, until=to_datetime(2 * HOUR), seconds=60, by="type", lines=lines, all=line)
+    print_course(course, "1h", Console(width=100))
+    names = [each.split()[0] for each in capsys.readouterr().out.splitlines()]
+    assert names[:4] == ["type", OTHERS, "t", "all"]
+    print_course(replace(course, lines={}), "1h", Console(width=100))
+    assert capsys.readouterr().out == "Nothing ran in the last 1h.\n"
+
+
+def test_a_bar_is_as_high_as_its_share_and_a_gap_has_none() -> None:
+    assert bars([0, 1, None, 1000, 500]) == "▁▂ █▅"
+    assert bars([0, 1, None, 1000, 500], plain=True) == "_. #="
+    assert (bars([]), bars([None, 0])) == ("", " ▁")
