@@ -84,6 +84,7 @@ FLOW = [
         before=_due_soon,
         act=lambda store: store.jobs.admit(10),
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="claim",
@@ -92,6 +93,7 @@ FLOW = [
         act=lambda store: store.jobs.claim(request(claim=1)),
         again=lambda first, second: bool(first == second and first),
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="claim",
@@ -100,6 +102,7 @@ FLOW = [
         act=lambda store: store.jobs.claim(request(claim=1)),
         again=lambda first, second: bool(first == second and first),
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="claim",
@@ -108,6 +111,7 @@ FLOW = [
         act=lambda store: store.jobs.claim(request(claim=1, limit=2)),
         again=lambda first, second: bool(first == second and first),
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="settle",

@@ -58,7 +58,7 @@ def crowd() -> list[NewJob]:
     if dice.random() < 0.5:
         terms = [{"queue": "slow", "rate_cost": dice.choice([None, 1, 3])} for _ in range(20)]
     else:
-        terms = [{"queue": "shared", "tenant": tenant} for tenant in ("big", "small") for _ in range(40)]
+        terms = [{"queue": "shared", "tenant": tenant} for tenant in ("big", "small") for _ in range(80)]
     return [msgspec.structs.replace(quick.using(max_attempts=1000).job(1), **each) for each in terms]
 
 

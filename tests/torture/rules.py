@@ -14,8 +14,8 @@ QUEUES = (FEW, SLOW, SHARED, "default")
 MOST = 3
 RATE = "10/s burst 5"
 WEIGHTS = {"big": 2.0}
-CLAIMERS = 8
-"""Two workers of two runners, and those who came in their place meanwhile."""
+CLAIMERS = 4
+"""Two workers of two runners; those who come in the place of others begin with an account of their own."""
 
 
 def lay_down(yard: Yard) -> None:

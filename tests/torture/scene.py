@@ -37,7 +37,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     adds_up: bool = False
     """Whether a repeat counts again: only statistics may do that."""
     piecemeal: bool = False
-    """Whether a server may commit it in several steps, each of them whole: a repeat does what is left."""
+    """Whether it may be committed in several steps, each of them whole: a repeat does what is left."""
+    by_servers: bool = False
+    """Whether it is so by a server only."""
 
     def opened(self, url: str) -> Store:
         """The store at the time of the call."""

@@ -118,6 +118,7 @@ _ALL = [
         act=lambda store: store.jobs.settle(_OUTCOMES),
         again=lambda first, second: second == ["already", "already"],
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="settle",
@@ -188,10 +189,12 @@ _ALL = [
         verb="open",
         act=lambda store: store.leases.open(LeaseRequest(runner="r1", worker="w1", length=LEASE)),
         piecemeal=True,
+        by_servers=True,
     ),
     Scene(
         verb="renew",
         piecemeal=True,
+        by_servers=True,
         before=_running,
         act=lambda store: store.leases.renew("w1", ["r1", "gone"], LEASE),
         again=lambda first, second: bool(first == second),
@@ -209,6 +212,7 @@ _ALL = [
     Scene(
         verb="campaign",
         piecemeal=True,
+        by_servers=True,
         before=_registered,
         act=lambda store: store.leader.campaign(Campaign("w1", 10 * SECOND)),
         again=lambda first, second: bool(first == second == 1),

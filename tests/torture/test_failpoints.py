@@ -55,7 +55,7 @@ class Twin:
         """All or nothing; then the call is repeated, as a caller may who does not know."""
         found = self.ground.rows(path)
         whole = found in (self.before, self.after)
-        piecemeal = self.scene.piecemeal and self.ground.stepwise
+        piecemeal = self.scene.piecemeal and (self.ground.stepwise or not self.scene.by_servers)
         assert whole or piecemeal
         assert piecemeal or (found != self.before) is done
         if done and self.scene.adds_up:
@@ -144,7 +144,6 @@ async def test_the_same_open_store_goes_on_after_each_fault(
 
 
 def test_every_verb_that_writes_has_a_scene() -> None:
-    text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_upkeep, sqlite_store)))
     text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_upkeep, sqlite_samples, sqlite_store)))
     bodies = re.split(r"\n    async def ", text)[1:]
     writing = {body.split("(")[0] for body in bodies if re.search(r"\.write(_jointly)?\(", body)}
