@@ -69,7 +69,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
         standing.add(job.id)
         fresh[kind].append(job)
         answers.append(Enqueued(job.id))
-    _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds)
+    _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds, now)
     call_off(db, contest.replaced)
     hold(db, contest.taken)
     return answers
@@ -84,9 +84,9 @@ def _are_alike(jobs: Sequence[NewJob]) -> bool:
 
 
 def _enqueue_alike(db: Db, jobs: Sequence[NewJob], grounds: Grounds) -> list[Enqueued]:
-    first = jobs[0]
+    first, now = jobs[0], db.now
     _check_open(first, grounds)
-    _insert_all(db, [(jobs, birth(first, db.now, grounds[first.queue, first.priority].last))], grounds)
+    _insert_all(db, [(jobs, birth(first, now, grounds[first.queue, first.priority].last))], grounds, now)
     return [Enqueued(job.id) for job in jobs]
 
 
@@ -111,8 +111,8 @@ def _check_open(job: NewJob, grounds: Grounds) -> None:
         raise QueueClosed(job.queue)
 
 
-def _insert_all(db: Db, kinds: Sequence[tuple[Sequence[NewJob], Birth]], grounds: Grounds) -> None:
-    """Those that are due and have a key get a slot or go to its line."""
+def _insert_all(db: Db, kinds: Sequence[tuple[Sequence[NewJob], Birth]], grounds: Grounds, now: Micros) -> None:
+    """Those that are due and have a key get a slot or go to its line. `now` is when they were born."""
     due = [
         (job, born.rank)
         for alike, born in kinds
@@ -122,7 +122,7 @@ def _insert_all(db: Db, kinds: Sequence[tuple[Sequence[NewJob], Birth]], grounds
     ]
     seats = seating(db, due)
     for alike, born in kinds:
-        common = _common(alike[0], born, db.now, grounds)
+        common = _common(alike[0], born, now, grounds)
         if born.status is not Status.PENDING or not due:
             _insert(db, alike, common, {})
             continue
