@@ -208,6 +208,7 @@ class Access:
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
         try:
+            await session.replan()
             async with frame(session):
                 return await work(Db(session, self.server.texts))
         except WindlassError:

@@ -16,6 +16,8 @@ from typing import Any
 
 import asyncpg
 
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
 from windlass.store.postgres.query import Statement, numbered
 from windlass.store.postgres.trouble import TROUBLE, is_lost
 
@@ -32,6 +34,9 @@ SETTINGS = {
     "jit_above_cost": "-1",
     "plan_cache_mode": "force_generic_plan",
 }
+REPLAN_EVERY: Micros = 10 * SECOND
+"""A plan that was made while a table was empty would walk through all that has come since, as long as nothing tells
+the planner. So plans are thrown away now and then; to make them anew takes a few milliseconds."""
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _BEGIN_POOLED = f"{_BEGIN}; " + "; ".join(
     f"SET LOCAL {name} = {value}" for name, value in SETTINGS.items() if name != "default_transaction_isolation"
@@ -56,6 +61,7 @@ class Session:
         """Whether a commit is under way, or a statement that is one: if the line is cut now, nobody knows."""
         self.spoken = False
         """Whether the server has heard anything of the call that this session was taken for."""
+        self._planned = since_boot()
 
     prepare = staticmethod(numbered)
 
@@ -75,6 +81,12 @@ class Session:
             await asyncio.sleep(0)
             rounds -= 1
         return self.alive
+
+    async def replan(self) -> None:
+        """Throw old plans away. Behind a pooler none is kept."""
+        if not self.pooled and since_boot() - self._planned >= REPLAN_EVERY:
+            await self.connection.execute("DISCARD PLANS")
+            self._planned = since_boot()
 
     def _has_mail(self) -> bool:
         poll = select.poll()
