@@ -70,7 +70,7 @@ class Ruled:
         """They start if they can pay: who does. Once the queue has nothing left, nobody does any more."""
         if self.terms.rate is None and not any(fare.rate for fare in fares):
             return self._take([fare.id for fare in fares])
-        verdict = toll(self.db, self.queue, self.terms.rate, fares)
+        verdict = toll(self.db, self.queue, self.terms.rate, fares, self.values["now"])
         paid = self._take(verdict.paid)
         self._aside += len(verdict.aside)
         if verdict.until is not None:

@@ -20,9 +20,12 @@ def to_fare(row: Sequence[Any]) -> Fare:
     return Fare((urgency, rank, id_), cost, key, rate_of(rate))
 
 
-def toll(db: Db, queue: str, rate: Rate | None, fares: Sequence[Fare]) -> Verdict:
-    """Who may start: what they pay is gone from the buckets, who must wait has stepped aside."""
-    now, keys = db.now, sorted({fare.key for fare in fares if fare.rate is not None})
+def toll(db: Db, queue: str, rate: Rate | None, fares: Sequence[Fare], now: Micros) -> Verdict:
+    """Who may start: what they pay is gone from the buckets, who must wait has stepped aside.
+
+    `now` is the moment that is written down as that of their start: the tokens of a later one are not theirs.
+    """
+    keys = sorted({fare.key for fare in fares if fare.rate is not None})
     wanted = keys if rate is None else [OWN, *keys]
     buckets = _buckets(db, queue, wanted) if wanted else {}
     aside: dict[str, list[Aside]] = defaultdict(list)
