@@ -143,13 +143,20 @@ async def _pay(db: Db, payer: Payer, result: Toll, left: Bucket, now: Micros) ->
         result.grant = Grant(left.tokens, granted.until) if left.tokens else None
         return
     tokens = min(left.tokens // 4, rate.tokens * AHEAD // rate.period)
-    if left.tokens >= FAR * payer.claim and tokens >= payer.claim > 0:
+    if tokens >= payer.claim > 0 and _is_far(_granted(left, rate, tokens, 0), payer):
         ((others,),) = await db.rows("granted", {"queue": payer.queue, "runner": payer.runner})
-        left = _granted(left, rate, tokens, others)
-        result.grant = Grant(tokens, now + AHEAD)
-        values = {"queue": payer.queue, "runner": payer.runner, "tokens": tokens, "until": now + AHEAD}
-        await db.run("grant", values)
+        after = _granted(left, rate, tokens, others)
+        # With a small burst, what must be held back for a grant would be more than others can do without.
+        if _is_far(after, payer):
+            left = after
+            result.grant = Grant(tokens, now + AHEAD)
+            values = {"queue": payer.queue, "runner": payer.runner, "tokens": tokens, "until": now + AHEAD}
+            await db.run("grant", values)
     result.gates = {OWN: (left, rate), **result.gates}
+
+
+def _is_far(bucket: Bucket, payer: Payer) -> bool:
+    return bucket.tokens >= FAR * payer.claim
 
 
 def _granted(bucket: Bucket, rate: Rate, tokens: int, others: int) -> Bucket:
