@@ -134,6 +134,8 @@ def _uneven(rule: Rules, alike: list[dict[str, Any]]) -> Iterator[Found]:
             waiting[tenant] += came - taken
             for pair, starts in since.items():
                 starts[tenant] += begun if tenant in pair else 0
+        # One claim may have taken all that a tenant had: then it could not give more.
+        deep &= {tenant for tenant in tenants if waiting[tenant] >= rule.deep}
         for pair, starts in since.items():
             if not deep.issuperset(pair):
                 starts.clear()

@@ -85,6 +85,13 @@ def rate_of(text: str | None) -> Rate | None:
     return None if text is None else parse_rate(text, "rate")
 
 
+async def reach(db: Db, queue: str, rate: Rate) -> bool:
+    """Be the one at the gate of a queue, if nobody else is: before jobs are found, or one who finds the next ones
+    meanwhile might pass with them, and the first would come last."""
+    _, gates = await _lock(db, queue, {OWN: rate})
+    return OWN in gates
+
+
 async def toll(db: Db, payer: Payer, jobs: Sequence[Candidate]) -> Toll:
     """Which of the jobs may start, and what is left at the gates."""
     rates = {job.key: rate for job in jobs if job.key is not None and (rate := rate_of(job.key_rate))}

@@ -17,7 +17,7 @@ from windlass.store.postgres.db import Db
 from windlass.store.postgres.fair import Search
 from windlass.store.postgres.recall import Recall
 from windlass.store.postgres.terms import Terms
-from windlass.store.postgres.tolls import FAR, Grant, Payer, Toll, toll
+from windlass.store.postgres.tolls import FAR, SOON, Grant, Payer, Toll, reach, toll
 from windlass.store.records import ClaimRequest
 
 
@@ -121,6 +121,8 @@ class Visit:
         jobs, wait = self._most(terms, room)
         if jobs <= 0:
             return Outcome(grant=self._grant, wait=wait, now=terms.now)
+        if terms.rate is not None and self._grant is None and not await reach(db, self._asked.queue, terms.rate):
+            return Outcome(wait=SOON, now=terms.now)
         self._cursors.begin(terms.returns)
         if not terms.fair and not terms.rated and terms.rate is None and room >= jobs:
             rows = await self._take_best(db, self._search(terms), jobs)
