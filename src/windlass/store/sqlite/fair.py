@@ -1,8 +1,11 @@
 """Fair claims: priority by priority, tenants take turns by their weights."""
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from windlass.core.fairness import took, turns
+from windlass.core.ids import JobId
 from windlass.core.job import HIGHEST_PRIORITY
 from windlass.core.toll import Fare
 from windlass.store.sqlite.db import array
@@ -10,6 +13,8 @@ from windlass.store.sqlite.mend import json_of
 from windlass.store.sqlite.recall import Round
 from windlass.store.sqlite.ruled import Ruled
 from windlass.store.sqlite.tolls import to_fare
+
+T = TypeVar("T")
 
 LISTED = 200
 """So many tenants are looked at in one claim; where more have jobs waiting, the next claim goes on from there."""
@@ -48,18 +53,42 @@ def _share(ruled: Ruled, urgency: int, round_: Round, waiting: set[str]) -> None
     while ruled.left and hopeful:
         before = took(standing, taken, weights, hopeful) if taken else standing
         order = turns(before, hopeful, weights, ruled.left)
-        shares = Counter(order)
-        fares = _fares(ruled, urgency, shares)
-        # Whose jobs are fewer than his turns has no more that this runner knows.
-        hopeful -= {lane for lane, jobs in shares.items() if len(fares[lane]) < jobs}
-        lane_of = {fare.id: lane for lane, own in fares.items() for fare in own}
-        lines = {lane: deque(own) for lane, own in fares.items()}
-        paid = ruled.pay([lines[lane].popleft() for lane in order if lines.get(lane)])
-        taken.update(lane_of[id_] for id_ in paid)
-        if not fares:
+        begun, spent = _start(ruled, urgency, order)
+        taken.update(begun)
+        hopeful -= spent
+        if spent.issuperset(order) and not begun:
             break
     known = {lane for lane in standing.ends if lane not in waiting}
     round_.standing = took(standing, taken, weights, hopeful | known)
+
+
+def _start(ruled: Ruled, urgency: int, order: Sequence[str]) -> tuple[Counter[str], set[str]]:
+    """Those whose turn it is start: how many of whom, and who has no more than that, as far as this runner knows."""
+    shares = Counter(order)
+    if ruled.free:
+        heads = _heads(ruled, urgency, shares)
+        ids = _in_turn(order, heads)
+        ruled.take([id_ for _, id_ in ids])
+        return Counter(lane for lane, _ in ids), {lane for lane, jobs in shares.items() if len(heads[lane]) < jobs}
+    fares = _fares(ruled, urgency, shares)
+    payers = _in_turn(order, fares)
+    paid = ruled.pay([fare for _, fare in payers])
+    begun = Counter(lane for lane, fare in payers if fare.id in paid)
+    return begun, {lane for lane, jobs in shares.items() if len(fares[lane]) < jobs}
+
+
+def _in_turn(order: Sequence[str], lines: Mapping[str, Sequence[T]]) -> list[tuple[str, T]]:
+    """One after the other, as the turns come; where a line has ended, the turn is nobody's."""
+    following = {lane: iter(own) for lane, own in lines.items()}
+    turns_ = ((lane, next(following[lane], None)) for lane in order if lane in following)
+    return [(lane, each) for lane, each in turns_ if each is not None]
+
+
+def _heads(ruled: Ruled, urgency: int, shares: Counter[str]) -> dict[str, list[JobId]]:
+    """Where nobody pays, ids are enough; whoever has fewer turns than others has some of them left over."""
+    values = ruled.values | {"urgency": urgency, "lanes": array(shares), "most": max(shares.values())}
+    heads = json_of(ruled.db, "lane_heads", values)
+    return {lane: (ids or [])[: shares[lane]] for lane, ids in heads}
 
 
 def _fares(ruled: Ruled, urgency: int, shares: Counter[str]) -> dict[str, list[Fare]]:

@@ -69,9 +69,9 @@ class Ruled:
     def pay(self, fares: Sequence[Fare]) -> set[JobId]:
         """They start if they can pay: who does. Once the queue has nothing left, nobody does any more."""
         if self.terms.rate is None and not any(fare.rate for fare in fares):
-            return self._take([fare.id for fare in fares])
+            return self.take([fare.id for fare in fares])
         verdict = toll(self.db, self.queue, self.terms.rate, fares, self.values["now"])
-        paid = self._take(verdict.paid)
+        paid = self.take(verdict.paid)
         self._aside += len(verdict.aside)
         if verdict.until is not None:
             self.recall.shut(self.queue, verdict.until, self.terms)
@@ -79,7 +79,13 @@ class Ruled:
             self.left = 0
         return paid
 
-    def _take(self, ids: Sequence[JobId]) -> set[JobId]:
+    @property
+    def free(self) -> bool:
+        """Whether no start costs anything here."""
+        return self.terms.rate is None and not self.terms.rated
+
+    def take(self, ids: Sequence[JobId]) -> set[JobId]:
+        """They start: all of them."""
         if ids:
             self.db.run("take", self.values | {"ids": array(ids)})
             self.taken += ids
