@@ -16,6 +16,7 @@ from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.lines import Lines
 from windlass.store.postgres.ruled import Asked, RuledClaims, claimed
+from windlass.store.postgres.sparing import LONGEST
 from windlass.store.records import ClaimRequest, QueueShare
 
 SWEEP_EVERY: Micros = 1 * SECOND
@@ -155,7 +156,7 @@ class Claims:
     def _note_sweep(self, began: Micros) -> None:
         self._swept = since_boot()
         taken = self._swept - began
-        self._sweep_again = self._swept + SHARE * taken if taken > LONG else 0
+        self._sweep_again = self._swept + min(SHARE * taken, LONGEST) if taken > LONG else 0
 
 
 class _Portion(msgspec.Struct, frozen=True):

@@ -70,6 +70,8 @@ class Cursors:
         if self.from_floor:
             self._sparing.done()
             self._swept = since_boot()
+            # A claim that ends before it looks for anything has not begun here, and must not be taken for long.
+            self.from_floor = False
         for job in taken:
             place, seen = (job["urgency"], job["lane"] if fair else None), (job["rank"], job["id"])
             self._seen[place] = max(self._seen.get(place, seen), seen)

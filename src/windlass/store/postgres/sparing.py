@@ -6,6 +6,8 @@ from windlass.store.clock import since_boot
 SHARE = 20
 """Of so many parts of the time it may take one, once it takes long."""
 LONG: Micros = SECOND // 100
+LONGEST: Micros = 60 * SECOND
+"""Then it is done again, however long it took: a process that was stopped meanwhile must not spare it for hours."""
 WEIGHT = 4
 """Of so many times the last counts as one in what is usual."""
 
@@ -29,4 +31,4 @@ class Sparing:
         taken = ended - self._began
         # Once does not count: a plan was made, or the machine was busy.
         self._usual += (taken - self._usual) / WEIGHT
-        self._again = ended + SHARE * taken if min(taken, self._usual) > LONG else 0
+        self._again = ended + min(SHARE * taken, LONGEST) if min(taken, self._usual) > LONG else 0
