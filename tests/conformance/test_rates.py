@@ -84,6 +84,28 @@ async def test_a_clock_that_was_set_back_lets_no_more_start(store: Store, clock:
     assert len(starts) > 30
 
 
+async def test_a_clock_that_was_an_hour_ahead_for_a_moment_stops_nothing_for_an_hour(
+    store: Store, clock: ManualClock
+) -> None:
+    rate = parse_rate("10/s burst 5", "r")
+    await rule(store, rate_limit=rate)
+    await rule(store, "keyed")
+    await enqueue(store, 50)
+    await enqueue_one(store, queue="keyed", concurrency_key="k", key_rate=rate, rate_cost=5)
+    runner = await new_runner(store)
+    clock.jump_wall(HOUR)
+    assert len(await runner.claim()) == 5
+    assert len(await runner.claim(queues=("keyed",))) == 1
+    clock.jump_wall(-HOUR)
+    await runner.complete()
+    await store.operator.prune(10)
+    await enqueue_one(store, queue="keyed", concurrency_key="k", key_rate=rate)
+    assert await runner.claim() == [], "nothing is given away either"
+    clock.advance(SECOND // 10)
+    assert len(await runner.claim()) == 1
+    assert len(await runner.claim(queues=("keyed",))) == 1
+
+
 async def test_a_job_pays_what_it_costs(store: Store, clock: ManualClock) -> None:
     rate = parse_rate("10/s", "r")
     await rule(store, rate_limit=rate)

@@ -13,6 +13,8 @@ from windlass.errors import InvalidOption
 
 MOST_TOKENS = 1_000_000
 LONGEST_PERIOD: Micros = DAY
+SET_BACK: Micros = 10 * SECOND
+"""If a bucket is from a time so far ahead, the clock was set back: it is filled from now on. Less is waited for."""
 _PERIODS: dict[str, Micros] = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
 _TEXT = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{0,9})\s*(s|m|h|d)(?:\s+burst\s+([0-9]{1,9}))?")
 _SHAPE = 'such as "10/s", "600/m", "1/h" or "10/s burst 50"'

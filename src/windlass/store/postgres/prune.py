@@ -11,6 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
 from windlass.core.moments import DAY, Micros
 from windlass.core.queue import TOMBSTONE
+from windlass.core.rate import SET_BACK
 from windlass.errors import StoreUnavailable
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
@@ -58,6 +59,7 @@ class Pruner:
             if seen:
                 await (_forget_day(access, day) if shared else _empty_shelf(access, day))
         await _forget(access)
+        await access.once(lambda db: db.run("turn_back_gates", {"little": SET_BACK}))
         await access.once(lambda db: db.run("prune_gates", {"limit": limit}))
         await self._samples.prune(access)
         values = {"enough": MANY_TALLIES, "most": MOST_FOLDED}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from windlass.core.ids import JobId
 from windlass.core.meter import KEPT, slot_of
 from windlass.core.queue import TOMBSTONE
+from windlass.core.rate import SET_BACK
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.samples import prune_samples
 
@@ -18,6 +19,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
     prune_samples(db)
     db.run("prune_keys", {"now": now, "limit": limit})
+    db.run("turn_back_gates", {"now": now, "little": SET_BACK})
     db.run("prune_gates", {"now": now, "limit": limit})
     return ids
 
