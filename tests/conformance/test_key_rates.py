@@ -158,3 +158,19 @@ async def test_keys_belong_to_a_queue(store: Store) -> None:
         await enqueue(store, 3, queue=queue, concurrency_key="k", key_limit=10, key_rate=TEN)
     runner = await new_runner(store)
     assert len(await runner.claim(queues=("one", "two"))) == 4
+
+
+async def test_who_stepped_aside_while_the_clock_was_an_hour_ahead_does_not_wait_for_an_hour(
+    store: Store, clock: ManualClock
+) -> None:
+    ids = await enqueue(store, 4, concurrency_key="k", key_limit=10, key_rate=TEN)
+    runner = await new_runner(store)
+    clock.jump_wall(3600 * SECOND)
+    assert len(await runner.claim()) == 2
+    clock.jump_wall(-3600 * SECOND)
+    await store.operator.prune(10)
+    third, fourth = [await look(store, id_) for id_ in sorted(ids)[2:]]
+    assert [job.run_at for job in (third, fourth)] == [to_datetime(clock.wall() + n * SECOND // 10) for n in (1, 2)]
+    clock.advance(SECOND // 10)
+    await store.jobs.admit(10)
+    assert [job.id for job in await runner.claim()] == [third.id]

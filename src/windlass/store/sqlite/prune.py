@@ -19,6 +19,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("prune_meters", {"before": slot_of(now - KEPT)})
     prune_samples(db)
     db.run("prune_keys", {"now": now, "limit": limit})
+    db.run("turn_back_aside", {"now": now, "little": SET_BACK})
     db.run("turn_back_gates", {"now": now, "little": SET_BACK})
     db.run("prune_gates", {"now": now, "limit": limit})
     return ids
