@@ -208,3 +208,15 @@ async def test_a_full_queue_is_no_work_until_something_ends(store: Store) -> Non
     assert await store.signals.work(["default"], None) is False
     await runner.complete(1)
     assert await store.signals.work(["default"], None) is True
+
+
+async def test_what_a_runner_does_not_use_any_more_is_others_after_the_limit_was_lowered(store: Store) -> None:
+    """It has other things to do, and does not ask again for long."""
+    await rule(store, max_concurrency=10)
+    await enqueue(store, 40)
+    busy, other = await new_runner(store, "r1"), await new_runner(store, "r2")
+    assert len(await busy.claim(10)) == 10
+    await busy.complete(9)
+    await rule(store, max_concurrency=3)
+    assert len(await other.claim(10)) == 2
+    assert await other.claim(10) == []

@@ -55,8 +55,10 @@ class RuledClaims:
             await self._lines.admit(access, asked.limit, self.farthest(asked.queue) + 1)
             outcome = await self._try(access, asked, Leave(admit=False, ask=True))
         if outcome.short:
+            shrunk = outcome.shrunk
             await shares.ask(access, asked.queue, asked.request.runner, outcome.short)
             outcome = await self._try(access, asked, Leave(admit=False, ask=False))
+            outcome = msgspec.structs.replace(outcome, shrunk=shrunk or outcome.shrunk)
         return outcome
 
     async def _try(self, access: Access, asked: Asked, leave: Leave) -> Outcome:

@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True):
     plain: bool = False
     """The queue is not ruled any more."""
     short: int = 0
-    """So many more slots are needed: nothing was taken."""
+    """So many more slots are needed, as far as there are any: nothing was taken."""
     admit: bool = False
     """Jobs in line may be let in first: nothing was taken."""
     aside: bool = False
@@ -111,11 +111,16 @@ class Visit:
         return held, again
 
     async def _shrink(self, db: Db, terms: Terms, held: int) -> Outcome:
-        """The limit was lowered: nobody starts anything until it fits."""
+        """The limit was lowered: nobody starts anything until it fits.
+
+        What others have and do not use must be taken from them: one that has its hands full may not ask for long.
+        """
         if held < terms.slots:
             values = {"queue": self._asked.queue, "runner": self._asked.request.runner, "slots": held}
             await db.run("set_slots", values)
-        return Outcome(shrunk=held < terms.slots)
+        return Outcome(
+            short=self._asked.limit if self._leave.ask else 0, shrunk=held < terms.slots, grant=self._grant
+        )
 
     async def _from(self, db: Db, terms: Terms, room: int) -> Outcome:
         jobs, wait = self._most(terms, room)
