@@ -104,3 +104,19 @@ def test_a_job_has_a_key_of_its_own(terminal: Terminal) -> None:
     plain = terminal.ok("jobs", "show", terminal.enqueue("t", "{}", "--concurrency-key", "k")).out
     assert "  concurrency   k (1 at once)\n" in plain
     assert "rate cost" not in plain
+
+
+def test_a_queue_that_nobody_knows_may_be_misspelt_and_is_told(shop: Terminal) -> None:
+    shop.ok("queues", "list")
+    for verb in ("pause", "resume", "close", "open"):
+        assert shop.ok("queues", verb, "images").err == ""
+    shop.ok("queues", "reset", "images", "rate")
+    ran = shop.ok("queues", "close", "imagess")
+    assert ran.out == "imagess is closed to new jobs\n"
+    assert ran.err == "note: nobody had used or declared a queue 'imagess'; there are default, images\n"
+    assert shop.ok("queues", "close", "imagess").err == "", "now it is known"
+
+
+def test_a_rate_is_set_and_reset_by_either_name(shop: Terminal) -> None:
+    assert "5/s" in shop.ok("queues", "set", "images", "--rate-limit", "5/s").out
+    assert "10/s burst 50" in shop.ok("queues", "reset", "images", "rate").out

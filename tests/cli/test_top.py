@@ -130,6 +130,13 @@ def test_a_wide_terminal_shows_every_figure() -> None:
     assert "box     4711  3 of 10         750     4s ago  default" in "\n".join(lines)
 
 
+def test_what_is_in_line_for_a_key_is_shown_by_queue_where_there_is_any() -> None:
+    lines = drawn(snapshot(queues=[queue("mail", jobs=jobs(blocked=58)), queue("other")]), 80)
+    heading = next(number for number, line in enumerate(lines) if line.startswith("queue"))
+    assert lines[heading].split()[:3] == ["queue", "blocked", "pending"]
+    assert lines[heading + 1].split()[:2] == ["mail", "58"]
+
+
 def test_where_there_is_no_room_the_busiest_are_shown_in_their_own_order() -> None:
     lines = [queue(f"q{number}", rates=Rates(per_second=number % 7)) for number in range(20)]
     found = drawn(snapshot(queues=lines), 80, 24)

@@ -61,8 +61,8 @@ def test_a_job_has_its_own_key_and_terms_over_those_of_its_task(app: App) -> Non
     task = task_with(app, concurrency_key="{album}", key_limit=2, key_order="strict", key_rate="10/s", rate_cost=3)
     job = task.job(1)
     assert terms(job) == ("1", 2, True, Rate(10, 1_000_000, 10), 3)
-    own = task.using(concurrency_key="{album}", key_limit=5, key_order="any", key_rate="1/m burst 9", rate_cost=9)
-    assert terms(own.job(1)) == ("{album}", 5, False, Rate(1, 60_000_000, 9), 9)
+    own = task.using(concurrency_key="{mine}", key_limit=5, key_order="any", key_rate="1/m burst 9", rate_cost=9)
+    assert terms(own.job(1)) == ("{mine}", 5, False, Rate(1, 60_000_000, 9), 9)
 
 
 def terms(job: NewJob) -> tuple[Any, ...]:
@@ -113,7 +113,10 @@ def test_a_template_that_cannot_work_is_refused_where_the_task_is_written(app: A
         ({"key_rate": "1/s"}, "^key_rate: says nothing without a concurrency_key"),
         ({"concurrency_key": "k", "key_limit": 0}, "^key_limit: must be a whole number from 1 to 10000, not 0"),
         ({"concurrency_key": "k", "key_order": "fifo"}, "^key_order: 'fifo' is not one of strict, any"),
-        ({"concurrency_key": "k", "key_rate": "often"}, "^key_rate: 'often' is not a rate"),
+        (
+            {"concurrency_key": "k", "key_rate": "often"},
+            "^key_rate: 'often' is not a rate .*; a whole number, and a period in s, m, h or d",
+        ),
         ({"concurrency_key": "k", "key_rate": "2/s", "rate_cost": 3}, "^rate_cost: is 3, more than the 2 "),
         ({"rate_cost": 0}, "^rate_cost: must be a whole number from 1 to 1000000, not 0"),
     ],
@@ -141,6 +144,26 @@ def test_arguments_that_make_no_key_are_refused_at_the_producer(
     task = task_with(app, concurrency_key="k:{thing}")
     with pytest.raises(error, match=f"^concurrency_key: {problem}"):
         task.job(1, thing=value)
+
+
+def test_a_template_on_a_job_is_refused_since_it_would_put_all_jobs_under_one_key(app: App) -> None:
+    with pytest.raises(InvalidOption, match=r"^concurrency_key: 'a:\{album\}' is taken as it is, .* on the task"):
+        task_with(app).using(concurrency_key="a:{album}")
+
+
+@pytest.mark.parametrize(
+    ("option", "where"),
+    [
+        ({"rate_limit": "10/m"}, r"of a queue: app\.queue\(name, rate_limit=.* concurrency_key and key_rate"),
+        ({"max_concurrency": 4}, r"of a queue: app\.queue\(name, max_concurrency=4\).* and key_limit"),
+        ({"tenant": "acme"}, r"of a job: task\.using\(tenant="),
+    ],
+)
+def test_what_is_not_said_on_a_task_is_refused_with_where_to_say_it(
+    app: App, option: dict[str, Any], where: str
+) -> None:
+    with pytest.raises(InvalidOption, match=f"is not a task option; it is said {where}"):
+        task_with(app, **option)
 
 
 def test_what_the_job_says_is_checked_together_with_what_its_task_says(app: App) -> None:

@@ -1,6 +1,7 @@
 """app.queues: what an operator changes holds beside what the code declares, one setting at a time."""
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -46,6 +47,12 @@ def test_reset_undoes_all_or_what_is_named(declared: App) -> None:
 def test_to_set_nothing_is_a_mistake(declared: App) -> None:
     with pytest.raises(InvalidOption, match=r"^set: nothing to change; there are max_attempts, retry, timeout"):
         declared.queues.set("images")
+    with pytest.raises(InvalidOption, match=r'^set: nothing to change; .*; "none" lifts a limit'):
+        declared.queues.set("images", max_concurrency=None)
+
+
+def test_help_shows_the_arguments_of_a_blocking_verb(app: App) -> None:
+    assert list(inspect.signature(app.queues.pause).parameters) == ["name", "length"]
 
 
 async def test_operators_who_change_a_queue_at_once_undo_nothing_of_each_others(address: str) -> None:

@@ -178,7 +178,7 @@ def test_a_key_that_is_held_says_by_whom_and_how_many_are_before_it() -> None:
     why = explain(around(its, holders=holders, place=place))
     first = why.first
     assert (first.code, first.jobs, first.count, first.at_least) == ("key_held", ("h",), 1000, True)
-    assert "Key 'customer 7' is held by h (failed for 5s, due in 30s)." in first.text
+    assert "Key 'customer 7' is held by h (failed 5s ago, next try in 30s)." in first.text
     assert "1,000+ jobs are in line before it." in first.text
     assert why.earliest == moment(30)
 

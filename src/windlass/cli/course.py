@@ -31,11 +31,16 @@ def print_course(course: Course, over: str, out: Console) -> None:
     columns = _columns(course)
     rows = [[name, *_figures(course, line), *_bars(line, out, waiting=waiting)] for name, line in lines.items()]
     heads = [*(["pending over time"] if waiting else []), "done over time"]
-    print_table([course.by, *columns, *heads], rows, empty=f"Nothing ran in the last {over}.", spare=SPARE)
+    print_table([course.by, *columns, *heads], rows, empty=_nothing(over), spare=SPARE)
     if rows:
         bar = show_duration(round(course.seconds * SECOND))
         times = f"{course.since:%Y-%m-%d %H:%M} to {course.until:%Y-%m-%d %H:%M} UTC"
         out.print(plain(f"{times}; a bar is {bar}, a blank a gap", "dim"))
+
+
+def _nothing(over: str) -> str:
+    """What ran just now is not in it yet."""
+    return f"Nothing ran in the last {over}, up to the last sample; windlass stats has what runs now."
 
 
 def _columns(course: Course) -> list[str]:

@@ -7,7 +7,7 @@ import typer
 from windlass.cli.jobs import YesOption
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.setting import NameArgument, reset, set_queue
+from windlass.cli.setting import NameArgument, acting_on, reset, set_queue
 from windlass.cli.wording import record, sentence
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
@@ -50,29 +50,29 @@ def pause(
 ) -> None:
     """Claim no more from a queue; running jobs go on."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
-    queue = reach(store, app).queues.pause(name, seconds)
-    _tell(queue)
+    with acting_on(name, reach(store, app)) as home:
+        _tell(home.queues.pause(name, seconds))
 
 
 @queues.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Claim from a queue again."""
-    queue = reach(store, app).queues.resume(name)
-    _tell(queue)
+    with acting_on(name, reach(store, app)) as home:
+        _tell(home.queues.resume(name))
 
 
 @queues.command()
 def close(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Take no new jobs into a queue; those that are there go on."""
-    queue = reach(store, app).queues.close(name)
-    _tell(queue)
+    with acting_on(name, reach(store, app)) as home:
+        _tell(home.queues.close(name))
 
 
 @queues.command("open")
 def open_queue(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Take new jobs into a queue again."""
-    queue = reach(store, app).queues.open(name)
-    _tell(queue)
+    with acting_on(name, reach(store, app)) as home:
+        _tell(home.queues.open(name))
 
 
 @queues.command()
@@ -83,7 +83,8 @@ def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None,
         counts = home.stats.counts().queues.get(check_name(name, "queue"), {})
         waiting = sum(counts.get(status, 0) for status in WAITING)
         typer.confirm(f"Cancel the {waiting:,} waiting jobs of {name} in {redact(home.store)}?", abort=True)
-    typer.echo(f"{home.queues.purge(name):,} cancelled")
+    with acting_on(name, home):
+        typer.echo(f"{home.queues.purge(name):,} cancelled")
 
 
 @workers.command("list")

@@ -1,5 +1,7 @@
 """windlass queues set, windlass queues reset."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
@@ -7,10 +9,16 @@ import typer
 
 from windlass.cli.reach import AppOption, StoreOption, reach
 from windlass.cli.wording import sentence
+from windlass.client.app import App
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.queue import NONE, Queue
 from windlass.core.retry import Exponential
 from windlass.errors import InvalidOption
+
+MOST_NAMED = 10
+"""Queues, in a note."""
+_SHORT = {"rate": "rate_limit", "weight": "weights"}
+"""What `reset` takes, because `set` calls it so."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 AtOnce = Annotated[
@@ -18,7 +26,9 @@ AtOnce = Annotated[
 ]
 Rate = Annotated[
     str | None,
-    typer.Option("--rate", help='How many may start in a while, such as 10/s, 600/m, "10/s burst 50"; or none.'),
+    typer.Option(
+        "--rate", "--rate-limit", help='How many may start in a while, such as 10/s, 600/m, "10/s burst 50"; or none.'
+    ),
 ]
 Fair = Annotated[bool | None, typer.Option("--fair/--no-fair", help="Whether tenants share the workers by weight.")]
 Weights = Annotated[
@@ -55,18 +65,19 @@ def set_queue(
     kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
     waits = {"base": retry_base, "cap": retry_cap}
     given = {key: parse_duration(text, f"--retry-{key}") / SECOND for key, text in waits.items() if text is not None}
-    queue = home.queues.set(
-        name,
-        max_concurrency=_whole(max_concurrency),
-        rate_limit=rate,
-        fair=fair,
-        weights=_weights(weight or []),
-        ageing=_length(ageing, "--ageing"),
-        max_attempts=max_attempts,
-        retry=msgspec.structs.replace(_backoff(home.queues.get(name)), **given) if given else None,
-        timeout=_length(timeout, "--timeout"),
-        retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
-    )
+    with acting_on(name, home):
+        queue = home.queues.set(
+            name,
+            max_concurrency=_whole(max_concurrency),
+            rate_limit=rate,
+            fair=fair,
+            weights=_weights(weight or []),
+            ageing=_length(ageing, "--ageing"),
+            max_attempts=max_attempts,
+            retry=msgspec.structs.replace(_backoff(home.queues.get(name)), **given) if given else None,
+            timeout=_length(timeout, "--timeout"),
+            retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
+        )
     typer.echo(f"{queue.name}: {sentence(queue)}")
 
 
@@ -80,8 +91,20 @@ def reset(
     app: AppOption = None,
 ) -> None:
     """Undo what operators have set, wholly or by name: what the code declares holds again."""
-    queue = reach(store, app).queues.reset(name, *[each.replace("-", "_") for each in names or ()])
+    chosen = [_SHORT.get(each, each.replace("-", "_")) for each in names or ()]
+    with acting_on(name, reach(store, app)) as home:
+        queue = home.queues.reset(name, *chosen)
     typer.echo(f"{queue.name}: {sentence(queue)}")
+
+
+@contextmanager
+def acting_on(name: str, home: App) -> Iterator[App]:
+    """Says afterwards if nobody had used or declared the queue: that may be meant; or the name is misspelt."""
+    names = {queue.name for queue in home.queues.list()} | {*home.queue_names}
+    yield home
+    if name not in names:
+        there = ", ".join(sorted(names)[:MOST_NAMED])
+        typer.echo(f"note: nobody had used or declared a queue {name!r:.100}; there are {there}", err=True)
 
 
 def _whole(text: str | None) -> Any:

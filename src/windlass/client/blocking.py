@@ -1,6 +1,7 @@
 """The blocking face, made from the asynchronous one: every `averb` has a `verb`, and no verb is written twice."""
 
 import asyncio
+import inspect
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -83,6 +84,9 @@ class blocking(Generic[S, P, R]):
         self._waits = waits
         self._here = here
         self.__doc__ = method.__doc__
+        whole = inspect.signature(method)
+        # For help(), which would show any arguments otherwise.
+        self._signature = whole.replace(parameters=[*whole.parameters.values()][1:])
         self._name = method.__name__.removeprefix("a")
 
     @overload
@@ -100,6 +104,7 @@ class blocking(Generic[S, P, R]):
             return bound._portal().run(method(bound, *args, **kwargs), waits=waits, here=inside)
 
         call.__name__, call.__doc__ = name, self.__doc__
+        vars(call)["__signature__"] = self._signature
         return call
 
 

@@ -72,6 +72,14 @@ def key_template(text: object, arguments: Collection[str], defaults: Mapping[str
     )
 
 
+def check_no_template(key: object, arguments: Collection[str]) -> None:
+    """A job has a value: one that names an argument in braces would put all jobs under one key, unnoticed."""
+    named = [name for name in arguments if isinstance(key, str) and f"{{{name}}}" in key]
+    if named:
+        problem = f"{shown(key)} is taken as it is, {{{named[0]}}} is not filled in; say a template on the task"
+        raise InvalidOption(FIELD, f"{problem}, and on a job the value")
+
+
 def _check_argument(text: str, name: str, arguments: Collection[str], type_: str) -> None:
     if not name.isidentifier():
         raise InvalidOption(

@@ -42,7 +42,8 @@ class Queues(Verbs):
         """
         said = settings(**options)
         if said == QueueSettings():
-            raise InvalidOption("set", f"nothing to change; there are {', '.join(QueueOptions.__annotations__)}")
+            there = ", ".join(QueueOptions.__annotations__)
+            raise InvalidOption("set", f'nothing to change; there are {there}; "none" lifts a limit')
         return await self._amend(name, lambda before: amended(before, said))
 
     async def areset(self, name: str, *names: str) -> Queue:

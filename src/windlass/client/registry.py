@@ -88,11 +88,21 @@ class Registry:
         return tuple(sorted(self._definitions))
 
 
+_OF_QUEUE = "is said of a queue: app.queue(name, {}); for each key, of a task: concurrency_key and {}"
+_ELSEWHERE = {
+    "rate_limit": "it " + _OF_QUEUE.format('rate_limit="10/s"', "key_rate"),
+    "max_concurrency": "it " + _OF_QUEUE.format("max_concurrency=4", "key_limit"),
+    "tenant": 'it is said of a job: task.using(tenant="acme").enqueue(...)',
+}
+"""Where to say what people look for on a task."""
+
+
 def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str = "") -> Definition:
     """A definition from a function and what was said about it; the prefix comes before its type."""
     unknown = [name for name in options if name not in _KNOWN]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not a task option; there are {', '.join(sorted(_KNOWN))}")
+        elsewhere = _ELSEWHERE.get(unknown[0], f"there are {', '.join(sorted(_KNOWN))}")
+        raise InvalidOption(unknown[0], f"is not a task option; {elsewhere}")
     if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -10,7 +10,7 @@ from windlass.client.context import Home
 from windlass.client.handle import Handle
 from windlass.client.here import this_process
 from windlass.client.hooks import place
-from windlass.client.keys import KeyTemplate
+from windlass.client.keys import KeyTemplate, check_no_template
 from windlass.client.options import JobOptions, check_options, check_together
 from windlass.client.signature import Signature
 from windlass.core.ids import new_id
@@ -117,6 +117,7 @@ class Task(Generic[P, R, T]):
 
     def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
         """The same task with options for the jobs it makes."""
+        check_no_template(options.get("concurrency_key"), self._definition.signature.names)
         task: Task[P, R, T] = Task(self._desk, self._definition, {**self._options, **check_options(options)})
         task._connection = options.get("connection", self._connection)
         return task

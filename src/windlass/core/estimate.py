@@ -23,6 +23,8 @@ OVERHEAD: Micros = SECOND // 1000
 """What a job costs its worker besides the handler, roughly: no slot is faster than that."""
 PROMPT: Micros = 1 * SECOND
 """So long at the most it takes until a free worker sees a job, if nothing goes wrong."""
+HAND_OVER: Micros = SECOND // 10
+"""From the end of one job of a key to the start of the next in line, with a worker free, as measured."""
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +48,7 @@ class _Span(msgspec.Struct, frozen=True):
         return _Span(self.likely * rounds, self.least * rounds, self.most * rounds, self.basis)
 
     def plus(self, other: "_Span") -> "_Span":
-        basis = self.basis if other.basis in self.basis else f"{self.basis}; {other.basis}"
+        basis = "; ".join(dict.fromkeys([*self.basis.split("; "), *other.basis.split("; ")]))
         return _Span(self.likely + other.likely, self.least + other.least, self.most + other.most, basis)
 
 
@@ -57,7 +59,7 @@ def estimate(facts: Circumstances) -> Estimate:
     begin = _not_before(facts)
     through = _through_queue(facts)
     if facts.job.status is Status.BLOCKED:
-        through = through.plus(_through_line(facts, through))
+        through = through.plus(_through_line(facts, _in_turn(facts, through)))
     now, tokens = facts.now, _tokens_come(facts)
     least = max(begin, now + through.least, tokens)
     # What is not due yet meets, as far as anybody knows, as many as wait now.
@@ -172,6 +174,12 @@ def _free(facts: Circumstances) -> int:
     """Slots that wait for work."""
     free, limit = max(0, facts.crew.slots - facts.crew.busy), facts.queue.rules.max_concurrency
     return free if limit is None else max(0, min(free, limit - facts.place.running.jobs))
+
+
+def _in_turn(facts: Circumstances, through: _Span) -> _Span:
+    """What each one before it in the line waits: a free worker is told of the next as soon as the key is free."""
+    idle = _ahead(facts)[2] < _free(facts)
+    return msgspec.structs.replace(through, likely=HAND_OVER) if idle else through
 
 
 def _through_line(facts: Circumstances, each_waits: _Span) -> _Span:

@@ -18,6 +18,7 @@ SET_BACK: Micros = 10 * SECOND
 _PERIODS: dict[str, Micros] = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
 _TEXT = re.compile(r"([0-9]{1,9})\s*/\s*([0-9]{0,9})\s*(s|m|h|d)(?:\s+burst\s+([0-9]{1,9}))?")
 _SHAPE = 'such as "10/s", "600/m", "1/h" or "10/s burst 50"'
+_PARTS = "a whole number, and a period in s, m, h or d (one in two seconds is 1/2s)"
 
 
 class Rate(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +43,7 @@ def parse_rate(text: object, field: str) -> Rate:
         raise InvalidOption(field, f"must be a text {_SHAPE}, not {type(text).__name__}")
     match = _TEXT.fullmatch(text.strip())
     if match is None:
-        raise InvalidOption(field, f"{text!r:.100} is not a rate {_SHAPE}")
+        raise InvalidOption(field, f"{text!r:.100} is not a rate {_SHAPE}; {_PARTS}")
     tokens, count, unit, burst = int(match[1]), int(match[2] or 1), match[3], match[4]
     rate = Rate(tokens, count * _PERIODS[unit], tokens if burst is None else int(burst))
     if not 1 <= rate.tokens <= MOST_TOKENS:

@@ -8,6 +8,7 @@ import msgspec
 from windlass.core.circumstances import Count, Holder
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros, show_duration, to_datetime
+from windlass.core.status import Status
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,5 +55,7 @@ def listed(holders: Sequence[Holder], now: Micros, count: Count) -> str:
 
 
 def _doing(holder: Holder, now: Micros) -> str:
+    if holder.status is Status.FAILED and holder.run_at > now:
+        return f"failed {span(now - holder.since)} ago, next try in {span(holder.run_at - now)}"
     since = f"{holder.status} for {span(now - holder.since)}"
     return since if holder.run_at <= now else f"{since}, due in {span(holder.run_at - now)}"

@@ -87,9 +87,11 @@ def _weight(jobs: int) -> str:
 
 
 def queues(lines: Sequence[QueueLine], width: int) -> Section:
-    """Where jobs wait."""
+    """Where jobs wait; those that are in line for a key have a column where there are any."""
+    blocked = any(line.jobs["blocked"] for line in lines)
     columns = (
         Column("queue", right=False),
+        *([Column("blocked")] if blocked else []),
         Column("pending"),
         Column("running"),
         Column("scheduled", 6),
@@ -106,19 +108,20 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     )
     return Section(
         columns=columns,
-        rows=[_queue_row(line, _bars(width)) for line in lines],
+        rows=[_queue_row(line, _bars(width), blocked=blocked) for line in lines],
         busy=[line.rates.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
         empty="No queues yet.",
     )
 
 
-def _queue_row(line: QueueLine, slots: int) -> list[Text]:
+def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
     name = plain(line.queue)
     if line.paused:
         name.append(" (paused)", "yellow")
     if line.closed:
         name.append(" (closed)", "yellow")
-    counted = [_count(line.jobs[status], status) for status in ("pending", "running", "scheduled", "failed", "dead")]
+    shown = [*(["blocked"] if blocked else []), "pending", "running", "scheduled", "failed", "dead"]
+    counted = [_count(line.jobs[status], status) for status in shown]
     return [
         name,
         *counted,
