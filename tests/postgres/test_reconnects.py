@@ -12,6 +12,7 @@ from tests.support.proxy import Proxy
 from tests.support.servers.address import Address
 from tests.support.servers.postgres import Mode, PostgresServer, new_standby
 from tests.support.stores import postgres_url
+from tests.torture.rules import QUEUES
 from tests.torture.yard import Yard
 from windlass import App, Job, NewJob
 from windlass.core.ids import new_id
@@ -30,7 +31,7 @@ class Mill:
         self.workers: list[Process] = []
 
     def worker(self) -> Process:
-        worker = self.yard.worker("--concurrency", "4", "--drain", "1s")
+        worker = self.yard.worker("--concurrency", "4", "--drain", "1s", "--queues", ",".join(QUEUES))
         self.workers.append(worker)
         until(lambda: self.yard.runners_of(worker), "the worker claims")
         return worker

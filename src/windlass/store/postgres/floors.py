@@ -21,6 +21,7 @@ from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.admit import DueFloor, raise_due_floor
 from windlass.store.postgres.db import Db
+from windlass.store.postgres.sparing import LONGEST
 
 MARGIN: Micros = 1 * SECOND
 SHARE = 50
@@ -64,7 +65,7 @@ class Floors:
         began = since_boot()
         if written != self._written and began >= self._next_raise:
             await self._raise_all(access, floors, behind)
-            self._next_raise = began + SHARE * (since_boot() - began)
+            self._next_raise = began + min(SHARE * (since_boot() - began), LONGEST)
             await access.once(lambda db: raise_due_floor(db, self._due))
         if self._noted is None:
             # Only after the floors were raised up to what was written: else the last of it would be forgotten.
@@ -99,4 +100,4 @@ class Floors:
         if lost:
             await access.once(lambda db: lower(db, lost))
         ended = since_boot()
-        self._next_look = ended + max(SECOND, SHARE * (ended - began))
+        self._next_look = ended + max(SECOND, min(SHARE * (ended - began), LONGEST))

@@ -77,7 +77,7 @@ class Lines:
         jobs = await self.admit(access)
         if whole:
             ended = since_boot()
-            self._whole_at = ended + max(WHOLE_EVERY, SHARE * (ended - began))
+            self._whole_at = ended + max(WHOLE_EVERY, min(SHARE * (ended - began), 10 * WHOLE_EVERY))
         return jobs
 
     async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:

@@ -7,6 +7,7 @@ changed by hand, a line would stand still for ever: so it is looked at, page by 
 from windlass.core.moments import Micros
 from windlass.store.clock import since_boot
 from windlass.store.postgres.access import Access
+from windlass.store.postgres.sparing import LONGEST
 
 PAGE = 200
 """Keys in a page."""
@@ -34,5 +35,5 @@ class Patrol:
         keys, queue, key, marked = rows[0] if rows else (0, *_START, 0)
         self._last = (queue, key) if keys == PAGE else _START
         ended = since_boot()
-        self._next_at = ended + SHARE * (ended - began)
+        self._next_at = ended + min(SHARE * (ended - began), LONGEST)
         return int(marked)
