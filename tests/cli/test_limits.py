@@ -42,7 +42,8 @@ def test_what_an_operator_set_stands_beside_what_the_code_says(shop: Terminal) -
     words = ["--max-concurrency", "4", "--rate", "none", "--no-fair", "--weight", "other=0.5", "--weight", "b=3"]
     said = shop.ok("queues", "set", "images", *words, "--ageing", "10m").out
     assert said.splitlines() == [
-        f"images: 4 at once, any rate, not fair, weights acme 2, other 0.5, b 3, ageing 10m; {KEPT}",
+        "images: 4 at once, any rate, not fair, weights acme 2, other 0.5, b 3 (without effect: not fair), "
+        f"ageing 10m; {KEPT}",
         "Set by an operator: max-concurrency (the code says 8 at once), rate-limit (the code says 10/s burst 50), "
         "fair (the code says fair), weights (the code says weights acme 2), ageing",
     ]

@@ -16,7 +16,7 @@ WORDS: dict[str, Callable[[QueueRules], str]] = {
     "max_concurrency": lambda rules: f"{rules.max_concurrency or 'any number'} at once",
     "rate_limit": lambda rules: str(rules.rate_limit or "any rate"),
     "fair": lambda rules: "fair" if rules.fair else "not fair",
-    "weights": lambda rules: _weighed(rules.weights),
+    "weights": lambda rules: _weighed(rules),
     "ageing": lambda rules: f"ageing {show_duration(rules.ageing)}" if rules.ageing else "no ageing",
     "max_attempts": lambda rules: f"{rules.max_attempts} attempts",
     "retry": lambda rules: f"{type(rules.retry).__name__.lower()} back-off from {_seconds(rules.retry.base)}",
@@ -50,10 +50,13 @@ def _said(settings: QueueSettings, name: str) -> bool:
     return getattr(settings, name) not in (None, {})
 
 
-def _weighed(weights: dict[str, float]) -> str:
-    shown = [f"{tenant} {weight:g}" for tenant, weight in list(weights.items())[:MOST_SHOWN]]
-    more = len(weights) - len(shown)
-    return "weights " + ", ".join(shown) + (f" and {more} more" if more else "") if weights else "equal weights"
+def _weighed(rules: QueueRules) -> str:
+    if not rules.weights:
+        return "equal weights"
+    shown = [f"{tenant} {weight:g}" for tenant, weight in list(rules.weights.items())[:MOST_SHOWN]]
+    more = len(rules.weights) - len(shown)
+    idle = "" if rules.fair else " (without effect: not fair)"
+    return "weights " + ", ".join(shown) + (f" and {more} more" if more else "") + idle
 
 
 def _seconds(seconds: float) -> str:
