@@ -44,7 +44,9 @@ def test_places_that_nobody_uses_any_more_are_dropped(
     tmp_path: Path, postgres: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "KEPT", 2)
+    others = Address(postgres_place(tmp_path / "others"))
     made = Places(postgres)
+    assert others.execute("SELECT 1") == [(1,)], "what a run that lives has stays"
     try:
         urls = [made.of(tmp_path / "0", None)]
         with Address(urls[0]).connect():

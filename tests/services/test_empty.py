@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.seed import put
-from windlass import Status
+from tests.support.seed import completed, enqueue_one, put, running, settle
+from windlass import Queue, Status
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.worker.empty import is_empty
@@ -43,3 +43,19 @@ async def test_paused_queues_do_not(store: Store) -> None:
     await put(store, Status.PENDING)
     await store.queues.pause("default", None)
     assert await is_empty(store, ["default"])
+
+
+async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = await running(store, concurrency_key="k")
+    await enqueue_one(store, concurrency_key="k")
+    await store.jobs.admit(100)
+    queues, list_ = store.queues, store.queues.list
+
+    async def end_first() -> list[Queue]:
+        await settle(store, completed(holder))
+        return await list_()
+
+    monkeypatch.setattr(type(queues), "list", lambda _: end_first())
+    assert not await is_empty(store, ["default"])

@@ -23,6 +23,9 @@ async def is_empty(store: Store, queues: Sequence[str]) -> bool:
     served = [counts[queue] for queue in queues if queue in counts and queue not in paused]
     if any(queue[status] for queue in served for status in HOLDING):
         return False
+    # Who ended between the two looks may have freed the key of one in line, whom nobody has let in yet.
+    if any(queue[Status.BLOCKED] for queue in served) and await store.signals.work(queues, None):
+        return False
     if not any(queue[Status.SCHEDULED] for queue in served):
         return True
     due = (await store.jobs.admit(0)).next_due_in

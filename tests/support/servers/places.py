@@ -131,8 +131,8 @@ class Places:
     def _sweep(self) -> None:
         """What runs have left that no longer are: only a server that is not ours can have any."""
         left = self._execute(
-            "SELECT datname FROM pg_database WHERE starts_with(datname, %s) AND NOT EXISTS ("
-            "SELECT FROM pg_stat_activity WHERE application_name = left(datname, %s))",
+            "SELECT datname FROM pg_database AS place WHERE starts_with(datname, %s) AND NOT EXISTS ("
+            "SELECT FROM pg_stat_activity WHERE application_name = left(place.datname, %s))",
             PREFIX,
             len(PREFIX) + len(self._run),
         )
