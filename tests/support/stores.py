@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from tests.support.servers.places import behind_pooler, postgres_place
+from tests.support.servers.redis_places import redis_place
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
 from windlass.store.open import open_memory, open_store
@@ -54,6 +55,11 @@ def postgres_url(folder: Path) -> str:
     return postgres_place(folder, _migrated)
 
 
+def redis(folder: Path, clock: Clock) -> Store:
+    """A prefix of its own on the Redis of the test run."""
+    return open_store(redis_place(folder), clock=clock)
+
+
 def _migrated(url: str) -> None:
     """What every test's database is a copy of."""
 
@@ -69,6 +75,7 @@ def _migrated(url: str) -> None:
 STORES: dict[str, Kind] = {
     "postgres": Kind(postgres),
     "postgres-pgbouncer": Kind(postgres_pgbouncer),
+    "redis": Kind(redis),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),

@@ -11,6 +11,7 @@ from windlass.store.opener import Opener
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
+REDIS = ("redis", "rediss", "unix")
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
 """Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
@@ -39,6 +40,15 @@ def open_store(
 
         shown = redact(url)
         return PostgresStore(parse_postgres(url, shown), shown, clock=clock, opener=opener, deadline=deadline)
+    if scheme in REDIS:
+        try:
+            from windlass.store.redis.address import parse_address as parse_redis
+            from windlass.store.redis.store import RedisStore
+        except ImportError as error:
+            raise _not_installed(url, error, "redis") from error
+
+        shown = redact(url)
+        return RedisStore(parse_redis(url, shown), shown, clock=clock, opener=opener, deadline=deadline)
     raise _unknown(url)
 
 
@@ -82,8 +92,8 @@ async def discard(url: str) -> None:
     await discard_schema(parse_postgres(url, redact(url)), redact(url))
 
 
-def _not_installed(url: str, error: ImportError) -> ConfigError:
-    return ConfigError(f"{redact(url)}: pip install 'windlass[postgres]' first ({error})")
+def _not_installed(url: str, error: ImportError, extra: str = "postgres") -> ConfigError:
+    return ConfigError(f"{redact(url)}: pip install 'windlass[{extra}]' first ({error})")
 
 
 def _unknown(url: str) -> ConfigError:

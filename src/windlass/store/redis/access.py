@@ -1,0 +1,175 @@
+"""The ways to the server: which store it is, which queues it has, and how a script is asked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from secrets import token_hex
+from typing import Any
+
+import msgspec
+from redis.exceptions import ResponseError
+
+from windlass.core.queue import Queue
+from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.store.clock import Clock
+from windlass.store.queues import queue_values
+from windlass.store.redis.address import Address
+from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.script import Script, script
+from windlass.store.redis.trouble import TROUBLE, translate
+from windlass.store.redis.wire import Call, Line, Wire
+
+VERSION = 1
+"""Of the key map; one that is higher is not ours to touch."""
+LONGEST_CALL = 20.0
+NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Server:
+    """One store on one server or cluster, as this process reaches it."""
+
+    def __init__(self, address: Address, shown: str, clock: Clock | None) -> None:
+        self.address = address
+        self.shown = shown
+        self.clock = clock
+        self.keys = KeyMap(address.prefix)
+        self.wire: Wire = Line(address.dsn)
+        self.mark: str | None = None
+        """Which store this is, since the first call."""
+        self.applied: list[str] = []
+        self.closed = False
+
+    def moment(self) -> str:
+        """The moment of a test's clock; empty: the server's own."""
+        return "" if self.clock is None else str(self.clock.wall())
+
+    def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
+        """The call of a script for one queue."""
+        keys = self.keys.of_office(script.keys) if script.office else self.keys.of_queue(queue, script.keys)
+        return Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+
+
+class Access:
+    """The server, as one user of the store sees it: with a deadline of its own."""
+
+    def __init__(self, server: Server, deadline: float | None) -> None:
+        self.server = server
+        self.seconds = deadline or LONGEST_CALL
+
+    async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
+        """One script, for one queue; the queue is made if it is new."""
+        return (await self.calls(name, {queue: (request, *blobs)}))[queue]
+
+    async def calls(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        """The same script for several queues: the request and the blobs of each. The first error is raised."""
+        if not requests:
+            return {}
+        await self.be_known()
+        wanted = script(name)
+        replies = await self._send(wanted, requests)
+        new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
+        if new:
+            await self.open_queues(new)
+            replies |= await self._send(wanted, {queue: requests[queue] for queue in new})
+        for reply in replies.values():
+            if isinstance(reply, Exception):
+                raise self._trouble(reply) from reply
+        return replies
+
+    async def office(self, name: str, request: Any, *blobs: bytes) -> Any:
+        """One script on what belongs to no queue."""
+        await self.be_known()
+        return await self._one(self.server.to_call(script(name), "", request, blobs))
+
+    async def command(self, name: str, key: str, *words: str | bytes | int | float) -> Any:
+        """One plain command on what belongs to no queue; `key` as in keys.py."""
+        await self.be_known()
+        return await self._command(name, *self.server.keys.of_office((key,)), *words)
+
+    async def queue_names(self) -> list[str]:
+        """Every queue that there is."""
+        return sorted(name.decode() for name in await self.command("SMEMBERS", "queues"))
+
+    async def now(self) -> int:
+        """The store's clock."""
+        if self.server.clock is not None:
+            return self.server.clock.wall()
+        seconds, micros = await self._command("TIME")
+        return int(seconds) * 1_000_000 + int(micros)
+
+    async def open_queues(self, names: Iterable[str]) -> None:
+        """Begin to keep these queues: named first, so that nothing is ever in one that nobody knows."""
+        names = list(names)
+        await self.command("SADD", "queues", *names)
+        requests = {name: ([each for pair in fresh_queue(name) for each in pair],) for name in names}
+        for reply in (await self._send(script("open_queue"), requests)).values():
+            if isinstance(reply, Exception):
+                raise self._trouble(reply) from reply
+
+    async def be_known(self) -> None:
+        """Learn which store this is, or make it one."""
+        server = self.server
+        if server.closed:
+            raise StoreUnavailable(f"{server.shown}: this store is closed", lasting=True)
+        if server.mark is not None:
+            return
+        (key,) = server.keys.of_office(("meta",))
+        if await self._command("HSETNX", key, "store", token_hex(8)):
+            await self._command("HSETNX", key, "version", VERSION)
+            server.applied.append("0001_initial")
+        mark, version = await self._command("HMGET", key, "store", "version")
+        if version is not None and int(version) > VERSION:
+            raise SchemaMismatch(
+                f"{server.shown}: its key map is version {int(version)}, this Windlass knows up to {VERSION}"
+            )
+        server.mark = mark.decode()
+
+    async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
+        try:
+            replies = await self.server.wire.calls(calls, self.seconds)
+        except TimeoutError as error:
+            raise self._silence() from error
+        except TROUBLE as error:
+            raise self._trouble(error) from error
+        return dict(zip(requests, replies, strict=True))
+
+    async def _one(self, call: Call) -> Any:
+        try:
+            return await self.server.wire.call(call, self.seconds)
+        except TimeoutError as error:
+            raise self._silence() from error
+        except TROUBLE as error:
+            raise self._trouble(error) from error
+
+    async def _command(self, *words: str | bytes | int | float) -> Any:
+        try:
+            return await self.server.wire.command(*words, seconds=self.seconds)
+        except TimeoutError as error:
+            raise self._silence() from error
+        except TROUBLE as error:
+            raise self._trouble(error) from error
+
+    def _silence(self) -> StoreUnavailable:
+        return StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=True)
+
+    def _trouble(self, error: Exception) -> StoreUnavailable:
+        if _is(error, EMPTIED):
+            return StoreUnavailable(
+                f"{self.server.shown}: this is not the store that was here: it was emptied or replaced", lasting=True
+            )
+        return translate(error, self.server.shown)
+
+
+def fresh_queue(name: str) -> list[tuple[str, Any]]:
+    """What is written of a queue of which nobody has said anything; nothing for None."""
+    values = queue_values(Queue(name=name))
+    return [
+        (field, int(value) if isinstance(value, bool) else value)
+        for field, value in values.items()
+        if value is not None
+    ]
+
+
+def _is(reply: Any, code: str) -> bool:
+    return isinstance(reply, ResponseError) and str(reply).startswith(code)

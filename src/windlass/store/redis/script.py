@@ -1,0 +1,61 @@
+"""Scripts: a verb's own text, with the parts that it uses in front of it, and the keys that all of it declares.
+
+    -- claim: hold pending jobs for a runner
+    -- uses: record, held
+    -- keys: jobs ready pend
+
+`uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key.
+"""
+
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+
+import msgspec
+
+from windlass.store.redis.keys import OFFICE_KEYS, QUEUE_KEYS
+
+_HOME = files("windlass.store.redis") / "scripts"
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A text for the server, called by its digest."""
+
+    name: str
+    text: str
+    sha: str
+    keys: tuple[str, ...]
+    office: bool
+    """Whether it works on what belongs to no queue."""
+
+
+@cache
+def script(name: str) -> Script:
+    """The verb's script, put together once."""
+    body = (_HOME / f"{name}.lua").read_text()
+    parts: dict[str, str] = {}
+    _gather(body, parts)
+    wanted = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
+    office = any("-- of the office" in line for line in body.splitlines()[:6])
+    known = OFFICE_KEYS if office else QUEUE_KEYS
+    unknown = wanted - known.keys()
+    assert not unknown, f"{name}.lua: no such key: {unknown}"
+    keys = tuple(key for key in known if key in wanted)
+    named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
+    text = "\n".join([f"local K = {{{named}}}", *parts.values(), body])
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office)
+
+
+def _gather(text: str, parts: dict[str, str]) -> None:
+    """What it uses, each after what that uses."""
+    for name in _named(text, "uses"):
+        if name not in parts:
+            part = (_HOME / "parts" / f"{name}.lua").read_text()
+            _gather(part, parts)
+            parts[name] = part
+
+
+def _named(text: str, what: str) -> list[str]:
+    mark = f"-- {what}:"
+    found = [line[len(mark) :] for line in text.splitlines() if line.startswith(mark)]
+    return [name for line in found for name in line.replace(",", " ").split()]

@@ -1,0 +1,5 @@
+-- keep: how long a job of this queue is kept after it ended.
+-- uses: record
+-- keys: queue
+local kept_for = {[COMPLETED] = 'keep_completed', [CANCELLED] = 'keep_cancelled', [DEAD] = 'keep_dead'}
+local function keep_of(letter) return tonumber(redis.call('HGET', K.queue, kept_for[letter])) end

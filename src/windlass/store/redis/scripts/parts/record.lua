@@ -1,0 +1,39 @@
+-- record: the packed record of a job, as record.py describes it.
+local HEAD_A, A_SIZE = '>BI4I4I4i8i8i8B', 38
+local HEAD_B, B_SIZE = '>I2I4i2I2i8i8i8i8i8I2i2I2I2I4I2I4I4I2', 74
+local PENDING, RUNNING, SCHEDULED, ASIDE, FAILED = 112, 114, 115, 116, 102
+local BLOCKED, IN_LINE, PARKED = 98, 108, 107
+local COMPLETED, DEAD, CANCELLED = 99, 100, 120
+local KEYED, LINED, STRICT, RATED, COSTLY, TENANTED, CHILD, MORE, NOTED, CANCELLING = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
+
+local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
+
+-- The whole record as a table; `tail` is all that scripts carry along unread.
+local function read_record(value)
+  local r = {}
+  local length, fields
+  r.letter, r.version, r.attempt, r.claim, r.updated, r.claimed, r.started, length = struct.unpack(HEAD_A, value)
+  local at = A_SIZE + length
+  r.runner = string.sub(value, A_SIZE + 1, at)
+  r.flags, r.type, r.urgency, r.lifted, r.rank, r.run_at, r.created, r.expires, r.timeout, r.max_attempts, r.slot,
+  r.failures, r.crashes, r.rescues, r.suspicions, r.hand_backs, r.snoozes, fields = struct.unpack(HEAD_B, value, at + 1)
+  r.fields_size = fields
+  r.tail = string.sub(value, at + B_SIZE + 1)
+  return r
+end
+
+local function write_record(r)
+  return struct.pack(HEAD_A, r.letter, r.version, r.attempt, r.claim, r.updated, r.claimed, r.started, #r.runner)
+    .. r.runner
+    .. struct.pack(HEAD_B, r.flags, r.type, r.urgency, r.lifted, r.rank, r.run_at, r.created, r.expires, r.timeout,
+      r.max_attempts, r.slot, r.failures, r.crashes, r.rescues, r.suspicions, r.hand_backs, r.snoozes, r.fields_size)
+    .. r.tail
+end
+
+-- What was said at the hand-in, by number: see Fields in record.py.
+local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, LINE, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
+  1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local function fields_of(r)
+  if not r.fields then r.fields = cmsgpack.unpack(string.sub(r.tail, 1, r.fields_size)) end
+  return r.fields
+end
