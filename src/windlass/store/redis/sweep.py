@@ -17,7 +17,7 @@ class Swept(msgspec.Struct, frozen=True):
 
 
 async def sweep(access: Access, name: str, limit: int) -> Swept:
-    """Let the script `name`, which takes a limit and tells how long until its next, do up to `limit` over all queues."""
+    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over all queues."""
     looks = await access.calls(name, dict.fromkeys(await access.queue_names(), (0,)))
     waits = {queue: wait for queue, reply in looks.items() if (wait := _wait(reply)) is not None}
     done = 0

@@ -1,6 +1,6 @@
 -- calloff: waiting jobs that end without a run: replaced by a newcomer, or expired. The caller has seen that they wait,
 -- and lets those in line move up afterwards: `lines` are the lines that were left.
--- uses: record, index, keep, keys, more, bury, line
+-- uses: record, index, keep, holder, more, bury, line
 local function call_off(id, r, reason, now, lines)
   leave_places(id, r)
   at_line(lines, r)

@@ -1,4 +1,4 @@
--- keys: idempotency keys: who has one, and how it becomes free.
+-- holder: who has an idempotency key, and how it becomes free.
 -- uses: record
 -- keys: jobs keys windows
 -- Who has the key of this digest, if `id` is what `keys` says: the id and the letter of a live job, or no letter for one
