@@ -57,7 +57,8 @@ class Intake(msgspec.Struct, frozen=True):
 def to_intake(jobs: Sequence[NewJob]) -> Intake:
     """Jobs of one queue, in their order."""
     kinds = _kinds(jobs)
-    request, blobs = [], []
+    request: list[Any] = []
+    blobs: list[bytes] = []
     for places in kinds:
         alike = [jobs[place] for place in places]
         own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
