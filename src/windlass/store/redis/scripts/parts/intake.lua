@@ -1,7 +1,7 @@
 -- intake: new jobs come to a queue: who is known, who meets another's key, who is stored and where. An intake is a list
 -- of kinds, jobs that are alike but for what is their own, and the order, {kind, number, …}, of those who may meet each
 -- other: they have a key, or come twice. `blobs` are the fields of the kinds; intake.py tells more.
--- uses: record, index, holder, line, calloff
+-- uses: record, index, hold, line, calloff
 -- keys: queue jobs ids types ready pend lanes due expiring line slots tombs leaving keys windows children
 local KIND_FLAGS, IDS, DIGESTS, LINES, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
@@ -22,9 +22,16 @@ local function known_ids(kinds)
   return known
 end
 
--- core.idempotency.judge: whether the newcomer gets the key; the second is who is replaced by it.
+-- core.idempotency.judge, as far as it does not refuse: whether the newcomer replaces who has the key.
 local function wins(letter, on_conflict)
   return on_conflict == REPLACE_WAITING and letter and waiting_letters[letter]
+end
+
+-- Who has the key, and the letter of that job if there is more of it than its window.
+local function standing(digest, now)
+  local holder = key_holder(digest, now)
+  local value = holder and redis.call('HGET', K.jobs, holder)
+  return holder, value and string.byte(value)
 end
 
 local function holders_of(kinds)
@@ -55,7 +62,7 @@ local function contest(kinds, order, known, now, late)
     local stands = (known[k][i] or here[id]) and id
     if not stands and digest and held[digest] then
       local holder, letter = held[digest], letters[digest]
-      if not letter then holder, letter = key_holder(digest, holder, now) end
+      if not letter then holder, letter = standing(digest, now) end
       found.contested[digest] = true
       if holder == id then  -- its own window, after its id was forgotten: still the same job
         stands = id

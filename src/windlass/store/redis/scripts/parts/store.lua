@@ -135,10 +135,13 @@ local function pass_keys_on(found, now, lines)
     local id, newcomer = pair[1], pair[2]
     call_off(id, read_record(redis.call('HGET', K.jobs, id)), 'replaced by ' .. newcomer, now, lines)
   end
+  local entries = {}
   for digest, id in pairs(found.taken) do
-    redis.call('HSET', K.keys, digest, id)
+    entries[#entries + 1] = digest
+    entries[#entries + 1] = id
     if found.contested[digest] then redis.call('ZREM', K.windows, digest) end
   end
+  if #entries > 0 then redis.call('HSET', K.keys, unpack(entries)) end
 end
 
 local function store(intake, blobs, moment, now, known, found)
