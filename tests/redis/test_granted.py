@@ -8,7 +8,7 @@ from windlass.core.slots import granted
 
 GRANT = """-- uses: call, line
 -- keys: slots
-local taken, limits = unpack(request, 1, 2)
+local taken, limits, written = unpack(request, 1, 3)
 local line, slots = string.rep('a', 32), {}
 local function take(slot) redis.call('ZADD', K.slots, 0, line .. struct.pack('>I2', slot) .. 'id') end
 redis.call('DEL', K.slots)
@@ -16,10 +16,14 @@ redis.call('DEL', K.slots)
 redis.call('ZADD', K.slots, 0, string.rep('a', 31) .. '9' .. struct.pack('>I2', 0) .. 'id')
 redis.call('ZADD', K.slots, 0, string.rep('a', 31) .. 'b' .. struct.pack('>I2', 0) .. 'id')
 for _, slot in ipairs(taken) do take(slot) end
+local next_slot = free_slots(line)
 for _, limit in ipairs(limits) do
-  local slot = granted(line, limit)
+  local slot = next_slot(limit)
   if not slot then break end
-  take(slot)
+  if written then
+    take(slot)
+    next_slot = free_slots(line)
+  end
   slots[#slots + 1] = slot
 end
 return slots
@@ -29,7 +33,10 @@ slots = st.one_of(st.integers(0, 12), st.integers(250, 260), st.integers(0, 9_99
 limits = st.one_of(st.none(), st.integers(1, 12), st.integers(1, 10_000))
 
 
-@given(taken=st.sets(slots, max_size=30), wanted=st.lists(limits, max_size=20))
-def test_the_lowest_free_slots_go_to_the_first_in_line(lua: Lua, taken: set[int], wanted: list[int | None]) -> None:
-    given_out = lua.run(GRANT, (sorted(taken), [limit or False for limit in wanted]))
+@given(taken=st.sets(slots, max_size=30), wanted=st.lists(limits, max_size=20), written=st.booleans())
+def test_the_lowest_free_slots_go_to_the_first_in_line(
+    lua: Lua, taken: set[int], wanted: list[int | None], written: bool
+) -> None:
+    """Whether those that were given are written one by one, or all of them later."""
+    given_out = lua.run(GRANT, (sorted(taken), [limit or False for limit in wanted], written))
     assert given_out == granted(taken, wanted)
