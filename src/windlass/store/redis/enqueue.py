@@ -15,7 +15,9 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     first = jobs[0].queue
     if all(job.queue == first for job in jobs):
         intake = to_intake(jobs)
-        return intake.answers(await access.call("enqueue", first, intake.request, *intake.blobs))
+        answers = intake.answers(await access.call("enqueue", first, intake.request, *intake.blobs))
+        access.server.seen.note(first, [answer.id for answer in answers])
+        return answers
     return await _enqueue_in_several(access, jobs)
 
 
@@ -30,7 +32,9 @@ async def _enqueue_in_several(access: Access, jobs: Sequence[NewJob]) -> list[En
     replies = await access.calls("enqueue", requests)
     answers: dict[int, Enqueued] = {}
     for queue, intake in intakes.items():
-        answers |= zip(places[queue], intake.answers(replies[queue]), strict=True)
+        mine_answered = intake.answers(replies[queue])
+        access.server.seen.note(queue, [answer.id for answer in mine_answered])
+        answers |= zip(places[queue], mine_answered, strict=True)
     return [answers[place] for place in range(len(jobs))]
 
 
