@@ -28,7 +28,7 @@ QUEUE_KEYS: dict[str, str] = {
     "left": "hash: runner and claim → how many of them run still",
     "cancels": "set: ids of running jobs that somebody wants stopped",
     "leases": "hash: runner → until when it may claim here without asking the office",
-    "gone": "zset: moment until which it is remembered → runner that has ended, or was rescued, and may not come back",
+    "gone": "zset: moment until which it is remembered → runner that has ended here for good",
     "ended": "zset: moment at which a finished job may go → id",
     "rare": "zset, by member: status letter, id of failed, dead and cancelled jobs",
     "failing": "zset: moment → id of failed and dead jobs",
