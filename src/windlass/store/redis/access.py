@@ -10,10 +10,10 @@ from redis.exceptions import ResponseError
 from windlass.core.queue import Queue
 from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.queues import queue_values
 from windlass.store.redis.address import Address
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.script import Script, script
+from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, translate
 from windlass.store.redis.wire import Call, Line, Wire
 
@@ -163,12 +163,7 @@ class Access:
 
 def fresh_queue(name: str) -> list[tuple[str, Any]]:
     """What is written of a queue of which nobody has said anything; nothing for None."""
-    values = queue_values(Queue(name=name))
-    return [
-        (field, int(value) if isinstance(value, bool) else value)
-        for field, value in values.items()
-        if value is not None
-    ]
+    return list(kept_settings(Queue(name=name)).items())
 
 
 def _is(reply: Any, code: str) -> bool:
