@@ -13,6 +13,7 @@ from windlass.store.clock import Clock
 from windlass.store.redis.address import Address
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.script import Script, script
+from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, translate
 from windlass.store.redis.wire import Call, Line, Wire
@@ -37,6 +38,7 @@ class Server:
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
+        self.seen = Seen()
         self.closed = False
 
     def moment(self) -> str:

@@ -51,6 +51,7 @@ QUEUE_KEYS: dict[str, str] = {
 OFFICE_KEYS: dict[str, str] = {
     "meta": "hash: which store this is, and the version of its key map",
     "queues": "set: the names of queues",
+    "parking": "set: the names of queues in which jobs were ever parked",
     "leases": "hash: runner → its worker, its length and when it ends",
     "berths": "hash: runner → the queues in which it has a lease",
     "workers": "hash: worker → what it says of itself",
