@@ -16,7 +16,8 @@ from windlass.store.redis.script import Script, script
 from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, translate
-from windlass.store.redis.wire import Call, Line, Wire
+from windlass.store.redis.wire import Call, Wire
+from windlass.store.redis.wires import wire_to
 
 VERSION = 1
 """Of the key map; one that is higher is not ours to touch."""
@@ -34,7 +35,7 @@ class Server:
         self.shown = shown
         self.clock = clock
         self.keys = KeyMap(address.prefix)
-        self.wire: Wire = Line(address.dsn)
+        self.wire: Wire = wire_to(address)
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []

@@ -10,14 +10,16 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
-import redis
 import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 
+import redis
 from windlass.store.redis.script import Script
 
 Word = str | bytes | int | float
+LONGEST_WAIT = 2.0
+"""Seconds that replicas have."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -50,15 +52,27 @@ class Wire(Protocol):
     async def command(self, *words: Word, seconds: float) -> Any:
         """One plain command; the key, if it has one, is the second word."""
 
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        """One plain command, to every server that is written to. Who that is, is asked anew where it can change."""
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        """The driver's address of the server at which a key or a channel is, as far as that is known."""
+
     async def close(self) -> None:
         """Hang up."""
+
+
+class NotReplicated(redis.RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
 
 
 class Line:
     """The wire to one server."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, replicas: int = 0) -> None:
+        """`replicas` must have a change before it is answered."""
         self._dsn = dsn
+        self._replicas = replicas
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
         self._blocking: dict[float, redis.Redis] = {}
 
@@ -74,20 +88,46 @@ class Line:
                 return [await self.call(calls[0], seconds)]
             except redis.RedisError as error:
                 return [error]
-        replies = await self._pipelined([call.by_sha for call in calls], seconds)
+        replies = await self.pipelined([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
-            again = await self._pipelined([calls[i].by_text for i in missing], seconds)
+            again = await self.pipelined([calls[i].by_text for i in missing], seconds)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
+        if self._replicas:
+            (reply,) = await self.pipelined([words], seconds)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
         client = self._client()
         if client is None:
             return self._without_loop(seconds).execute_command(*words)
         async with asyncio.timeout(seconds):
             return await client.execute_command(*words)
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        return [await self.command(*words, seconds=seconds)]
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return self._dsn
+
+    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """Several commands in one trip on one connection: replies or errors."""
+        if not self._replicas:
+            return await self._pipelined(commands, seconds)
+        # On the same connection: what is waited for is what that one has written.
+        patience = int(min(seconds / 2, LONGEST_WAIT) * 1000)
+        *replies, reached = await self._pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
+        if isinstance(reached, Exception):
+            raise reached
+        if reached < self._replicas:
+            raise NotReplicated(
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost"
+            )
+        return replies
 
     async def close(self) -> None:
         for blocking in self._blocking.values():

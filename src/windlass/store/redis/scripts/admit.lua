@@ -18,7 +18,11 @@ local function admit(id, r, lines)
     r.letter = PENDING
   end
   r.version, r.updated = r.version + 1, now
-  set_reason(id, r, nil)
+  local more = read_more(id, r)
+  if more.reason then
+    more.reason = nil
+    write_more(id, r, more)
+  end
   redis.call('HSET', K.jobs, id, write_record(r))
   enter_places(id, r)
 end
