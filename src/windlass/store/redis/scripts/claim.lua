@@ -1,6 +1,7 @@
 -- claim: hold pending jobs of this queue for a runner, best first. Asking again with the same number gives the same jobs.
 -- The request is runner, claim, types, limit. The answer is ids and records, one after the other; NO_LEASE; or RULED: the
--- queue has rules, or one of the next jobs is not plain, and claim_ruled.lua must be asked.
+-- queue has rules, or one of the next jobs is not plain, and claim_ruled.lua must be asked. A limit of 0 asks only what was
+-- taken before.
 -- uses: call, record, lease, claimed, stream
 -- keys: queue jobs ready expiring
 local RULED = 'ruled'
@@ -41,6 +42,7 @@ local runner, claim, types, limit = unpack(request, 1, 4)
 if not has_lease(runner, now) then return NO_LEASE end
 local before = claimed_before(runner, claim)
 if before then return before end
+if limit == 0 then return {} end
 local paused, paused_until, ruled = unpack(redis.call('HMGET', K.queue, 'paused', 'paused_until', 'ruled'), 1, 3)
 if is_paused(paused, paused_until, now) then return {} end
 if ruled == '1' then return RULED end

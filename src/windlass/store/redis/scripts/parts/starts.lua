@@ -2,14 +2,21 @@
 -- has expired is called off. A claim is a table:
 --     {now, runner, claim, left, rate, fair, taken = {}, members = {}, lanes = {}, seen = {}, looked = 0, aside = 0}
 -- A candidate is {id, place, head}: urgency, rank and id; and how its place in `ready` begins.
--- uses: record, index, till, more, calloff, line, claimed
--- keys: jobs lanes
+-- uses: record, index, till, more, calloff, line, claimed, stream
+-- keys: jobs ready lanes
 local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 250, 250, 1500
+
+local function clear_reason(id, r)
+  if not has(r.flags, MORE) then return end
+  local more = read_more(id, r)
+  more.reason = nil
+  write_more(id, r, more)
+end
 
 -- No attempt is counted. It keeps its slot and its rank, and comes back when its key has tokens for it.
 local function step_aside(claim, id, r, moment)
   leave_places(id, r)
-  set_reason(id, r, nil)  -- its letter says why
+  clear_reason(id, r)  -- its letter says why
   r.letter, r.version, r.run_at, r.updated = ASIDE, r.version + 1, moment, claim.now
   redis.call('HSET', K.jobs, id, write_record(r))
   enter_places(id, r)
@@ -20,7 +27,7 @@ end
 local function take(claim, candidate, r)
   local id = candidate[1]
   if claim.fair then claim.lanes[#claim.lanes + 1] = lane_member(id, r) end
-  set_reason(id, r, nil)
+  clear_reason(id, r)
   r.letter, r.version, r.attempt, r.claim = RUNNING, r.version + 1, r.attempt + 1, claim.claim
   r.runner, r.updated, r.claimed, r.started = claim.runner, claim.now, claim.now, 0
   local count = #claim.taken
