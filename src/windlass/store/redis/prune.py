@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from windlass.core.ids import JobId
 from windlass.store.redis.access import Access
+from windlass.store.redis.meters import prune_meters
+from windlass.store.redis.samples import prune_samples
 
 MOST_PRUNED = 250
 """Of one queue in one call: scripts must be short."""
@@ -19,4 +21,6 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         replies = await access.calls("prune", dict.fromkeys(asked, ([share],)))
         dropped += [id_.decode() for ids in replies.values() for id_ in ids]
         waiting += [queue for queue, ids in replies.items() if len(ids) == share]
+    await prune_meters(access)
+    await prune_samples(access)
     return dropped
