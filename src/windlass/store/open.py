@@ -11,7 +11,7 @@ from windlass.store.opener import Opener
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
-REDIS = ("redis", "rediss", "unix")
+REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
 """Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""

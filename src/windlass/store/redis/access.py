@@ -13,9 +13,11 @@ from windlass.store.clock import Clock
 from windlass.store.redis.address import Address
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.script import Script, script
+from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, translate
-from windlass.store.redis.wire import Call, Line, Wire
+from windlass.store.redis.wire import Call, Wire
+from windlass.store.redis.wires import wire_to
 
 VERSION = 1
 """Of the key map; one that is higher is not ours to touch."""
@@ -35,10 +37,11 @@ class Server:
         self.shown = shown
         self.clock = clock
         self.keys = KeyMap(address.prefix)
-        self.wire: Wire = Line(address.dsn)
+        self.wire: Wire = wire_to(address)
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
+        self.seen = Seen()
         self.closed = False
         self._named: dict[tuple[str, str], Sequence[str]] = {}
 

@@ -22,6 +22,8 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
         by_queue[job.queue][kind_of(job), job.idempotency_key, job.concurrency_key].append(job)
     requests = {queue: _request(list(kinds.values())) for queue, kinds in by_queue.items()}
     replies = await access.calls("enqueue", requests)
+    for queue, kinds in by_queue.items():
+        access.server.seen.note(queue, [job.id for alike in kinds.values() for job in alike])
     known = {id_.decode() for reply in replies.values() for id_ in reply}
     return [Enqueued(job.id, existing=job.id in known) for job in jobs]
 

@@ -1,14 +1,22 @@
 """get: jobs by their ids, wherever they are in their lives."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.record import Record, row_of, unpack
 from windlass.store.rows import to_job
+
+MOST_AT_ONCE = 250
+"""So many ids are looked for in one call of a script."""
+
+_notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -17,23 +25,54 @@ class Found(msgspec.Struct, frozen=True):
     queue: str
     record: Record
     notes: bytes
+    lease_ends: Micros | None = None
+    """Of its runner, while it runs."""
 
-
-async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:
-    """Where jobs are: an id does not tell, so every queue is asked, all of them in one trip."""
-    wanted = list(dict.fromkeys(ids))
-    names = await access.queue_names() if queues is None else queues
-    if not wanted or not names:
-        return {}
-    replies = await access.calls("look", dict.fromkeys(names, (wanted,)))
-    return {
-        id_.decode(): Found(queue, unpack(id_.decode(), value, more), notes)
-        for queue, (_, *found) in replies.items()
-        for id_, value, more, notes in found
-    }
+    def job(self) -> Job:
+        """As people see it."""
+        notes = _notes.decode(self.notes) if self.notes else None
+        return to_job(row_of(self.record, self.queue), notes, self.lease_ends)
 
 
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
     """In the order of the ids."""
     found = await find(access, ids)
-    return [to_job(row_of(each.record, each.queue)) if (each := found.get(id_)) else None for id_ in ids]
+    return [each.job() if (each := found.get(id_)) else None for id_ in ids]
+
+
+async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:
+    """Where jobs are: an id does not tell. Those that were seen here are looked for where that was; who is not found
+    so is looked for in every queue, all of them in one trip."""
+    wanted = list(dict.fromkeys(ids))
+    if queues is not None:
+        return await _look(access, dict.fromkeys(queues, wanted))
+    found = await _look(access, access.server.seen.places(wanted))
+    if missing := [id_ for id_ in wanted if id_ not in found]:
+        found |= await _look(access, dict.fromkeys(await access.queue_names(), missing))
+    for id_, each in found.items():
+        access.server.seen.note(each.queue, (id_,))
+    return found
+
+
+async def found_jobs(access: Access, places: Mapping[JobId, str]) -> dict[JobId, Job]:
+    """Jobs of which it is known where they are; one that has gone meanwhile is left out."""
+    ids_of: dict[str, list[JobId]] = defaultdict(list)
+    for id_, queue in places.items():
+        ids_of[queue].append(id_)
+    return {id_: each.job() for id_, each in (await _look(access, ids_of)).items()}
+
+
+async def _look(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[JobId, Found]:
+    """In so many calls as it takes: none reads more than a bounded number of jobs."""
+    found: dict[JobId, Found] = {}
+    longest = max(map(len, ids_of.values()), default=0)
+    for at in range(0, longest, MOST_AT_ONCE):
+        requests = {queue: (part,) for queue, ids in ids_of.items() if (part := ids[at : at + MOST_AT_ONCE])}
+        for queue, (_, *rows) in (await access.calls("look", requests)).items():
+            found |= {row[0].decode(): _found(queue, row) for row in rows}
+    return found
+
+
+def _found(queue: str, row: Sequence[Any]) -> Found:
+    id_, value, more, notes, lease_ends = row
+    return Found(queue, unpack(id_.decode(), value, more), notes, int(float(lease_ends)) if lease_ends else None)

@@ -21,6 +21,9 @@ from windlass.store.redis.pipe import Pipes
 from windlass.store.redis.script import Script
 from windlass.store.redis.threads import Threads
 
+LONGEST_WAIT = 2.0
+"""Seconds that replicas have."""
+
 
 class Call(msgspec.Struct, frozen=True):
     """A script with its keys and arguments."""
@@ -50,17 +53,29 @@ class Wire(Protocol):
         """Several, in as few trips as possible, each on its own: replies or errors."""
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        """One plain command; the key, if it has one, is the second word."""
+        """One plain command, never one that blocks; the key, if it has one, is the second word."""
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        """One plain command, to every server that is written to. Who that is, is asked anew where it can change."""
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        """The driver's address of the server at which a key or a channel is, as far as that is known."""
 
     async def close(self) -> None:
         """Hang up."""
 
 
+class NotReplicated(redis.RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
+
+
 class Line:
     """The wire to one server."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, replicas: int = 0) -> None:
+        """`replicas` must have a change before it is answered."""
         self._dsn = dsn
+        self._replicas = replicas
         self._pipes: WeakKeyDictionary[asyncio.AbstractEventLoop, Pipes] = WeakKeyDictionary()
         self._threads: dict[float, Threads] = {}
 
@@ -71,19 +86,40 @@ class Line:
         return reply
 
     async def calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        replies = await self._pipelined([call.by_sha for call in calls], seconds)
+        replies = await self.pipelined([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
-            again = await self._pipelined([calls[i].by_text for i in missing], seconds)
+            again = await self.pipelined([calls[i].by_text for i in missing], seconds)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        (reply,) = await self._pipelined([words], seconds)
+        (reply,) = await self.pipelined([words], seconds)
         if isinstance(reply, Exception):
             raise reply
         return reply
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        return [await self.command(*words, seconds=seconds)]
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return self._dsn
+
+    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """Several commands in one trip on one connection: replies or errors."""
+        if not self._replicas:
+            return await self._pipelined(commands, seconds)
+        # On the same connection: what is waited for is what that one has written.
+        patience = int(min(seconds / 2, LONGEST_WAIT) * 1000)
+        *replies, reached = await self._pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
+        if isinstance(reached, Exception):
+            raise reached
+        if reached < self._replicas:
+            raise NotReplicated(
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost"
+            )
+        return replies
 
     async def close(self) -> None:
         for threads in self._threads.values():
@@ -104,7 +140,7 @@ class Line:
             return self._without_loop(seconds).ask(commands)
         pipes = self._pipes.get(loop)
         if pipes is None:
-            pipes = self._pipes[loop] = Pipes(self._connect)
+            pipes = self._pipes[loop] = Pipes(self._connect, shared=not self._replicas)
         return await pipes.ask(commands, seconds)
 
     async def _connect(self) -> AbstractConnection:

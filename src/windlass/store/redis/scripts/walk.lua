@@ -1,0 +1,140 @@
+-- walk: ids of this queue that match, in the order of ids, newest or oldest first; a bounded piece of the way. The request
+-- is the id to go on from (empty: the beginning), how many are wanted, whether the oldest come first, the status letters
+-- that match (empty: all), type, tenant, tag as a list, parent, the end of the id; false where nothing is said. The answer
+-- is the id up to which everything was looked at (empty: there is no more), and the ids that match.
+-- uses: call, record
+-- keys: queue counts jobs ids types ready due held rare line parked children
+local problem = strange()
+if problem then return problem end
+local from, limit, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 9)
+local MOST_READ, MOST_SEEN, MOST_BYTES, FEW, STEP = 500, 5000, 1000000, 1000, 50
+
+-- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
+local function along(key, head, from, many)
+  local first = from ~= '' and '(' .. head .. from
+  local found
+  if oldest then
+    found = redis.call('ZRANGEBYLEX', key, first or '[' .. head, '(' .. head .. 'g', 'LIMIT', 0, many)
+  else
+    found = redis.call('ZREVRANGEBYLEX', key, first or '(' .. head .. 'g', '[' .. head, 'LIMIT', 0, many)
+  end
+  for i, member in ipairs(found) do found[i] = string.sub(member, #head + 1) end
+  return found
+end
+
+local function before(a, b) if oldest then return a < b else return a > b end end
+
+local function sorted(ids, from, many)
+  table.sort(ids, before)
+  local kept = {}
+  for _, id in ipairs(ids) do
+    if #kept == many then break end
+    if (from == '' or before(from, id)) and id ~= kept[#kept] then kept[#kept + 1] = id end
+  end
+  return kept
+end
+
+-- Where jobs of a status are found, if there are not many.
+local places = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'line', k = 'parked', d = 'rare', x = 'rare'}
+
+local function each_letter(act)
+  for letter in string.gmatch(letters, '.') do
+    if not act(letter) then return false end
+  end
+  return true
+end
+
+local function only_rare() return letters ~= '' and not string.find(letters, '[^fdx]') end
+
+local function only_few()
+  if letters == '' then return false end
+  local jobs = 0
+  return each_letter(function(letter)
+    local place = places[letter]
+    if place then
+      jobs = jobs + redis.call('ZCARD', K[place])
+    elseif letter == 'r' or tonumber(redis.call('HGET', K.counts, letter) or 0) ~= 0 then
+      jobs = jobs + (letter == 'r' and tonumber(redis.call('HGET', K.counts, letter) or 0) or FEW + 1)
+    end
+    return jobs <= FEW
+  end)
+end
+
+local function gathered()
+  local ids, seen = {}, {}
+  each_letter(function(letter)
+    local place = places[letter]
+    if place and not seen[place] then
+      seen[place] = true
+      for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
+    elseif letter == 'r' then
+      for _, held in ipairs(redis.call('HVALS', K.held)) do
+        for at = 1, #held, 36 do ids[#ids + 1] = string.sub(held, at, at + 35) end
+      end
+    end
+    return true
+  end)
+  return ids
+end
+
+local function among_rare(from, many)
+  local ids = {}
+  each_letter(function(letter)
+    for _, id in ipairs(along(K.rare, letter, from, many)) do ids[#ids + 1] = id end
+    return true
+  end)
+  return sorted(ids, from, many)
+end
+
+local function source()
+  if parent then return function(from, many) return along(K.children, parent, from, many) end end
+  if only_rare() then return among_rare end
+  if only_few() then
+    local ids = gathered()
+    return function(from, many) return sorted(ids, from, many) end
+  end
+  return function(from, many) return along(K.ids, '', from, many) end
+end
+
+local number = type and tonumber(redis.call('HGET', K.types, type))
+if type and not number then return {''} end
+local must_read = letters ~= '' or type or tenant or tag
+
+local function has_tag(text)
+  if not text then return false end
+  local readable, tags = pcall(cjson.decode, text)
+  if not readable or _G.type(tags) ~= 'table' then return false end
+  for _, each in ipairs(tags) do if each == tag then return true end end
+  return false
+end
+
+local TAGS = 15
+local function matches(value)
+  local r = read_record(value)
+  if letters ~= '' and not string.find(letters, string.char(r.letter), 1, true) then return false end
+  if number and r.type ~= number then return false end
+  if tenant and fields_of(r)[TENANT] ~= tenant then return false end
+  return not tag or has_tag(fields_of(r)[TAGS])
+end
+
+local next_ids = source()
+local answer, read, seen, bytes = {''}, 0, 0, 0
+while true do
+  local step = must_read and STEP or math.min(limit, FEW)
+  local ids = next_ids(from, step)
+  local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
+  for i, id in ipairs(ids) do
+    local value = values and values[i]
+    if values then read, bytes = read + 1, bytes + (value and #value or 0) end
+    from, seen = id, seen + 1
+    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(value)) then
+      answer[#answer + 1] = id
+      if #answer > limit then break end
+    end
+  end
+  if #answer > limit then break end
+  if #ids < step then return answer end
+  if read >= MOST_READ or seen >= MOST_SEEN or bytes >= MOST_BYTES then break end
+end
+answer[1] = from
+return answer
