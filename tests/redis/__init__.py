@@ -1,1 +1,1 @@
-"""The Redis store on its own."""
+"""What only the Redis store has."""

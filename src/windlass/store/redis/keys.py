@@ -38,6 +38,7 @@ QUEUE_KEYS: dict[str, str] = {
     "buried": "zset: moment until which it is remembered → id of a dropped job",
     "line": "zset, by member: digest of a concurrency key, place, id of those in line for it",
     "slots": "zset, by member: digest of a concurrency key, slot, id of those who have one",
+    "stalled": "set: digests of concurrency keys in whose lines more may go on than one call moves",
     "parked": "zset, by member: type, rank, id of jobs whose type no worker knows",
     "aside": "zset, by member: digest of a concurrency key, place, id of those who wait for its rate",
     "gates": "hash: digest of a concurrency key, or nothing for the queue itself → its bucket of tokens",
@@ -50,6 +51,7 @@ QUEUE_KEYS: dict[str, str] = {
 OFFICE_KEYS: dict[str, str] = {
     "meta": "hash: which store this is, and the version of its key map",
     "queues": "set: the names of queues",
+    "parking": "set: the names of queues in which jobs were ever parked",
     "leases": "hash: runner → its worker, its length and when it ends",
     "berths": "hash: runner → the queues in which it has a lease",
     "workers": "hash: worker → what it says of itself",

@@ -93,7 +93,7 @@ class Pipe:
 
 
 class Pipes:
-    """The pipe of one event loop, laid again whenever it fails; if it is not shared, one for each who asks at once."""
+    """The pipe of one event loop, laid again whenever it fails; if not shared, one for each who asks at once."""
 
     def __init__(self, connect: Callable[[], Awaitable[AbstractConnection]], *, shared: bool = True) -> None:
         self._connect = connect
