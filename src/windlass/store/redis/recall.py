@@ -16,6 +16,8 @@ class Recall:
         self.openings = Openings()
         self._ruled: dict[str, Micros] = {}
         self._asked: dict[str, int] = {}
+        self.gates: dict[str, str] = {}
+        """How far the buckets of a queue were looked through."""
 
     def is_ruled(self, queue: str) -> bool:
         """Whether it was not plain a moment ago."""
