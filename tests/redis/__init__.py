@@ -1,1 +1,1 @@
-"""What only the Redis store has."""
+"""What is true of the Redis store only."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.core.rate import Bucket, refilled
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.openings import Openings
+from windlass.store.openings import Openings
 from windlass.store.postgres.tolls import rate_of
 
 

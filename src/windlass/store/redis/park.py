@@ -51,7 +51,7 @@ async def unpark(access: Access, types: Sequence[str]) -> None:
 
 
 async def _waiting(access: Access, queues: Iterable[str]) -> dict[str, _Waiting]:
-    replies = await access.calls("waiting_types", {name: ((),) for name in queues})
+    replies = await access.calls("waiting_types", dict.fromkeys(queues, ((),)))
     return {
         queue: _Waiting([name.decode() for name in pending], [name.decode() for name in parked])
         for queue, (pending, parked) in replies.items()

@@ -40,7 +40,7 @@ def script(name: str) -> Script:
 
 
 def put_together(name: str, body: str) -> Script:
-    """A script of this text and of the parts that it uses."""
+    """A script's own text, with all that it uses."""
     parts: dict[str, str] = {}
     _gather(body, parts)
     declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}

@@ -1,6 +1,6 @@
 -- admit: jobs whose time has come may run, the earliest first; with a key and no slot they go to its line. The request is
--- how many at most; 0 is a look. Answers with how many, and how long until the next is due (nothing: none is to come).
--- uses: call, record, index, line, more
+-- how many at most; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long until the next is due (nothing: none is to come).
+-- uses: call, record, index, line, more, laning
 -- keys: queue due jobs
 local problem = strange()
 if problem then return problem end
@@ -18,7 +18,11 @@ local function admit(id, r, lines)
     r.letter = PENDING
   end
   r.version, r.updated = r.version + 1, now
-  set_reason(id, r, nil)
+  local more = read_more(id, r)
+  if more.reason then
+    more.reason = nil
+    write_more(id, r, more)
+  end
   redis.call('HSET', K.jobs, id, write_record(r))
   enter_places(id, r)
 end
@@ -31,6 +35,7 @@ if request > 0 then
   admitted = #ids
   move_up(lines, now)
 end
-if go_on(now) then return {admitted, 0} end
+local laning = put_in_lanes()
+if go_on(now) or laning then return {admitted, 0} end
 local first = redis.call('ZRANGE', K.due, 0, 0, 'WITHSCORES')
 return {admitted, first[2] and first[2] - now}

@@ -36,9 +36,10 @@ end
 
 -- Members at one urgency whose rank is old enough; those who wait longest are in front.
 local function old_ones(types, urgency)
-  local found = {}
+  local found, kinds = {}, 0
   for type, at in pairs(types) do
     if at == urgency then
+      kinds = kinds + 1
       local head = struct.pack('>I4I2', type, urgency + 32768)
       local upto = '(' .. head .. struct.pack('>I8', now - ageing + 1)
       for _, member in ipairs(redis.call('ZRANGEBYLEX', K.ready, '[' .. head, upto, 'LIMIT', 0, HEAD)) do
@@ -46,7 +47,7 @@ local function old_ones(types, urgency)
       end
     end
   end
-  table.sort(found, function(a, b) return string.sub(a, 7) < string.sub(b, 7) end)
+  if kinds > 1 then table.sort(found, function(a, b) return string.sub(a, 7) < string.sub(b, 7) end) end
   return found
 end
 
@@ -58,7 +59,7 @@ local function lift(id, r)
   enter_places(id, r)
 end
 
--- Up to so many of these go up; a place that was changed or lifted lately has an old rank, and waits again.
+-- Up to so many of these go up; who was changed or lifted lately waits again, though its rank is old.
 local function lift_aged(members)
   for i = 1, math.min(#members, HEAD) do
     if left == 0 then return end

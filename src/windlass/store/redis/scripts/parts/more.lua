@@ -1,23 +1,22 @@
--- more: reason, error and ended attempts of a job that has any. It is written piece by piece: cmsgpack keeps no hole.
+-- more: reason, error and ended attempts of a job, as More in record.py packs them. What is not there is nil, by name.
 -- uses: record
 -- keys: more
-local REASON, ERROR, ATTEMPTS = 1, 2, 3
-
-local function more_of(id, r)
-  local value = has(r.flags, MORE) and redis.call('HGET', K.more, id)
-  return value and cmsgpack.unpack(value) or {}
+local function read_more(id, r)
+  if not has(r.flags, MORE) then return {} end
+  local kept = cmsgpack.unpack(redis.call('HGET', K.more, id) or '\144')
+  return {reason = kept[1], error = kept[2], attempts = kept[3]}
 end
 
--- Why a job is as it is; nil takes the reason away. The record is to be written after that: it says if there is any.
-local function set_reason(id, r, reason)
-  local more = more_of(id, r)
-  if more[REASON] == reason then return end
-  if not (reason or more[ERROR] or more[ATTEMPTS]) then
+-- By hand: a table with holes would become a map.
+local function packed(value) return value and cmsgpack.pack(value) or '\192' end
+
+-- Sets the flag too: write the record after it.
+local function write_more(id, r, more)
+  if more.reason or more.error or more.attempts then
+    redis.call('HSET', K.more, id, '\147' .. packed(more.reason) .. packed(more.error) .. packed(more.attempts))
+    r.flags = bit.bor(r.flags, MORE)
+  elseif has(r.flags, MORE) then
     redis.call('HDEL', K.more, id)
-    if has(r.flags, MORE) then r.flags = r.flags - MORE end
-    return
+    r.flags = r.flags - MORE
   end
-  redis.call('HSET', K.more, id,
-    '\147' .. cmsgpack.pack(reason) .. cmsgpack.pack(more[ERROR]) .. cmsgpack.pack(more[ATTEMPTS]))
-  r.flags = bit.bor(r.flags, MORE)
 end
