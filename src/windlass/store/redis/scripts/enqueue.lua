@@ -1,5 +1,6 @@
 -- enqueue: store new jobs, all of them or none; a known id answers with its job. The request is kinds of jobs that are
 -- alike but for their ids and payloads; ARGV[4] and on are the fields of each kind.
+-- takes jobs in
 -- uses: call, record, index
 -- keys: queue counts jobs ids types ready pend lanes due expiring tombs
 local problem = strange()
