@@ -3,6 +3,7 @@
 from windlass.core.job import Claimed
 from windlass.store.records import ClaimRequest
 from windlass.store.redis.access import Access
+from windlass.store.redis.leases import NO_LEASE, embark
 from windlass.store.redis.record import Record, unpack
 
 
@@ -13,7 +14,11 @@ async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
         limit = min(share.most, request.limit - len(jobs))
         if limit <= 0:
             continue
-        reply = await access.call("claim", share.queue, (request.runner, request.claim, request.types, limit))
+        asked = (request.runner, request.claim, request.types, limit)
+        reply = await access.call("claim", share.queue, asked)
+        if reply == NO_LEASE:
+            await embark(access, request.runner, [share.queue])
+            reply = await access.call("claim", share.queue, asked)
         pairs = zip(reply[::2], reply[1::2], strict=True)
         jobs += [to_claimed(unpack(id_.decode(), value), share.queue) for id_, value in pairs]
     return jobs

@@ -10,7 +10,8 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
-from windlass.store.redis.record import Record, row_of, unpack
+from windlass.store.redis.leases import lease_ends
+from windlass.store.redis.record import Letter, Record, row_of, unpack
 from windlass.store.rows import to_job
 
 MOST_AT_ONCE = 250
@@ -25,19 +26,19 @@ class Found(msgspec.Struct, frozen=True):
     queue: str
     record: Record
     notes: bytes
-    lease_ends: Micros | None = None
-    """Of its runner, while it runs."""
 
-    def job(self) -> Job:
-        """As people see it."""
+    def job(self, leases: Mapping[str, Micros]) -> Job:
+        """As people see it; `leases` tells when those of runners end."""
         notes = _notes.decode(self.notes) if self.notes else None
-        return to_job(row_of(self.record, self.queue), notes, self.lease_ends)
+        ends = leases.get(self.record.runner) if self.record.letter == Letter.RUNNING else None
+        return to_job(row_of(self.record, self.queue), notes, ends)
 
 
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
     """In the order of the ids."""
     found = await find(access, ids)
-    return [each.job() if (each := found.get(id_)) else None for id_ in ids]
+    jobs = await _jobs(access, found)
+    return [jobs.get(id_) for id_ in ids]
 
 
 async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:
@@ -59,7 +60,14 @@ async def found_jobs(access: Access, places: Mapping[JobId, str]) -> dict[JobId,
     ids_of: dict[str, list[JobId]] = defaultdict(list)
     for id_, queue in places.items():
         ids_of[queue].append(id_)
-    return {id_: each.job() for id_, each in (await _look(access, ids_of)).items()}
+    return await _jobs(access, await _look(access, ids_of))
+
+
+async def _jobs(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
+    """Leases are no part of a queue: one more trip, if any of them runs."""
+    running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
+    leases = await lease_ends(access, running)
+    return {id_: each.job(leases) for id_, each in found.items()}
 
 
 async def _look(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[JobId, Found]:
@@ -74,5 +82,5 @@ async def _look(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[J
 
 
 def _found(queue: str, row: Sequence[Any]) -> Found:
-    id_, value, more, notes, lease_ends = row
-    return Found(queue, unpack(id_.decode(), value, more), notes, int(float(lease_ends)) if lease_ends else None)
+    id_, value, more, notes = row
+    return Found(queue, unpack(id_.decode(), value, more), notes)

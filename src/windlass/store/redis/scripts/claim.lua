@@ -1,11 +1,12 @@
 -- claim: hold pending jobs of this queue for a runner, best first. Asking again with the same number gives the same jobs.
 -- The request is runner, claim, types, limit.
--- uses: call, record, index
+-- uses: call, record, index, lease
 -- keys: queue counts jobs types ready pend lanes held left leases expiring
 local problem = strange()
 if problem then return problem end
 local now = the_time()
 local runner, claim, types, limit = unpack(request, 1, 4)
+if not has_lease(runner, now) then return NO_LEASE end
 local field = runner .. ':' .. string.format('%.0f', claim)
 
 local before = redis.call('HGET', K.held, field)
