@@ -25,6 +25,8 @@ VERSION = len(STEPS)
 """Of the key map; one that is higher is not ours to touch."""
 LONGEST_LOOK = 2.0
 LONGEST_CALL = 20.0
+MOST_NAMED = 5_000
+"""Lists of keys that are remembered: queues can be many."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,6 +47,7 @@ class Server:
         self.applied: list[str] = []
         self.seen = Seen()
         self.closed = False
+        self._named: dict[tuple[str, str], Sequence[str]] = {}
 
     def moment(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
@@ -52,8 +55,18 @@ class Server:
 
     def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
         """The call of a script for one queue."""
-        keys = self.keys.of_office(script.keys) if script.office else self.keys.of_queue(queue, script.keys)
+        keys = self._named.get((script.name, queue))
+        if keys is None:
+            keys = self._name(script, queue)
         return Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+
+    def _name(self, script: Script, queue: str) -> Sequence[str]:
+        """The keys of a script, remembered: they are asked for with every call."""
+        keys = self.keys.of_office(script.keys) if script.office else self.keys.of_queue(queue, script.keys)
+        if len(self._named) >= MOST_NAMED:
+            self._named.clear()
+        self._named[script.name, queue] = keys
+        return keys
 
 
 class Access:
@@ -65,7 +78,17 @@ class Access:
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         """One script, for one queue; the queue is made if it is new."""
-        return (await self.calls(name, {queue: (request, *blobs)}))[queue]
+        await self.be_known()
+        call = self.server.to_call(script(name), queue, request, blobs)
+        try:
+            return await self.server.wire.call(call, self.seconds)
+        except TimeoutError as error:
+            raise self._silence() from error
+        except TROUBLE as error:
+            if not _is(error, NEW_QUEUE):
+                raise self._trouble(error) from error
+        await self.open_queues([queue])
+        return await self._one(call)
 
     async def calls(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         """The same script for several queues: the request and the blobs of each. The first error is raised."""

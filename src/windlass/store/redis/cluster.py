@@ -9,8 +9,9 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError
 
 from windlass.store.redis.address import Address
+from windlass.store.redis.packing import Word
 from windlass.store.redis.trouble import TROUBLE, is_lost, is_unsent
-from windlass.store.redis.wire import Call, Line, Word
+from windlass.store.redis.wire import Call, Line
 
 ATTEMPTS = 4
 """How often a call is sent on to where it is said to belong."""
