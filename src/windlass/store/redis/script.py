@@ -31,6 +31,8 @@ class Script(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     office: bool
     """Whether it works on what belongs to no queue."""
+    grows: bool
+    """Whether it takes new jobs in: not near the end of the server's memory."""
 
 
 @cache
@@ -45,6 +47,7 @@ def put_together(name: str, body: str) -> Script:
     _gather(body, parts)
     declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
+    grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
     known = OFFICE_KEYS if office else QUEUE_KEYS
     unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
@@ -54,7 +57,7 @@ def put_together(name: str, body: str) -> Script:
     keys = tuple(key for key in known if key in touched)
     named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
     text = f"local K = {{{named}}}\n{text}"
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office)
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
 
 
 def _gather(text: str, parts: dict[str, str]) -> None:

@@ -33,6 +33,11 @@ class Call(msgspec.Struct, frozen=True):
     arguments: Sequence[Word]
 
     @property
+    def size(self) -> int:
+        """About how many bytes it brings."""
+        return sum(len(word) for word in self.arguments if isinstance(word, bytes))
+
+    @property
     def by_sha(self) -> tuple[Word, ...]:
         """As the server knows it."""
         return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.arguments)
@@ -56,7 +61,7 @@ class Wire(Protocol):
         """One plain command, never one that blocks; the key, if it has one, is the second word."""
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
-        """One plain command, to every server that is written to. Who that is, is asked anew where it can change."""
+        """One plain command, to every server that is written to: replies or errors. Who they are is asked anew."""
 
     async def dsn_for(self, key: str, seconds: float) -> str:
         """The driver's address of the server at which a key or a channel is, as far as that is known."""
