@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
+import redis
 import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 
-import redis
 from windlass.store.redis.script import Script
 
 Word = str | bytes | int | float
