@@ -51,6 +51,10 @@ QUEUE_KEYS: dict[str, str] = {
 OFFICE_KEYS: dict[str, str] = {
     "meta": "hash: which store this is, and the version of its key map",
     "queues": "set: the names of queues",
+    "parking": "set: the names of queues in which jobs were ever parked",
+    "leases": "hash: runner → its worker, its length and when it ends",
+    "berths": "hash: runner → the queues in which it has a lease",
+    "workers": "hash: worker → what it says of itself",
     "leases": "hash: runner → when its lease ends, its length, its worker; nobody → when anybody was last heard of",
     "lapses": "zset: moment → runner whose lease ends then",
     "berths": "zset, by member: worker, runner, queue in which it may hold jobs",

@@ -32,7 +32,11 @@ class Script(msgspec.Struct, frozen=True):
 @cache
 def script(name: str) -> Script:
     """The verb's script, put together once."""
-    body = (_HOME / f"{name}.lua").read_text()
+    return put_together(name, (_HOME / f"{name}.lua").read_text())
+
+
+def put_together(name: str, body: str) -> Script:
+    """A script's own text, with all that it uses."""
     parts: dict[str, str] = {}
     _gather(body, parts)
     wanted = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
