@@ -27,6 +27,7 @@ class RedisLeases:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._rescuer = rescue.Rescuer()
 
     async def open(self, request: LeaseRequest) -> None:
         await leases.open_lease(self._access, request)
@@ -41,7 +42,7 @@ class RedisLeases:
         return await leases.cancels(self._access, worker)
 
     async def rescue(self, limit: int) -> list[Rescued]:
-        return await rescue.rescue(self._access, limit)
+        return await self._rescuer.rescue(self._access, limit)
 
     def vouch(self, holder: str) -> None:
         """Nothing to be seen from there."""
