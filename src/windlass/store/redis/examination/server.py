@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Iterator
 from importlib.metadata import version as version_of
-from typing import Any
 
 from windlass.store.examination import Finding, note, ok, problem, size, warning
 from windlass.store.redis.address import Address
@@ -21,7 +20,7 @@ FULL = 0.8
 SETTINGS = ("appendfsync", "maxclients")
 """What INFO does not tell, or not in every version."""
 
-Info = dict[str, Any]
+Info = dict[str, str]
 """What a server says of itself, with those of SETTINGS that it tells this user."""
 
 
@@ -53,14 +52,14 @@ def check_versions(info: Info, address: Address) -> Iterator[Finding]:
 
 def _version(info: Info) -> tuple[str, tuple[int, ...]]:
     name = "Valkey" if info.get("valkey_version") else "Redis"
-    text = str(info.get("valkey_version") or info["redis_version"])
+    text = info.get("valkey_version") or info["redis_version"]
     numbers = [int(each) if each.isdigit() else 0 for each in text.split(".")]
     return name, tuple((*numbers, 0, 0, 0)[:3])
 
 
 def check_durability(info: Info, address: Address) -> Iterator[Finding]:
     """What the server does with an accepted job, as far as its settings tell."""
-    if not info.get("aof_enabled"):
+    if info.get("aof_enabled") != "1":
         says = "appendonly no: an accepted job is in memory only, and a restart loses all since the last snapshot"
         if address.durable:
             yield problem("durability", says, "set appendonly yes; or say ?durability=none, if jobs may be lost")
