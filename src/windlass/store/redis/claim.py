@@ -83,7 +83,7 @@ async def _claimed_before(access: Access, request: ClaimRequest, shares: Sequenc
     strangers = [queue for queue, reply in replies.items() if reply == NO_LEASE]
     if strangers:
         await embark(access, request.runner, strangers)
-        replies |= await access.calls("claim", {queue: (asked,) for queue in strangers})
+        replies |= await access.calls("claim", dict.fromkeys(strangers, (asked,)))
     if NO_LEASE in replies.values():
         raise LeaseLost(request.runner)
     return [job for share in shares for job in to_jobs(replies[share.queue], share.queue)]
