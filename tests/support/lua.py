@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-
 import redis
+
 from tests.support.servers.redis_places import redis_place
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.script import put_together
