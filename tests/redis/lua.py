@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 import msgspec
-import redis
 
+import redis
 from tests.support.servers.redis_places import shared_redis
 from windlass.store.redis.script import put_together
 

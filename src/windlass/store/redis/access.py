@@ -12,6 +12,7 @@ from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.redis.address import Address
 from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.recall import Recall
 from windlass.store.redis.script import Script, script
 from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
@@ -40,6 +41,7 @@ class Server:
         """Which store this is, since the first call."""
         self.applied: list[str] = []
         self.seen = Seen()
+        self.recall = Recall()
         self.closed = False
 
     def moment(self) -> str:

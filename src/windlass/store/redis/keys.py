@@ -56,7 +56,7 @@ OFFICE_KEYS: dict[str, str] = {
     "lapses": "zset: moment → runner whose lease ends then",
     "berths": "zset, by member: worker, runner, queue in which it may hold jobs",
     "gone": "zset: moment until which it is remembered → runner that has ended or was rescued",
-    "wrecks": "zset: moment → worker and runner that is gone, as long as not all that it held is put back",
+    "wrecks": "hash: runner that is gone, as long as not all that it held is put back → its worker",
     "workers": "hash: worker → since when it is there, and what it says of itself",
     "beats": "zset: moment → worker that beat then",
     "leader": "hash: the coordinator's office",
