@@ -58,11 +58,14 @@ class Server:
         return "" if self.clock is None else str(self.clock.wall())
 
     def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
-        """The call of a script for one queue."""
+        """The call of a script for one queue; refused if it takes jobs in and there is no room for them."""
         keys = self._named.get((script.name, queue))
         if keys is None:
             keys = self._name(script, queue)
-        return Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        call = Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        if script.grows:
+            self.watch.check_room(call.size)
+        return call
 
     def _name(self, script: Script, queue: str) -> Sequence[str]:
         """The keys of a script, remembered: they are asked for with every call."""
@@ -185,8 +188,6 @@ class Access:
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
-        if wanted.grows:
-            self.server.watch.check_room(sum(call.size for call in calls))
         try:
             replies = await self.server.wire.calls(calls, self.seconds)
         except TimeoutError as error:
