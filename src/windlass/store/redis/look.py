@@ -38,7 +38,7 @@ class Found(msgspec.Struct, frozen=True):
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
     """In the order of the ids."""
     found = await find(access, ids)
-    jobs = await _jobs(access, found)
+    jobs = await jobs_of(access, found)
     return [jobs.get(id_) for id_ in ids]
 
 
@@ -63,10 +63,10 @@ async def found_jobs(access: Access, places: Mapping[JobId, str]) -> dict[JobId,
     ids_of: dict[str, list[JobId]] = defaultdict(list)
     for id_, queue in places.items():
         ids_of[queue].append(id_)
-    return await _jobs(access, await _look(access, ids_of))
+    return await jobs_of(access, await _look(access, ids_of))
 
 
-async def _jobs(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
+async def jobs_of(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
     """Leases are no part of a queue: one more trip, if any of them runs."""
     running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
     leases = await lease_ends(access, running)
