@@ -1,6 +1,6 @@
 """The ways to the server: which store it is, which queues it has, and how a script is asked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -13,6 +13,7 @@ from windlass.store.clock import Clock
 from windlass.store.redis.address import Address, Kind
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.migrate import STEPS, bring_up
+from windlass.store.redis.recall import Recall
 from windlass.store.redis.script import Script, script
 from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
@@ -48,7 +49,10 @@ class Server:
         """Which store this is, since the first call."""
         self.applied: list[str] = []
         self.seen = Seen()
+        self.recall = Recall()
         self.closed = False
+        self.hear: Callable[[], None] = lambda: None
+        """Those who wait in this process may look."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}
 
     def moment(self) -> str:

@@ -28,6 +28,8 @@ async def sweep(access: Access, name: str, limit: int) -> Swept:
             waits.pop(queue)
             if (wait := _wait(reply)) is not None:
                 waits[queue] = wait
+            if not reply[0]:
+                break  # there is more to do, but nothing that counts: the caller comes back for it
     return Swept(done, max(0, min(waits.values())) if waits else None)
 
 

@@ -1,6 +1,7 @@
 -- admit: jobs whose time has come may run, the earliest first; with a key and no slot they go to its line. The request is
--- how many at most; 0 is a look. Answers with how many, and how long until the next is due (nothing: none is to come).
--- uses: call, record, index, line, more
+-- how many at most; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long
+-- until the next is due (nothing: none is to come).
+-- uses: call, record, index, line, more, laning
 -- keys: queue due jobs
 local problem = strange()
 if problem then return problem end
@@ -35,6 +36,7 @@ if request > 0 then
   admitted = #ids
   move_up(lines, now)
 end
-if go_on(now) then return {admitted, 0} end
+local laning = put_in_lanes()
+if go_on(now) or laning then return {admitted, 0} end
 local first = redis.call('ZRANGE', K.due, 0, 0, 'WITHSCORES')
 return {admitted, first[2] and first[2] - now}

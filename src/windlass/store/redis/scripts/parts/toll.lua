@@ -2,7 +2,7 @@
 -- They pay one after the other at a till:
 --     till = {now, rate and own (the queue's, or nil), bucket_of(key), aside_of(key, from, to), plans = {}}
 --     fare = {place, cost, key, rate}      key and rate: nil, if its key has none
--- `bucket_of` gives a key's bucket or nil, `aside_of` who of the key has stepped aside with a place from `from` (nil: any)
+-- `bucket_of` gives a key's bucket or nil, `aside_of` who of the key has stepped aside with a place after `from` (nil: any)
 -- and before `to`, in their order, as {till when, cost}. A place is a text that sorts as urgency, rank and id do.
 -- uses: bucket
 local PAID, STEPS_ASIDE, STOP = 1, 2, 3
