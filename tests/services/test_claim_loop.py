@@ -218,6 +218,9 @@ class Lures:
         self._signals = signals
         self.telling = telling
 
+    def attend(self, queues: Any) -> None:
+        """Whatever they are."""
+
     def mark(self) -> int:
         return 0
 
