@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+
 from tests.support.processes import until
 from tests.support.servers.account import unprivileged
 from tests.support.servers.folder import new_folder

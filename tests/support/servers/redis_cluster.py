@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
+
 from tests.support.processes import until
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_programs import Program

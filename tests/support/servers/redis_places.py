@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
+
 from tests.support.servers.folder import at_end
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_cluster import RedisCluster, new_cluster

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
+
 from tests.support.processes import until
 from tests.support.servers.account import unprivileged
 from tests.support.servers.folder import new_folder

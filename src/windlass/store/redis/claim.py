@@ -10,8 +10,8 @@ from windlass.core.job import Claimed
 from windlass.errors import LeaseLost
 from windlass.store.records import ClaimRequest, QueueShare
 from windlass.store.redis.access import Access
+from windlass.store.redis.hold import to_claimed
 from windlass.store.redis.leases import NO_LEASE, embark
-from windlass.store.redis.record import Record, unpack
 from windlass.store.redis.work import open_queues
 
 RULED = b"ruled"
@@ -55,14 +55,14 @@ async def _from(access: Access, request: ClaimRequest, share: QueueShare, taken:
     if not recall.is_ruled(queue):
         reply = await _ask(access, "claim", queue, asked)
         if reply != RULED:
-            return to_jobs(reply, queue)
+            return to_claimed(queue, request.runner, reply)
         recall.note_ruled(queue)
     recall.openings.forget(queue)
     free = None if request.free is None else request.free - taken
     now, wait, rate, found = await _ask(access, "claim_ruled", queue, (*asked, request.limit, free))
     if wait >= 0:
         recall.openings.note(queue, now, wait, rate.decode())
-    return to_jobs(found, queue)
+    return to_claimed(queue, request.runner, found)
 
 
 async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) -> Any:
@@ -86,42 +86,4 @@ async def _claimed_before(access: Access, request: ClaimRequest, shares: Sequenc
         replies |= await access.calls("claim", dict.fromkeys(strangers, (asked,)))
     if NO_LEASE in replies.values():
         raise LeaseLost(request.runner)
-    return [job for share in shares for job in to_jobs(replies[share.queue], share.queue)]
-
-
-def to_jobs(reply: Sequence[bytes], queue: str) -> list[Claimed]:
-    """Ids and records, one after the other."""
-    pairs = zip(reply[::2], reply[1::2], strict=True)
-    return [to_claimed(unpack(id_.decode(), value), queue) for id_, value in pairs]
-
-
-def to_claimed(record: Record, queue: str) -> Claimed:
-    """A job as its runner holds it."""
-    fields = record.fields
-    return Claimed(
-        record.id,
-        queue,
-        fields.type,
-        record.payload,
-        record.attempt,
-        record.max_attempts,
-        record.failures,
-        record.crashes,
-        record.rescues,
-        record.suspicions,
-        record.hand_backs,
-        record.snoozes,
-        -record.urgency - record.lifted,
-        record.run_at,
-        record.created_at,
-        record.claimed_at,
-        fields.idempotency_key,
-        fields.concurrency_key,
-        fields.tenant,
-        fields.parent,
-        fields.flow,
-        record.timeout,
-        record.expires_at or None,
-        fields.tags,
-        fields.meta,
-    )
+    return [job for share in shares for job in to_claimed(share.queue, request.runner, replies[share.queue])]

@@ -9,8 +9,9 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterDownError, MovedError
 
 from windlass.store.redis.address import Address
+from windlass.store.redis.packing import Word
 from windlass.store.redis.trouble import TROUBLE, is_lost, is_unsent
-from windlass.store.redis.wire import Call, Line, Word
+from windlass.store.redis.wire import Call, Line
 
 ATTEMPTS = 4
 """How often a call is sent on to where it is said to belong."""
@@ -70,7 +71,7 @@ class ClusterWire:
         self._map = []
         await self._learn(seconds)
         nodes = {node: None for _, _, node in self._map}
-        return await _all([self._line(node).command(*words, seconds=seconds) for node in nodes])
+        return await _all([self._answer(node, words, seconds) for node in nodes])
 
     async def dsn_for(self, key: str, seconds: float) -> str:
         host, port = await self._owner(key, seconds)
@@ -79,6 +80,12 @@ class ClusterWire:
     async def close(self) -> None:
         for line in self._lines.values():
             await line.close()
+
+    async def _answer(self, node: Node, words: tuple[Word, ...], seconds: float) -> Any:
+        try:
+            return await self._line(node).command(*words, seconds=seconds)
+        except TROUBLE as error:
+            return error
 
     async def _trip(self, node: Node, calls: Sequence[Call], seconds: float) -> list[Any]:
         try:

@@ -1,6 +1,6 @@
 """What people do with jobs: all of them are looked up, decided about, and written together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from windlass.core.ids import JobId
 from windlass.store.records import Moved
@@ -12,10 +12,21 @@ from windlass.store.redis.sight import MOST_SEEN, Seen, see_anywhere
 Decide = Callable[[Seen], Record | None]
 """The record as it shall be: the very one that was seen if it is so already, None if that may not be."""
 
+Decided = Sequence[tuple[Seen, Record]]
+Apply = Callable[[Access, Decided], Awaitable[dict[JobId, Replaced]]]
+"""Write what was decided, each job on its own."""
+
 Numbered = dict[int, JobId]
 
 
-async def decide_all(access: Access, ids: Sequence[JobId], decide: Decide) -> list[Moved | None]:
+async def replace_decided(access: Access, decided: Decided) -> dict[JobId, Replaced]:
+    """Where they are."""
+    return await replace_all(access, by_queue([(seen.queue, (seen.record, after)) for seen, after in decided]))
+
+
+async def decide_all(
+    access: Access, ids: Sequence[JobId], decide: Decide, apply: Apply = replace_decided
+) -> list[Moved | None]:
     """The answer for each id. One that was changed meanwhile is decided again; one that comes twice, one by one."""
     asked = dict(enumerate(ids))
     answers: dict[int, Moved | None] = {}
@@ -23,7 +34,7 @@ async def decide_all(access: Access, ids: Sequence[JobId], decide: Decide) -> li
         turn = first_of_each({i: id_ for i, id_ in asked.items() if i not in answers})
         if not turn:
             return [answers[i] for i in asked]
-        answers |= await _decide_some(access, turn, decide)
+        answers |= await _decide_some(access, turn, decide, apply)
     raise busy(access, next(id_ for i, id_ in asked.items() if i not in answers))
 
 
@@ -36,7 +47,7 @@ def first_of_each(waiting: Numbered) -> Numbered:
     return {i: id_ for id_, i in turn.items()}
 
 
-async def _decide_some(access: Access, turn: Numbered, decide: Decide) -> dict[int, Moved | None]:
+async def _decide_some(access: Access, turn: Numbered, decide: Decide, apply: Apply) -> dict[int, Moved | None]:
     """Each id once: the answers of those that nobody changed meanwhile."""
     sight = await see_anywhere(access, turn.values())
     answers: dict[int, Moved | None] = {}
@@ -50,7 +61,7 @@ async def _decide_some(access: Access, turn: Numbered, decide: Decide) -> dict[i
             answers[i] = Moved(id_, seen.record.status, done=after is not None)
         else:
             wanted[i] = seen, after
-    replaced = await replace_all(access, by_queue([(s.queue, (s.record, after)) for s, after in wanted.values()]))
+    replaced = await apply(access, list(wanted.values()))
     for i, (seen, _) in wanted.items():
         answer = _moved(seen.record, replaced[seen.record.id])
         if answer is not None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from windlass.core.ids import JobId
 from windlass.store.redis.access import Access
 from windlass.store.redis.gates import tend_gates
+from windlass.store.redis.meters import prune_meters
+from windlass.store.redis.samples import prune_samples
 
 MOST_PRUNED = 250
 """Of one queue in one call: scripts must be short."""
@@ -24,4 +26,6 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         dropped += [id_.decode() for ids in replies.values() for id_ in ids]
         waiting += [queue for queue, ids in replies.items() if len(ids) == share]
     await tend_gates(access)
+    await prune_meters(access)
+    await prune_samples(access)
     return dropped

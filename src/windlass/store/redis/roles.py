@@ -45,7 +45,9 @@ class RedisJobs:
         self._access = access
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await enqueue(self._access, jobs)
+        handed_in = await enqueue(self._access, jobs)
+        self._access.server.hear()
+        return handed_in
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]

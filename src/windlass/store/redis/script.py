@@ -27,6 +27,8 @@ class Script(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     office: bool
     """Whether it works on what belongs to no queue."""
+    grows: bool
+    """Whether it takes new jobs in: not near the end of the server's memory."""
 
 
 @cache
@@ -41,13 +43,14 @@ def put_together(name: str, body: str) -> Script:
     _gather(body, parts)
     wanted = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
+    grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
     known = OFFICE_KEYS if office else QUEUE_KEYS
     unknown = wanted - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
     keys = tuple(key for key in known if key in wanted)
     named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
     text = "\n".join([f"local K = {{{named}}}", *parts.values(), body])
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office)
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
 
 
 def _gather(text: str, parts: dict[str, str]) -> None:

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 from redis.exceptions import ConnectionError as Disconnected
 
 from windlass.store.redis.address import Address
+from windlass.store.redis.packing import Word
 from windlass.store.redis.trouble import TROUBLE, is_lost, is_unsent, said_by
-from windlass.store.redis.wire import Call, Line, Word
+from windlass.store.redis.wire import Call, Line
 
 ASKING = 2.0
 """Seconds that one Sentinel has to answer."""

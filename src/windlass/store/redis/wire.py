@@ -10,14 +10,17 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import msgspec
+import redis
 import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 
-import redis
+from windlass.store.redis.packing import Word
+from windlass.store.redis.pipe import Pipes
 from windlass.store.redis.script import Script
+from windlass.store.redis.threads import Threads
 
-Word = str | bytes | int | float
 LONGEST_WAIT = 2.0
 """Seconds that replicas have."""
 
@@ -28,6 +31,11 @@ class Call(msgspec.Struct, frozen=True):
     script: Script
     keys: Sequence[str]
     arguments: Sequence[Word]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it brings."""
+        return sum(len(word) for word in self.arguments if isinstance(word, bytes))
 
     @property
     def by_sha(self) -> tuple[Word, ...]:
@@ -50,10 +58,10 @@ class Wire(Protocol):
         """Several, in as few trips as possible, each on its own: replies or errors."""
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        """One plain command; the key, if it has one, is the second word."""
+        """One plain command, never one that blocks; the key, if it has one, is the second word."""
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
-        """One plain command, to every server that is written to. Who that is, is asked anew where it can change."""
+        """One plain command, to every server that is written to: replies or errors. Who they are is asked anew."""
 
     async def dsn_for(self, key: str, seconds: float) -> str:
         """The driver's address of the server at which a key or a channel is, as far as that is known."""
@@ -73,21 +81,16 @@ class Line:
         """`replicas` must have a change before it is answered."""
         self._dsn = dsn
         self._replicas = replicas
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
-        self._blocking: dict[float, redis.Redis] = {}
+        self._pipes: WeakKeyDictionary[asyncio.AbstractEventLoop, Pipes] = WeakKeyDictionary()
+        self._threads: dict[float, Threads] = {}
 
     async def call(self, call: Call, seconds: float) -> Any:
-        try:
-            return await self.command(*call.by_sha, seconds=seconds)
-        except NoScriptError:
-            return await self.command(*call.by_text, seconds=seconds)
+        (reply,) = await self.calls((call,), seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        if len(calls) == 1:
-            try:
-                return [await self.call(calls[0], seconds)]
-            except redis.RedisError as error:
-                return [error]
         replies = await self.pipelined([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
@@ -97,16 +100,10 @@ class Line:
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        if self._replicas:
-            (reply,) = await self.pipelined([words], seconds)
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
-        client = self._client()
-        if client is None:
-            return self._without_loop(seconds).execute_command(*words)
-        async with asyncio.timeout(seconds):
-            return await client.execute_command(*words)
+        (reply,) = await self.pipelined([words], seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         return [await self.command(*words, seconds=seconds)]
@@ -130,45 +127,39 @@ class Line:
         return replies
 
     async def close(self) -> None:
-        for blocking in self._blocking.values():
-            blocking.close()
-        self._blocking.clear()
+        for threads in self._threads.values():
+            threads.close()
+        self._threads.clear()
         try:
-            client = self._clients.pop(asyncio.get_running_loop(), None)
+            pipes = self._pipes.pop(asyncio.get_running_loop(), None)
         except RuntimeError:
             return
-        if client is not None:
-            await client.aclose()
+        if pipes is not None:
+            await pipes.close()
 
     async def _pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        client = self._client()
-        if client is None:
-            line = self._without_loop(seconds).pipeline(transaction=False)
-            for words in commands:
-                line.execute_command(*words)
-            return list(line.execute(raise_on_error=False))
-        async with asyncio.timeout(seconds):
-            pipe = client.pipeline(transaction=False)
-            for words in commands:
-                pipe.execute_command(*words)
-            return list(await pipe.execute(raise_on_error=False))
-
-    def _client(self) -> redis.asyncio.Redis | None:
-        """The connections of this loop; None where there is no loop."""
+        """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return None
-        client = self._clients.get(loop)
-        if client is None:
-            retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-            client = self._clients[loop] = redis.asyncio.Redis.from_url(self._dsn, retry=retry)
-        return client
+            return self._without_loop(seconds).ask(commands)
+        pipes = self._pipes.get(loop)
+        if pipes is None:
+            pipes = self._pipes[loop] = Pipes(self._connect, shared=not self._replicas)
+        return await pipes.ask(commands, seconds)
 
-    def _without_loop(self, seconds: float) -> redis.Redis:
-        if seconds not in self._blocking:
+    async def _connect(self) -> AbstractConnection:
+        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+        pool = redis.asyncio.ConnectionPool.from_url(self._dsn, retry=retry, socket_timeout=None)
+        connection: AbstractConnection = pool.make_connection()
+        await connection.connect()
+        return connection
+
+    def _without_loop(self, seconds: float) -> Threads:
+        if seconds not in self._threads:
             retry = redis.retry.Retry(NoBackoff(), 0)
-            self._blocking[seconds] = redis.Redis.from_url(
+            pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-        return self._blocking[seconds]
+            self._threads[seconds] = Threads(pool.make_connection)
+        return self._threads[seconds]

@@ -1,6 +1,7 @@
 -- enqueue: store new jobs, all of them or none; a known id, or a key that another has, answers with the job that stands.
 -- The request is an intake; ARGV[4] and on are its blobs. Answers {0, kind, number, id, …} with those that stood before;
 -- or {1}: the queue is closed; or {2, kind, number, id}: one wants to be refused, because that job has its key.
+-- takes jobs in
 -- uses: call, store
 -- keys: queue
 local problem = strange()

@@ -20,15 +20,20 @@ local function take_key(id, digest, now)
   return nil
 end
 
--- The job has ended: its key is free, at once or after its window. What another one has taken since stays with it.
+-- Nobody has the key, unless another one than this has taken it.
+local function free_key(id, digest)
+  if redis.call('HGET', K.keys, digest) ~= id then return end
+  redis.call('HDEL', K.keys, digest)
+  redis.call('ZREM', K.windows, digest)
+end
+
+-- The job has ended: its key is free, at once or after its window.
 local function release_key(id, r, now)
   local fields = fields_of(r)
   local digest, window = fields[KEY_DIGEST], fields[WINDOW]
-  if redis.call('HGET', K.keys, digest) ~= id then return end
-  if window and window > 0 then
+  if not window or window == 0 then
+    free_key(id, digest)
+  elseif redis.call('HGET', K.keys, digest) == id then
     redis.call('ZADD', K.windows, now + window, digest)
-  else
-    redis.call('HDEL', K.keys, digest)
-    redis.call('ZREM', K.windows, digest)
   end
 end

@@ -1,13 +1,5 @@
 -- store: newcomers that were judged are written, all that is alike at once.
--- uses: intake
-local function number_of(name)
-  local number = redis.call('HGET', K.types, name)
-  if number then return tonumber(number) end
-  number = redis.call('HLEN', K.types) + 1
-  redis.call('HSET', K.types, name, number)
-  return number
-end
-
+-- uses: intake, types
 local function last_rank(type, urgency)
   local head = struct.pack('>I4I2', type, urgency + 32768)
   local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
