@@ -25,7 +25,7 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         replies = await access.calls("prune", dict.fromkeys(asked, ([share],)))
         dropped += [id_.decode() for ids in replies.values() for id_ in ids]
         waiting += [queue for queue, ids in replies.items() if len(ids) == share]
-    await tend_gates(access)
     await prune_meters(access)
     await prune_samples(access)
+    await tend_gates(access)
     return dropped
