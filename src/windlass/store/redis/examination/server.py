@@ -37,7 +37,7 @@ def check_versions(info: Info, address: Address) -> Iterator[Finding]:
     if series in mended and patch < mended[series]:
         yield warning(
             "versions",
-            f"{running}; {shown} has CVE-2025-49844: whoever may run a script can take over the server",
+            f"{running}, which has CVE-2025-49844: whoever may run a script can take over the server",
             f"upgrade to {series[0]}.{series[1]}.{mended[series]} or newer, unless its packager has mended that",
         )
     elif series not in mended and series < max(mended):
