@@ -1,12 +1,11 @@
 """Fixtures of the tests of the Redis store."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.lua import Lua
 from tests.support.stores import STORES
 from windlass.store.contract import Store
 
@@ -17,11 +16,3 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
     opened = STORES["redis"].open(tmp_path, clock)
     yield opened
     await opened.close()
-
-
-@pytest.fixture(scope="module")
-def lua(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lua]:
-    """Where parts of scripts are run."""
-    opened = Lua(tmp_path_factory.mktemp("lua"))
-    yield opened
-    opened.close()

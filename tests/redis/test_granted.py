@@ -3,12 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.lua import Lua
+from tests.redis.lua import run
 from windlass.core.slots import granted
 
-GRANT = """-- uses: call, line
+GRANT = """
+-- uses: line
 -- keys: slots
-local taken, limits, written = unpack(request, 1, 3)
+local taken, limits, written = unpack(given, 1, 3)
 local line, slots = string.rep('a', 32), {}
 local function take(slot) redis.call('ZADD', K.slots, 0, line .. struct.pack('>I2', slot) .. 'id') end
 redis.call('DEL', K.slots)
@@ -26,7 +27,7 @@ for _, limit in ipairs(limits) do
   end
   slots[#slots + 1] = slot
 end
-return slots
+return cmsgpack.pack(slots)
 """
 
 slots = st.one_of(st.integers(0, 12), st.integers(250, 260), st.integers(0, 9_999))
@@ -35,8 +36,8 @@ limits = st.one_of(st.none(), st.integers(1, 12), st.integers(1, 10_000))
 
 @given(taken=st.sets(slots, max_size=30), wanted=st.lists(limits, max_size=20), written=st.booleans())
 def test_the_lowest_free_slots_go_to_the_first_in_line(
-    lua: Lua, taken: set[int], wanted: list[int | None], written: bool
+    taken: set[int], wanted: list[int | None], written: bool
 ) -> None:
     """Whether those that were given are written one by one, or all of them later."""
-    given_out = lua.run(GRANT, (sorted(taken), [limit or False for limit in wanted], written))
+    given_out = run(GRANT, sorted(taken), [limit or False for limit in wanted], written)
     assert given_out == granted(taken, wanted)

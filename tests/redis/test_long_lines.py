@@ -33,8 +33,10 @@ async def test_who_could_not_move_in_the_call_that_freed_the_slots_does_so_later
     while (admitted := await store.jobs.admit(100)).next_due_in == 0:
         assert admitted.jobs == 0
     assert await blocked(store) == 0
-    taken = await take(store, limit=2 * WAITING, most=2 * WAITING)
-    assert len(taken) == WAITING + 1
+    taken = []
+    while more := await take(store, limit=2 * WAITING, most=2 * WAITING):
+        taken += more
+    assert len({job.id for job in taken}) == WAITING + 1
 
 
 async def test_slots_of_a_long_line_are_all_different(store: Store, clock: ManualClock) -> None:

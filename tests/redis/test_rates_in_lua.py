@@ -18,7 +18,9 @@ NOW: Micros = 1_800_000_000 * SECOND
 periods = st.one_of(
     st.sampled_from([SECOND, 60 * SECOND, 3600 * SECOND, DAY]), st.integers(1, 86_400).map(SECOND.__mul__)
 )
-tokens = st.one_of(st.sampled_from([1, 2, 3, 7, 10, 1000, 1023, 1024, 1025, MOST_TOKENS]), st.integers(1, MOST_TOKENS))
+tokens = st.one_of(
+    st.sampled_from([1, 2, 3, 7, 10, 1000, 1023, 1024, 1025, MOST_TOKENS]), st.integers(1, MOST_TOKENS)
+)
 rates = st.builds(Rate, tokens, periods, tokens)
 passed = st.one_of(st.integers(-20 * SECOND, 20 * SECOND), st.integers(0, 40 * 365 * DAY), st.integers(0, 5))
 
@@ -48,7 +50,9 @@ def split(bucket: Bucket | None) -> dict[str, int] | None:
 
 def joined(found: dict[str, Any]) -> Bucket:
     """As core has it."""
-    return Bucket(int(found["whole"]) * int(found["period"]) + int(found["part"]), int(found["period"]), int(found["at"]))
+    return Bucket(
+        int(found["whole"]) * int(found["period"]) + int(found["part"]), int(found["period"]), int(found["at"])
+    )
 
 
 def table(rate: Rate | None) -> dict[str, int] | None:
@@ -118,7 +122,7 @@ function till.bucket_of(key) return buckets[key] end
 function till.aside_of(key, from, to)
   local found = {}
   for _, each in ipairs(asides[key] or {}) do
-    if (not from or from <= each[1]) and each[1] < to then found[#found + 1] = {each[2], each[3]} end
+    if (not from or from < each[1]) and each[1] < to then found[#found + 1] = {each[2], each[3]} end
   end
   return found
 end
@@ -140,7 +144,10 @@ return cmsgpack.pack({paid, aside, stopped, till.paid and {till.own} or {}, spen
 @given(queues())
 def test_a_toll_is_paid_as_in_core(case: tuple[list[Fare], Purses]) -> None:
     fares, purses = case
-    asides = {key: [[place(each.place), each.until, each.cost] for each in sorted(all_)] for key, all_ in purses.aside.items()}
+    asides = {
+        key: [[place(each.place), each.until, each.cost] for each in sorted(all_)]
+        for key, all_ in purses.aside.items()
+    }
     paid, aside, stopped, own, keys = run(
         CHARGE,
         [[place(fare.place), fare.cost, fare.key, table(fare.rate) or False] for fare in fares],

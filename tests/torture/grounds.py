@@ -6,9 +6,12 @@ from typing import Any, Protocol
 
 import apsw
 import psycopg
+import redis
 
 from tests.support.servers.places import copy_postgres_place, postgres_place
+from tests.support.servers.redis_places import redis_place, shared_redis
 from tests.support.stores import postgres_url
+from windlass.store.redis.address import parse_address
 
 Rows = dict[str, list[Any]]
 
@@ -88,4 +91,39 @@ class PostgresGround:
             }
 
 
-GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "sqlite": SqliteGround()}
+class RedisGround:
+    """Prefixes of the Redis of this run. Every script is a commit of its own: a repeat does what is left."""
+
+    stepwise = True
+
+    def bare(self, path: Path) -> str:
+        return redis_place(path)
+
+    def url(self, path: Path) -> str:
+        return redis_place(path)
+
+    def copy(self, source: Path, target: Path) -> None:
+        old, new = (parse_address(self.url(path), "").prefix for path in (source, target))
+        with redis.Redis.from_url(shared_redis()) as client:
+            for key in client.scan_iter(f"{old}:*"):
+                client.restore(new.encode() + key.removeprefix(old.encode()), 0, client.dump(key))
+
+    def rows(self, path: Path) -> Rows:
+        prefix = parse_address(self.url(path), "").prefix
+        with redis.Redis.from_url(shared_redis()) as client:
+            keys = sorted(client.scan_iter(f"{prefix}:*"))
+            return {key.decode().removeprefix(prefix): _content(client, key) for key in keys}
+
+
+def _content(client: redis.Redis, key: bytes) -> list[Any]:
+    kind = client.type(key)
+    if kind == b"hash":
+        # Which store this is, is different each time.
+        return sorted(item for item in client.hgetall(key).items() if item[0] != b"store")
+    if kind == b"zset":
+        return sorted(client.zrange(key, 0, -1, withscores=True))
+    assert kind == b"set", kind
+    return sorted(client.smembers(key))
+
+
+GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}

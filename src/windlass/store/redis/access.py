@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from redis.exceptions import ResponseError
@@ -10,7 +10,8 @@ from redis.exceptions import ResponseError
 from windlass.core.queue import Queue
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.redis.address import Address
+from windlass.store.redis.address import Address, Kind
+from windlass.store.redis.failpoints import armed_wire, naming
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.migrate import STEPS, bring_up
 from windlass.store.redis.recall import Recall
@@ -30,6 +31,7 @@ MOST_NAMED = 5_000
 """Lists of keys that are remembered: queues can be many."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
+Role = TypeVar("Role")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -41,8 +43,12 @@ class Server:
         self.shown = shown
         self.clock = clock
         self.keys = KeyMap(address.prefix)
-        self.wire: Wire = wire_to(address)
+        self.watched = armed_wire(wire_to(address))
+        """What a test lets go wrong; nobody else's business."""
+        self.wire: Wire = self.watched or wire_to(address)
         self.watch = Watch(address, shown)
+        self.named: set[str] = set()
+        """Queues that were asked for anything."""
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
@@ -53,16 +59,24 @@ class Server:
         """Those who wait in this process may look."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}
 
+    def named_role(self, role: Role) -> Role:
+        """The role itself; where a test lets things go wrong, one whose verbs say what they are."""
+        return role if self.watched is None else self.watched.named(role)
+
     def moment(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
         return "" if self.clock is None else str(self.clock.wall())
 
     def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
-        """The call of a script for one queue."""
+        """The call of a script for one queue; refused if it takes jobs in and there is no room for them."""
         keys = self._named.get((script.name, queue))
         if keys is None:
             keys = self._name(script, queue)
-        return Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        self.named.add(queue)
+        call = Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        if script.grows:
+            self.watch.check_room(call.size)
+        return call
 
     def _name(self, script: Script, queue: str) -> Sequence[str]:
         """The keys of a script, remembered: they are asked for with every call."""
@@ -151,7 +165,12 @@ class Access:
             await self._look_round()
         server.watch.check()
         if server.mark is None:
-            await self._begin()
+            try:
+                with naming(server.watched, "migrate"):
+                    await self._begin()
+            except StoreUnavailable as error:
+                error.maybe_done = False  # what was asked for has not begun
+                raise
 
     async def _begin(self) -> None:
         server = self.server
@@ -182,11 +201,17 @@ class Access:
         elif int(version or 0) > VERSION:
             refusal = too_new(server.shown, int(version), VERSION)
         server.watch.see(infos, refusal)
+        if refusal is None and server.mark is not None and server.address.kind is not Kind.SERVER:
+            await self._name_again()
+
+    async def _name_again(self) -> None:
+        """A master that died may have taken the name of a queue with it, while the queue is on another server."""
+        names = self.server.named - {""}
+        if names:
+            await self.command("SADD", "queues", *names)
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
-        if wanted.grows:
-            self.server.watch.check_room(sum(call.size for call in calls))
         try:
             replies = await self.server.wire.calls(calls, self.seconds)
         except TimeoutError as error:

@@ -1,7 +1,8 @@
 """Large hand-ins: staged in portions of which nothing is seen, committed by one flip, and then unfolded.
 
 A producer that dies before the flip has handed in nothing, and what it staged is dropped; after the flip all of its
-jobs will come, whoever unfolds them. Nothing is atomic over two queues: each is flipped by itself, after all were checked.
+jobs will come, whoever unfolds them. Nothing is atomic over two queues: each is flipped by itself, after all were
+checked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -10,6 +10,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import caught_up
 from windlass.store.redis.leases import lease_ends
 from windlass.store.redis.record import Letter, Record, row_of, unpack
 from windlass.store.rows import to_job
@@ -37,7 +38,7 @@ class Found(msgspec.Struct, frozen=True):
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
     """In the order of the ids."""
     found = await find(access, ids)
-    jobs = await _jobs(access, found)
+    jobs = await jobs_of(access, found)
     return [jobs.get(id_) for id_ in ids]
 
 
@@ -50,6 +51,8 @@ async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | Non
     found = await _look(access, access.server.seen.places(wanted))
     if missing := [id_ for id_ in wanted if id_ not in found]:
         found |= await _look(access, dict.fromkeys(await access.queue_names(), missing))
+    if missing := [id_ for id_ in missing if id_ not in found]:
+        found |= await _look(access, await caught_up(access, missing))
     for id_, each in found.items():
         access.server.seen.note(each.queue, (id_,))
     return found
@@ -60,10 +63,10 @@ async def found_jobs(access: Access, places: Mapping[JobId, str]) -> dict[JobId,
     ids_of: dict[str, list[JobId]] = defaultdict(list)
     for id_, queue in places.items():
         ids_of[queue].append(id_)
-    return await _jobs(access, await _look(access, ids_of))
+    return await jobs_of(access, await _look(access, ids_of))
 
 
-async def _jobs(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
+async def jobs_of(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
     """Leases are no part of a queue: one more trip, if any of them runs."""
     running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
     leases = await lease_ends(access, running)

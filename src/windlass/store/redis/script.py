@@ -4,9 +4,11 @@
     -- uses: record, held
     -- keys: jobs ready pend
 
-`uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key.
+`uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key. What the verb does
+not need of its parts is left out, and so are the keys that only that would touch.
 """
 
+import re
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -14,7 +16,9 @@ from importlib.resources import files
 import msgspec
 
 from windlass.store.redis.keys import OFFICE_KEYS, QUEUE_KEYS
+from windlass.store.redis.trim import trimmed
 
+_TOUCHED = re.compile(r"\bK\.(\w+)")
 _HOME = files("windlass.store.redis") / "scripts"
 
 
@@ -41,15 +45,18 @@ def put_together(name: str, body: str) -> Script:
     """A script's own text, with all that it uses."""
     parts: dict[str, str] = {}
     _gather(body, parts)
-    wanted = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
+    declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
     grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
     known = OFFICE_KEYS if office else QUEUE_KEYS
-    unknown = wanted - known.keys()
+    unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
-    keys = tuple(key for key in known if key in wanted)
+    text = trimmed(list(parts.values()), body)
+    touched = declared if "K[" in text else set(_TOUCHED.findall(text))
+    assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
+    keys = tuple(key for key in known if key in touched)
     named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
-    text = "\n".join([f"local K = {{{named}}}", *parts.values(), body])
+    text = f"local K = {{{named}}}\n{text}"
     return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
 
 

@@ -1,7 +1,7 @@
 -- store: newcomers that were judged are written, all that is alike at once.
 -- uses: intake, types
 local function last_rank(type, urgency)
-  local head = struct.pack('>I4I2', type, urgency + 32768)
+  local head = struct.pack('>I4I2', type, urgency + LEVEL)
   local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
   return last and struct.unpack('>I8', last, 7) or 0
 end
@@ -64,8 +64,8 @@ local function store_kind(kind, b, blobs, known, stands, count, lines)
   local records, index, ready, due, lined, slots, expiring, lanes = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
   local head = head_of(b, b.letter, -1, #fields) .. fields
-  local place = struct.pack('>I4I2I8', b.type, b.urgency + 32768, b.rank)
-  local in_line = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.urgency) + 32768, b.rank)
+  local place = struct.pack('>I4I2I8', b.type, b.urgency + LEVEL, b.rank)
+  local in_line = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.urgency) + LEVEL, b.rank)
   local in_lane = b.letter == PENDING and fair()
     and lane_member('', {flags = b.flags, urgency = b.urgency, type = b.type, rank = b.rank, fields = cmsgpack.unpack(fields)})
   local stored, pending = 0, 0
