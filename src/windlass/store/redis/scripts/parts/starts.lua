@@ -4,7 +4,7 @@
 -- if it was found there.
 -- uses: record, index, till, more, calloff, line, claimed, stream
 -- keys: counts jobs ready pend lanes due aside
-local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 250, 50, 1500
+local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 100, 50, 600
 local EXPIRES_AT = 34  -- so many bytes after the beginning of head B, which begins with the flags
 local NEEDS_READING = RATED + COSTLY + MORE
 
