@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
-
 import redis
+
 from tests.support.clock import ManualClock
 from tests.support.processes import Processes
 from tests.support.seed import claim_ids, enqueue_one, new_job, open_lease, status_of
