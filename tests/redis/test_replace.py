@@ -30,6 +30,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.records import Moved, Settled
 from windlass.store.redis import decide
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import called_off
 from windlass.store.redis.replace import Replaced, replace_all
 from windlass.store.redis.sight import Sight, see
@@ -71,7 +72,7 @@ async def test_who_has_changed_since_is_told_and_the_others_are_done(store: Redi
 def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]:
     """Whenever somebody has looked at jobs to decide about them, the ones named here are changed by another."""
     named: list[JobId] = []
-    original = decide.see_anywhere
+    original = see_anywhere
 
     async def see_and_change(access: Access, ids: Any) -> Sight:
         sight = await original(access, ids)
