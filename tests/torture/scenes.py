@@ -138,7 +138,7 @@ _ALL = [
         verb="note",
         before=_running,
         act=lambda store: store.jobs.note(
-            [Note(id=JOBS[0], queue="", attempt=1, started_after=5, progress=Progress(1))]
+            [Note(id=JOBS[0], queue="default", attempt=1, started_after=5, progress=Progress(1))]
         ),
     ),
     Scene(verb="park", before=_stranger, act=lambda store: store.jobs.park()),

@@ -5,7 +5,6 @@
 -- uses: record, index, till, more, calloff, line, claimed, stream
 -- keys: counts jobs ready pend lanes due aside
 local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 100, 50, 600
-local EXPIRES_AT = 34  -- so many bytes after the beginning of head B, which begins with the flags
 local NEEDS_READING = RATED + COSTLY + MORE
 
 local function open_claim(now, runner, number, limit)
@@ -63,8 +62,7 @@ end
 
 -- Whether it has started. Most jobs need not be read for it: their flags and when they expire say enough.
 local function start_one(claim, candidate, value)
-  local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
-  local flags, expires = struct.unpack('>I2', value, head_b), struct.unpack('>i8', value, head_b + EXPIRES_AT)
+  local flags, expires = glance(value)
   if expires > 0 and expires <= claim.now then
     claim.expired = claim.expired + 1
     if claim.expired <= MOST_EXPIRED then
