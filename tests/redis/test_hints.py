@@ -40,7 +40,7 @@ async def hears(store: Store, mark: int, seconds: float = 20) -> bool:
 async def silence_of(store: Store) -> str:
     """Why nothing is heard, as soon as that is so; nobody is told of it."""
     async with asyncio.timeout(20):
-        while (why := store.signals.silence) is None:
+        while (why := store.signals.silence) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return why
 
