@@ -127,9 +127,10 @@ def _content(client: redis.Redis, key: bytes) -> list[Any]:
     kind = client.type(key)
     if kind == b"hash":
         # Which store this is, is different each time. A record's version says only that it was written.
-        skipped = slice(1, 5) if key.endswith(b"}:jobs") else slice(0, 0)
-        items = [(field, value[: skipped.start] + value[skipped.stop :]) for field, value in client.hgetall(key).items()]
-        return sorted(item for item in items if item[0] != b"store")
+        items: list[tuple[bytes, bytes]] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
+        if key.endswith(b"}:jobs"):
+            items = [(id_, record[:1] + record[5:]) for id_, record in items]
+        return sorted(items)
     if kind == b"zset":
         return sorted(client.zrange(key, 0, -1, withscores=True))
     assert kind == b"set", kind
