@@ -97,6 +97,7 @@ _OUTCOMES = [
 _END = RunnerEnd(runner="r1", started=frozenset({(JOBS[0], 1)}), crashed=True)
 _METER = Meter(queue="default", type="t", completed=1, wait=histogram([1]), run=histogram([2]))
 
+
 async def _sampled(store: Store) -> None:
     """A call makes a bounded number of minutes: as many calls as an hour needs."""
     for _ in range(4):
