@@ -75,6 +75,7 @@ def test_durability_is_what_the_server_does_with_an_accepted_job(said: Info, pla
     [
         ({"maxmemory_policy": "allkeys-lru", "maxmemory": "0"}, Level.PROBLEM),
         ({"maxmemory_policy": "noeviction", "maxmemory": "0", "used_memory": "5"}, Level.NOTE),
+        ({"maxmemory_policy": "noeviction", "maxmemory": "100", "used_memory": "90"}, Level.PROBLEM),
         ({"maxmemory_policy": "noeviction", "maxmemory": "100", "used_memory": "80"}, Level.WARNING),
         ({"maxmemory_policy": "noeviction", "maxmemory": "100", "used_memory": "79"}, Level.OK),
     ],

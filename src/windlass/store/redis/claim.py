@@ -16,7 +16,7 @@ from windlass.store.redis.work import open_queues
 
 RULED = b"ruled"
 """What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
-MOST_AT_ONCE = 500
+MOST_AT_ONCE = 250
 """No script may keep the server from others for long."""
 
 

@@ -6,6 +6,7 @@
 -- keys: queue counts expiring
 local FAR = 10  -- a limit is far if it leaves room for so many claims like this one: then jobs may be claimed ahead
 local HANDS_FULL = 20000  -- for so long a runner that could only have claimed ahead need not ask again
+local MOST_TAKEN_FAIRLY = 100  -- each tenant is a seek of its own
 local SETTINGS = {'paused', 'paused_until', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit',
   'fair', 'weights', 'laning'}
 
@@ -20,8 +21,9 @@ local settings = redis.call('HMGET', K.queue, unpack(SETTINGS))
 if is_paused(settings[1], settings[2], now) then return {now, -1, '', {}} end
 local most, rate = tonumber(settings[3]), rate_of(settings[4], settings[5], settings[6])
 
-local claim = {now = now, runner = runner, claim = number, left = limit, rate = rate, fair = settings[8] == '1',
-  till = till_of(now, rate), taken = {}, members = {}, lanes = {}, seen = {}, looked = 0, aside = 0, expired = 0, lines = {}}
+local claim = open_claim(now, runner, number, limit)
+claim.fair, claim.till = settings[8] == '1', till_of(now, rate)
+if claim.fair then claim.left = math.min(limit, MOST_TAKEN_FAIRLY) end
 claim.weighing = settings[9] or ''
 claim.weights = settings[9] and cjson.decode(settings[9]) or {}
 
@@ -49,6 +51,6 @@ bound()
 local heads = claim.left > 0 and ready_heads(types) or {}
 if #heads > 0 then
   if claim.fair then start_fairly(claim, heads) else start_in_line(claim, heads) end
-  settle_up(claim)
+  close_claim(claim)
 end
 return {now, claim.opens and claim.opens - now or -1, settings[7] or '', claim.taken}
