@@ -1,4 +1,4 @@
-"""Whether every index of a queue holds just what the records say: nobody is missing, and nobody is there who should not be."""
+"""Whether every index of a queue holds just what the records say, neither less nor more."""
 
 from windlass.store.redis.script import put_together
 from windlass.store.redis.store import RedisStore
