@@ -1,6 +1,6 @@
 """The ways to the server: which store it is, which queues it has, and how a script is asked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -49,6 +49,8 @@ class Server:
         self.seen = Seen()
         self.recall = Recall()
         self.closed = False
+        self.hear: Callable[[], None] = lambda: None
+        """Those who wait in this process may look."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}
 
     def moment(self) -> str:

@@ -46,7 +46,9 @@ class RedisJobs:
         self._handing_in = Joint(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await self._handing_in.enqueue(jobs)
+        handed_in = await self._handing_in.enqueue(jobs)
+        self._access.server.hear()
+        return handed_in
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
