@@ -122,7 +122,7 @@ function till.bucket_of(key) return buckets[key] end
 function till.aside_of(key, from, to)
   local found = {}
   for _, each in ipairs(asides[key] or {}) do
-    if (not from or from <= each[1]) and each[1] < to then found[#found + 1] = {each[2], each[3]} end
+    if (not from or from < each[1]) and each[1] < to then found[#found + 1] = {each[2], each[3]} end
   end
   return found
 end

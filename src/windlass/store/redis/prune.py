@@ -6,13 +6,17 @@ from windlass.core.ids import JobId
 from windlass.store.redis.access import Access
 from windlass.store.redis.meters import prune_meters
 from windlass.store.redis.samples import prune_samples
+from windlass.store.redis.gates import tend_gates
 
 MOST_PRUNED = 250
 """Of one queue in one call: scripts must be short."""
 
 
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
-    """All queues are asked for their share; those that gave all of it are asked again while there is any left."""
+    """All queues are asked for their share; those that gave all of it are asked again while there is any left.
+
+    Buckets that are full again go too.
+    """
     dropped: list[JobId] = []
     waiting = await access.queue_names()
     while waiting and (left := limit - len(dropped)) > 0:
@@ -23,4 +27,5 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         waiting += [queue for queue, ids in replies.items() if len(ids) == share]
     await prune_meters(access)
     await prune_samples(access)
+    await tend_gates(access)
     return dropped

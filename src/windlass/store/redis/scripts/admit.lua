@@ -1,5 +1,6 @@
 -- admit: jobs whose time has come may run, the earliest first; with a key and no slot they go to its line. The request is
--- how many at most; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long until the next is due (nothing: none is to come).
+-- how many at most; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long
+-- until the next is due (nothing: none is to come).
 -- uses: call, record, index, line, more, laning
 -- keys: queue due jobs
 local problem = strange()
