@@ -25,7 +25,12 @@ def shared_redis() -> str:
 
 def redis_place(folder: Path) -> str:
     """The address of what belongs to a test's folder."""
-    return f"{shared_redis()}?prefix={_prefix(folder.resolve())}"
+    return f"{shared_redis()}?prefix={redis_prefix(folder)}"
+
+
+def redis_prefix(folder: Path) -> str:
+    """The prefix that belongs to a folder."""
+    return _prefix(folder.resolve())
 
 
 @functools.cache

@@ -1,0 +1,1 @@
+"""Tests of what is special to the Redis store."""
