@@ -5,8 +5,8 @@ from secrets import token_hex
 from typing import Any
 
 import msgspec
-
 import redis
+
 from tests.support.servers.redis_places import shared_redis
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.script import put_together

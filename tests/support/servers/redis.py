@@ -1,5 +1,6 @@
 """A Redis server that tests start, stop, kill, freeze and start again."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -74,6 +75,19 @@ class RedisServer:
     def kill(self) -> None:
         """As when the process crashes: what was given to the kernel is kept."""
         self._end(signal.SIGKILL)
+
+    def log_size(self) -> int:
+        """How much it has written of what it was told."""
+        return self._appended().stat().st_size
+
+    def cut_log(self, size: int) -> None:
+        """As when its machine dies: what it wrote after that is lost."""
+        os.truncate(self._appended(), size)
+
+    def _appended(self) -> Path:
+        """One file up to Redis 6.2; since 7.0 the newest of several."""
+        files = [self.folder / "appendonly.aof", *sorted((self.folder / "appendonlydir").glob("*.incr.aof"))]
+        return [path for path in files if path.exists()][-1]
 
     def freeze(self) -> None:
         """It answers nothing any more, and keeps its connections."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from windlass.core.ids import JobId
 from windlass.store.redis.access import Access
+from windlass.store.redis.gates import tend_gates
 from windlass.store.redis.meters import prune_meters
 from windlass.store.redis.samples import prune_samples
-from windlass.store.redis.gates import tend_gates
 
 MOST_PRUNED = 250
 """Of one queue in one call: scripts must be short."""
