@@ -43,7 +43,7 @@ def test_a_server_that_is_not_there_is_certain_without_a_loop_too(redis_server: 
     @app.task
     def nothing() -> None: ...
 
-    with pytest.raises(EnqueueFailed, match="nothing was stored: .*refused"):
+    with pytest.raises(EnqueueFailed, match=r"nothing was stored: .*refused"):
         nothing.enqueue()
 
 

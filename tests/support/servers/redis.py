@@ -1,6 +1,5 @@
 """A Redis server that tests start, stop, kill, freeze and start again."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -76,16 +75,9 @@ class RedisServer:
         """As when the process crashes: what was given to the kernel is kept."""
         self._end(signal.SIGKILL)
 
-    def log_size(self) -> int:
-        """How much it has written of what it was told."""
-        return self._appended().stat().st_size
-
-    def cut_log(self, size: int) -> None:
-        """As when its machine dies: what it wrote after that is lost."""
-        os.truncate(self._appended(), size)
-
-    def _appended(self) -> Path:
-        """One file up to Redis 6.2; since 7.0 the newest of several."""
+    @property
+    def appended(self) -> Path:
+        """The file to which it adds what it was told: one up to Redis 6.2, since 7.0 the newest of several."""
         files = [self.folder / "appendonly.aof", *sorted((self.folder / "appendonlydir").glob("*.incr.aof"))]
         return [path for path in files if path.exists()][-1]
 
