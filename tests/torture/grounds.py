@@ -9,9 +9,8 @@ import psycopg
 import redis
 
 from tests.support.servers.places import copy_postgres_place, postgres_place
-from tests.support.servers.redis_places import redis_place, shared_redis
+from tests.support.servers.redis_places import redis_place, redis_prefix, shared_redis
 from tests.support.stores import postgres_url
-from windlass.store.redis.address import parse_address
 
 Rows = dict[str, list[Any]]
 
@@ -92,7 +91,7 @@ class PostgresGround:
 
 
 class RedisGround:
-    """Prefixes of the Redis of this run. Every script is a commit of its own: a repeat does what is left."""
+    """Prefixes on the Redis of this run."""
 
     stepwise = True
 
@@ -103,27 +102,31 @@ class RedisGround:
         return redis_place(path)
 
     def copy(self, source: Path, target: Path) -> None:
-        old, new = (parse_address(self.url(path), "").prefix for path in (source, target))
-        with redis.Redis.from_url(shared_redis()) as client:
-            for key in client.scan_iter(f"{old}:*"):
-                client.restore(new.encode() + key.removeprefix(old.encode()), 0, client.dump(key))
+        with self._server() as server:
+            old, new = redis_prefix(source), redis_prefix(target)
+            for key in server.scan_iter(f"{old}:*", count=1000):
+                server.restore(key.replace(old.encode(), new.encode(), 1), 0, server.dump(key), replace=True)
 
     def rows(self, path: Path) -> Rows:
-        prefix = parse_address(self.url(path), "").prefix
-        with redis.Redis.from_url(shared_redis()) as client:
-            keys = sorted(client.scan_iter(f"{prefix}:*"))
-            return {key.decode().removeprefix(prefix): _content(client, key) for key in keys}
+        prefix = redis_prefix(path)
+        with self._server() as server:
+            found = {key.decode(): _contents(server, key) for key in server.scan_iter(f"{prefix}:*", count=1000)}
+        return {name.removeprefix(prefix): rows for name, rows in sorted(found.items())}
+
+    def _server(self) -> redis.Redis:
+        return redis.Redis.from_url(shared_redis())
 
 
-def _content(client: redis.Redis, key: bytes) -> list[Any]:
-    kind = client.type(key)
-    if kind == b"hash":
-        # Which store this is, is different each time.
-        return sorted(item for item in client.hgetall(key).items() if item[0] != b"store")
-    if kind == b"zset":
-        return sorted(client.zrange(key, 0, -1, withscores=True))
-    assert kind == b"set", kind
-    return sorted(client.smembers(key))
+def _contents(server: redis.Redis, key: bytes) -> list[Any]:
+    match server.type(key):
+        case b"hash":
+            return sorted(server.hgetall(key).items())
+        case b"zset":
+            return list(server.zrange(key, 0, -1, withscores=True))
+        case b"set":
+            return sorted(server.smembers(key))
+        case kind:
+            raise AssertionError(f"{key!r} is a {kind!r}: no such key is in the map")
 
 
 GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}
