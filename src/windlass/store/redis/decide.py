@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from windlass.core.ids import JobId
 from windlass.store.records import Moved
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.record import Record
 from windlass.store.redis.replace import MOST_TRIES, Replaced, busy, by_queue, replace_all
-from windlass.store.redis.sight import MOST_SEEN, Seen, see_anywhere
+from windlass.store.redis.sight import MOST_SEEN, Seen
 
 Decide = Callable[[Seen], Record | None]
 """The record as it shall be: the very one that was seen if it is so already, None if that may not be."""

@@ -10,6 +10,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import caught_up
 from windlass.store.redis.leases import lease_ends
 from windlass.store.redis.record import Letter, Record, row_of, unpack
 from windlass.store.rows import to_job
@@ -50,6 +51,8 @@ async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | Non
     found = await _look(access, access.server.seen.places(wanted))
     if missing := [id_ for id_ in wanted if id_ not in found]:
         found |= await _look(access, dict.fromkeys(await access.queue_names(), missing))
+    if missing := [id_ for id_ in missing if id_ not in found]:
+        found |= await _look(access, await caught_up(access, missing))
     for id_, each in found.items():
         access.server.seen.note(each.queue, (id_,))
     return found

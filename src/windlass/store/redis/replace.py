@@ -6,8 +6,8 @@ once: all are read in one trip, and written in one.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,10 +15,7 @@ from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.access import Access
-from windlass.store.redis.look import Found, find
 from windlass.store.redis.record import STATUS, Flag, More, Record, encode, pack
-
-T = TypeVar("T")
 
 MOST_TRIES = 50
 
@@ -64,27 +61,6 @@ def _request(pairs: Sequence[Pair]) -> tuple[Any, ...]:
         if change == 1:
             blobs.append(encode(after.more))
     return entries, *blobs
-
-
-async def replace(access: Access, queue: str, records: Sequence[Pair]) -> list[JobId]:
-    """The same for one queue: those that were not done, because they have changed since."""
-    replaced = await replace_all(access, {queue: records})
-    return [id_ for id_, each in replaced.items() if each.status is None]
-
-
-async def decided(
-    access: Access, id_: JobId, decide: Callable[[Found], Awaitable[tuple[Record | None, T]]], nothing: T
-) -> T:
-    """Let `decide` say what becomes of a job as it is now (None: it stays), until nobody comes between."""
-    for _ in range(MOST_TRIES):
-        found = (await find(access, [id_])).get(id_)
-        if found is None:
-            return nothing
-        before = msgspec.structs.replace(found.record)
-        after, answer = await decide(found)
-        if after is None or not await replace(access, found.queue, [(before, after)]):
-            return answer
-    raise busy(access, id_)
 
 
 def busy(access: Access, id_: JobId) -> StoreUnavailable:

@@ -9,10 +9,11 @@ from windlass.core.status import Status
 from windlass.store.ending import is_repeat, settled
 from windlass.store.records import Settled
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import end
 from windlass.store.redis.record import Letter
 from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue, replace_all
-from windlass.store.redis.sight import MOST_SEEN, Sight, see, see_anywhere
+from windlass.store.redis.sight import MOST_SEEN, Sight, see
 
 MOST_COMPLETED = 500
 

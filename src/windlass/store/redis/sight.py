@@ -13,6 +13,10 @@ MOST_SEEN = 250
 """So many ids a call: scripts must be short."""
 
 
+MOVED = ">"
+"""In the place of the attempt: the job was moved, and what became of it is told elsewhere."""
+
+
 class Seen(msgspec.Struct, frozen=True):
     """A job, where it is, and when that was seen."""
 
@@ -34,33 +38,40 @@ class Sight(msgspec.Struct, frozen=True):
     jobs: dict[JobId, Seen]
     tombs: dict[JobId, Tomb]
     leaving: dict[JobId, str]
-    """On their way from this queue to another one, left so by somebody who may have died."""
+    """On their way from this queue to another one: whoever carries them may have died."""
+    moved: set[JobId]
+    """They were moved from a queue that was looked at."""
+
+    def in_motion(self, ids: Iterable[JobId]) -> list[JobId]:
+        """Those that were not seen, though they must be somewhere: they went while we looked."""
+        return [
+            id_
+            for id_ in ids
+            if (id_ in self.leaving or id_ in self.moved) and id_ not in self.jobs and id_ not in self.tombs
+        ]
 
 
 async def see(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> Sight:
-    """These ids in these queues, up to MOST_SEEN of each: one trip."""
-    sight = Sight({}, {}, {})
-    replies = await access.calls("see", {queue: (ids,) for queue, ids in wanted.items() if ids})
-    for queue, (now, *seen) in replies.items():
-        for key, *values in seen:
-            id_ = key.decode()
-            match values:
-                case [value, more]:
-                    sight.jobs[id_] = Seen(queue, now, unpack(id_, value, more))
-                case [tomb]:
-                    attempt, outcome = tomb.decode().split(" ", 1)
-                    if attempt != MOVED:
-                        sight.tombs[id_] = Tomb(int(attempt), outcome)
-                case _:
-                    sight.leaving[id_] = queue
+    """These ids in these queues: one trip for up to MOST_SEEN of each."""
+    sight = Sight({}, {}, {}, set())
+    longest = max(map(len, wanted.values()), default=0)
+    for at in range(0, longest, MOST_SEEN):
+        requests = {queue: (part,) for queue, ids in wanted.items() if (part := ids[at : at + MOST_SEEN])}
+        for queue, (now, *rows) in (await access.calls("see", requests)).items():
+            for key, *values in rows:
+                _add(sight, queue, now, key.decode(), values)
     return sight
 
 
-MOVED = ">"
-"""In the place of the attempt: the job was moved, and what became of it is told elsewhere."""
-
-
-async def see_anywhere(access: Access, ids: Iterable[JobId]) -> Sight:
-    """An id does not tell its queue: all of them are asked."""
-    wanted = list(ids)
-    return await see(access, dict.fromkeys(await access.queue_names(), wanted))
+def _add(sight: Sight, queue: str, now: Micros, id_: JobId, values: list[bytes]) -> None:
+    match values:
+        case [value, more]:
+            sight.jobs[id_] = Seen(queue, now, unpack(id_, value, more))
+        case [tomb]:
+            attempt, outcome = tomb.decode().split(" ", 1)
+            if attempt == MOVED:
+                sight.moved.add(id_)
+            else:
+                sight.tombs[id_] = Tomb(int(attempt), outcome)
+        case _:
+            sight.leaving[id_] = queue

@@ -3,6 +3,7 @@
 from windlass.core.moments import SECOND
 from windlass.store.redis.access import Access
 from windlass.store.redis.bulk import unfold, unstage
+from windlass.store.redis.move import finish_moves
 
 IDLE = 5 * SECOND
 """A producer that has not unfolded anything for so long is helped: it may be dead."""
@@ -11,7 +12,8 @@ ABANDONED = 600 * SECOND
 
 
 async def tidy(access: Access) -> None:
-    """Large hand-ins."""
+    """Large hand-ins, and jobs that were to go to another queue."""
+    await finish_moves(access)
     names = await access.queue_names()
     replies = await access.calls("stale", dict.fromkeys(names, ((IDLE, ABANDONED),)))
     for queue, batches in replies.items():

@@ -1,6 +1,7 @@
 -- stage: a portion of a large hand-in is kept, and nothing of it is seen, until all of it is committed. The request is
 -- batch and number, from 1; blobs: the intake, and its blobs. Answers like enqueue, by what would be stored now; {3} if
 -- the portions before it are gone.
+-- takes jobs in
 -- uses: call, intake, batch
 -- keys: queue
 local problem = strange()
