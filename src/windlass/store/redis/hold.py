@@ -13,7 +13,7 @@ from windlass.core.job import Claimed
 from windlass.store.redis.record import Fields
 
 # As record.A and record.B, but only what a runner must know: attempt, the claim's moment, numbers from urgency on.
-_HEAD, _NUMBERS = ">5xI12xq8xx", "6xhH8xqqqqHhHHIHIIH"
+_HEAD, _NUMBERS = ">5xI12xq8xx", "6xiH8xqqqqHhHHIHIIH"
 _LENGTH = struct.Struct(">I")
 _fields = msgspec.msgpack.Decoder(Fields).decode
 

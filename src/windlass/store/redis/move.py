@@ -50,8 +50,10 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
     for at in range(0, len(keyed), MOST_SEEN):
         some = keyed[at : at + MOST_SEEN]
         request = [(record.id, record.fields.key_digest) for record in some], length
-        replies = await access.call("reserve", target, request)
-        holders |= {record.id: holder.decode() for record, holder in zip(some, replies, strict=True) if holder}
+        replies = await access.calls("reserve", {target: (request,)})
+        holders |= {
+            record.id: holder.decode() for record, holder in zip(some, replies[target], strict=True) if holder
+        }
     return holders
 
 
