@@ -93,7 +93,7 @@ async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: R
 
 
 async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster: RedisCluster) -> None:
-    """Every hand-in that a replica had (`?replicas=1`) is there after the failover, and nothing ends twice."""
+    """Every hand-in that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
     store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
     safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}
     lost = _home(redis_cluster, QUEUES[0])
