@@ -127,7 +127,7 @@ def _content(client: redis.Redis, key: bytes) -> list[Any]:
     kind = client.type(key)
     if kind == b"hash":
         # Which store this is, is different each time. A record's version says only that it was written.
-        items: list[tuple[bytes, bytes]] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
+        items: list[Any] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
         if key.endswith(b"}:jobs"):
             items = [(id_, record[:1] + record[5:]) for id_, record in items]
         return sorted(items)

@@ -67,6 +67,13 @@ class RedisServer:
         until(lambda: self._answers() or not self.running, "Redis answers or ends")
         assert self.running, f"Redis ended:\n{self.log}"
 
+    def starts_with_tls(self) -> bool:
+        """Start where only TLS is spoken; False if this program cannot."""
+        with (self.folder / "log").open("ab") as log:
+            self._popen = unprivileged().start([self.program.path, self.folder / "redis.conf"], self.folder, log)
+        until(lambda: "Ready to accept" in self.log or not self.running, "Redis is ready or ends")
+        return self.running
+
     def stop(self) -> None:
         """Ask it to end, and wait until it has: what it holds is written first."""
         self._end(signal.SIGTERM)

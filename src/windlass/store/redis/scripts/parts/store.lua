@@ -42,14 +42,17 @@ local function comers(kinds, known, found)
   return count
 end
 
--- Letter and slot of one that is due.
-local function seat(line, limit, count, lines)
-  if count[line] == 1 and not line_head(line) then
+-- Letter and slot of one that is due; `place` is where it would stand in its line. Behind somebody it can but wait.
+local function seat(line, place, limit, count, lines)
+  local head = line_head(line)
+  if head then
+    if place < head then lines[line] = true end
+  elseif count[line] == 1 then
     local slot = granted(line, limit)
     if slot then return PENDING, slot end
-    return IN_LINE, -1
+  else
+    lines[line] = true
   end
-  lines[line] = true
   return IN_LINE, -1
 end
 
@@ -77,7 +80,9 @@ local function store_kind(kind, b, blobs, known, stands, count, lines)
       local letter, slot = b.letter, -1
       if own then
         fields = blobs[kind[KIND_BLOB] + i - 1]
-        if line_of and letter == PENDING then letter, slot = seat(line_of[i], kind[KIND_LIMIT], count, lines) end
+        if line_of and letter == PENDING then
+          letter, slot = seat(line_of[i], line_of[i] .. in_line .. id, kind[KIND_LIMIT], count, lines)
+        end
         head = head_of(b, letter, slot, #fields) .. fields
       end
       records[n - 1], records[n] = id, head .. struct.pack('>I4', #payload) .. payload
