@@ -97,7 +97,7 @@ for field, jobs in pairs(claims) do
 end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
-if next(unkept) then forget_all(unkept, now) end
+if keep == 0 then forget_all(unkept, now) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
 return answer
