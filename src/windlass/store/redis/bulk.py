@@ -53,7 +53,7 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
         for queue, mine in jobs.items():
             staged[queue] = []
             await _stage(access, batch, mine, staged[queue])
-            _check_within(mine)
+            _check_within(staged[queue])
     except (QueueClosed, KeyConflict):
         await _give_up(access, batch, staged)
         raise
@@ -91,15 +91,16 @@ async def _stage(access: Access, batch: JobId, jobs: Sequence[NewJob], staged: l
         staged.append(Staged(msgspec.structs.replace(intake, request=None, blobs=[]), answers))
 
 
-def _check_within(jobs: Sequence[NewJob]) -> None:
+def _check_within(staged: Sequence[Staged]) -> None:
     """One that wants to be refused may meet another of the same hand-in, in another portion."""
     holders: dict[str, JobId] = {}
-    for job in jobs:
-        if job.idempotency_key is None:
-            continue
-        holder = holders.setdefault(job.idempotency_key, job.id)
-        if holder != job.id and job.on_conflict is OnConflict.RAISE:
-            raise KeyConflict(job.idempotency_key, holder)
+    for each in staged:
+        for job, answer in zip(each.intake.jobs, each.answers, strict=True):
+            if job.idempotency_key is None or answer.existing:
+                continue
+            if job.on_conflict is OnConflict.RAISE and job.idempotency_key in holders:
+                raise KeyConflict(job.idempotency_key, holders[job.idempotency_key])
+            holders[job.idempotency_key] = job.id
 
 
 async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
