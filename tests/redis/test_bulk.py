@@ -23,7 +23,7 @@ from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.contract import Store
 from windlass.store.drive import drive
 from windlass.store.redis.access import Access
-from windlass.store.redis.bulk import MOST_TEXT, MOST_WEIGHT, portions
+from windlass.store.redis.bulk import MOST_TEXT, MOST_WEIGHT, portions, weight_of
 from windlass.store.redis.tidy import ABANDONED, IDLE
 
 MANY = 3 * MOST_WEIGHT + 7
@@ -268,4 +268,4 @@ def test_portions_are_all_the_jobs_in_their_order_and_none_is_too_large() -> Non
     found = list(portions(jobs))
     assert [job for portion in found for job in portion] == jobs
     assert all(sum(len(job.payload) for job in portion) <= MOST_TEXT or len(portion) == 1 for portion in found)
-    assert all(sum(2 if job.idempotency_key else 1 for job in portion) <= MOST_WEIGHT for portion in found)
+    assert all(sum(map(weight_of, portion)) <= MOST_WEIGHT for portion in found)
