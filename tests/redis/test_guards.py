@@ -42,6 +42,11 @@ async def _stored(store: Store) -> int:
     return sum((await store.operator.counts()).totals.values())
 
 
+async def _fill(store: Store) -> None:
+    for _ in range(1000):
+        await enqueue(store, 50, payload='"' + "x" * 1000 + '"')
+
+
 async def _refused(store: Store) -> StoreUnavailable:
     with pytest.raises(StoreUnavailable) as caught:
         await enqueue_one(store)
@@ -108,8 +113,7 @@ async def test_a_burst_is_noticed_before_it_fills_the_memory(redis_server: Redis
     redis_server.config(maxmemory=used + (12 << 20))
     store = open_store(redis_server.url)
     with pytest.raises(StoreUnavailable, match="nearly full"):
-        for _ in range(1000):
-            await enqueue(store, 50, payload='"' + "x" * 1000 + '"')
+        await _fill(store)
     await open_lease(store)
     jobs = await store.jobs.claim(request(limit=100))
     assert len(jobs) == 100

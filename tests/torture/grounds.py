@@ -6,8 +6,10 @@ from typing import Any, Protocol
 
 import apsw
 import psycopg
+import redis
 
 from tests.support.servers.places import copy_postgres_place, postgres_place
+from tests.support.servers.redis_places import redis_place, redis_prefix, shared_redis
 from tests.support.stores import postgres_url
 
 Rows = dict[str, list[Any]]
@@ -88,4 +90,43 @@ class PostgresGround:
             }
 
 
-GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "sqlite": SqliteGround()}
+class RedisGround:
+    """Prefixes on the Redis of this run."""
+
+    stepwise = True
+
+    def bare(self, path: Path) -> str:
+        return redis_place(path)
+
+    def url(self, path: Path) -> str:
+        return redis_place(path)
+
+    def copy(self, source: Path, target: Path) -> None:
+        with self._server() as server:
+            old, new = redis_prefix(source), redis_prefix(target)
+            for key in server.scan_iter(f"{old}:*", count=1000):
+                server.restore(key.replace(old.encode(), new.encode(), 1), 0, server.dump(key), replace=True)
+
+    def rows(self, path: Path) -> Rows:
+        prefix = redis_prefix(path)
+        with self._server() as server:
+            found = {key.decode(): _contents(server, key) for key in server.scan_iter(f"{prefix}:*", count=1000)}
+        return {name.removeprefix(prefix): rows for name, rows in sorted(found.items())}
+
+    def _server(self) -> redis.Redis:
+        return redis.Redis.from_url(shared_redis())
+
+
+def _contents(server: redis.Redis, key: bytes) -> list[Any]:
+    match server.type(key):
+        case b"hash":
+            return sorted(server.hgetall(key).items())
+        case b"zset":
+            return list(server.zrange(key, 0, -1, withscores=True))
+        case b"set":
+            return sorted(server.smembers(key))
+        case kind:
+            raise AssertionError(f"{key!r} is a {kind!r}: no such key is in the map")
+
+
+GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}

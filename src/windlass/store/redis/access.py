@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from windlass.core.queue import Queue
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.redis.address import Address
+from windlass.store.redis.address import Address, Kind
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.migrate import STEPS, bring_up
 from windlass.store.redis.recall import Recall
@@ -43,6 +43,8 @@ class Server:
         self.keys = KeyMap(address.prefix)
         self.wire: Wire = wire_to(address)
         self.watch = Watch(address, shown)
+        self.named: set[str] = set()
+        """Queues that were asked for anything."""
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
@@ -62,6 +64,7 @@ class Server:
         keys = self._named.get((script.name, queue))
         if keys is None:
             keys = self._name(script, queue)
+        self.named.add(queue)
         call = Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
         if script.grows:
             self.watch.check_room(call.size)
@@ -185,6 +188,14 @@ class Access:
         elif int(version or 0) > VERSION:
             refusal = too_new(server.shown, int(version), VERSION)
         server.watch.see(infos, refusal)
+        if refusal is None and server.mark is not None and server.address.kind is not Kind.SERVER:
+            await self._name_again()
+
+    async def _name_again(self) -> None:
+        """A master that died may have taken the name of a queue with it, while the queue is on another server."""
+        names = self.server.named - {""}
+        if names:
+            await self.command("SADD", "queues", *names)
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]

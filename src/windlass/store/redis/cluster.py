@@ -10,11 +10,10 @@ from redis.exceptions import AskError, ClusterDownError, MovedError
 
 from windlass.store.redis.address import Address
 from windlass.store.redis.packing import Word
-from windlass.store.redis.trouble import TROUBLE, is_lost, is_unsent
+from windlass.store.redis.patience import Patience
+from windlass.store.redis.trouble import TROUBLE, is_lost, is_undone
 from windlass.store.redis.wire import Call, Line
 
-ATTEMPTS = 4
-"""How often a call is sent on to where it is said to belong."""
 ASKING = 2.0
 """Seconds that a node has to tell the map."""
 Node = tuple[str, int]
@@ -39,7 +38,8 @@ class ClusterWire:
         """Those for one node go together; those that were refused because they belong elsewhere, once more."""
         replies: list[Any] = [None] * len(calls)
         left = list(range(len(calls)))
-        for _ in range(ATTEMPTS):
+        patience = Patience(seconds)
+        while left:
             places: dict[Node, list[int]] = defaultdict(list)
             for i in left:
                 places[await self._owner(calls[i].keys[0], seconds)].append(i)
@@ -47,14 +47,15 @@ class ClusterWire:
             for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
                 for i, answer in zip(those, answers, strict=True):
                     replies[i] = await self._sent_on(calls[i], answer, node, seconds)
-            left = [i for i in left if isinstance(replies[i], MovedError) or self._is_elsewhere(calls[i], replies[i])]
-            if not left:
+            left = [i for i in left if is_undone(replies[i])]
+            if left and not await patience.pause(at_once=any(isinstance(replies[i], MovedError) for i in left)):
                 break
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
         key = str(words[1]) if len(words) > 1 else ""
-        for _ in range(ATTEMPTS):
+        patience = Patience(seconds)
+        while True:
             node = await self._owner(key, seconds)
             try:
                 return await self._line(node).command(*words, seconds=seconds)
@@ -62,10 +63,12 @@ class ClusterWire:
                 moved = await self._sent_on(words, error, node, seconds)
                 if not isinstance(moved, Exception):
                     return moved
+                if not await patience.pause(at_once=isinstance(moved, MovedError)):
+                    raise
             except TROUBLE as error:
                 self._notice(error)
-                raise
-        raise ClusterDownError(f"the slot of {key} moves on and on")
+                if not is_undone(error) or not await patience.pause():
+                    raise
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         self._map = []
@@ -105,20 +108,17 @@ class ClusterWire:
             return reply
         if not isinstance(reply, AskError):
             return reply
-        words = what.by_text if isinstance(what, Call) else what
         line = self._line((reply.host or node[0], reply.port))
         try:
-            return (await line.pipelined([("ASKING",), words], seconds))[1]
+            if isinstance(what, Call):
+                return (await line.replicated([("ASKING",), what.by_text], seconds))[1]
+            return (await line.pipelined([("ASKING",), what], seconds))[1]
         except TROUBLE as error:
             return error
 
     def _notice(self, error: Exception) -> None:
         if is_lost(error):
             self._map = []
-
-    def _is_elsewhere(self, call: Call, reply: Any) -> bool:
-        """It was not even begun: whoever has taken the slot over may do it. The map says who that is, if anybody."""
-        return isinstance(reply, Exception) and is_unsent(reply)
 
     def _line(self, node: Node) -> Line:
         if node not in self._lines:

@@ -1,18 +1,18 @@
 """The wire to the master of a service, whoever that is: Sentinels tell, and are asked again when it is lost."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from redis.exceptions import ConnectionError as Disconnected
 
 from windlass.store.redis.address import Address
 from windlass.store.redis.packing import Word
-from windlass.store.redis.trouble import TROUBLE, is_lost, is_unsent, said_by
+from windlass.store.redis.patience import Patience
+from windlass.store.redis.trouble import TROUBLE, is_lost, is_undone, said_by
 from windlass.store.redis.wire import Call, Line
 
 ASKING = 2.0
 """Seconds that one Sentinel has to answer."""
-T = TypeVar("T")
 
 
 class SentinelWire:
@@ -33,24 +33,25 @@ class SentinelWire:
     async def calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
         replies: list[Any] = [None] * len(calls)
         left = list(range(len(calls)))
-        for again in (True, False):
-            old = self._master
+        patience = Patience(seconds)
+        while left:
             answers = await self._tried([calls[i] for i in left], seconds)
             for i, answer in zip(left, answers, strict=True):
                 replies[i] = answer
-            left = [i for i in left if _may_go_elsewhere(replies[i])]
-            # Once more, and only if there is somebody else by now: they were not even begun here.
-            if not left or not again or await self._who(seconds) == old:
+            left = [i for i in left if is_undone(replies[i])]
+            if left and not await patience.pause():
                 break
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        line = await self._line(seconds)
-        try:
-            return await line.command(*words, seconds=seconds)
-        except TROUBLE as error:
-            self._notice(error)
-            raise
+        patience = Patience(seconds)
+        while True:
+            try:
+                return await (await self._line(seconds)).command(*words, seconds=seconds)
+            except TROUBLE as error:
+                self._notice(error)
+                if not is_undone(error) or not await patience.pause():
+                    raise
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         self._master = None
@@ -105,7 +106,3 @@ class SentinelWire:
             self._master = self._address.at(found[0].decode(), int(found[1]))
             return self._master
         raise Disconnected(f"connecting to the master of {service!r}: {said}")
-
-
-def _may_go_elsewhere(reply: Any) -> bool:
-    return isinstance(reply, Exception) and (is_unsent(reply) or said_by(reply).startswith("READONLY"))

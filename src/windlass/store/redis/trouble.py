@@ -1,5 +1,7 @@
 """What the driver says, in our words, and what can be done about it."""
 
+from typing import Any
+
 from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import TimeoutError as TimedOut
@@ -28,9 +30,10 @@ _LASTING = {
     "CROSSSLOT": "the server is a cluster; write redis+cluster://",
     "MOVED": "the server is a node of a cluster; write redis+cluster://",
     "NOAUTH": "the server wants a password; write it into the address",
+    "already authenticated": "the server wants a password; write it into the address",
     "NOPERM": "this user may not; see the recipe for a user in the guide to Redis",
     "WRONGPASS": "check user and password in the address",
-    "invalid password": "check user and password in the address",
+    "invalid username-password": "check user and password in the address",
     "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
 }
 
@@ -55,6 +58,13 @@ def is_unsent(error: Exception) -> bool:
     return isinstance(error, Disconnected | TimedOut) and "connecting to" in str(error)
 
 
+def is_undone(reply: Any) -> bool:
+    """Whether it is an error that another server, or the same one a little later, may not give: nothing was done."""
+    if not isinstance(reply, Exception):
+        return False
+    return (is_unsent(reply) and not isinstance(reply, AuthenticationError)) or said_by(reply).startswith(_ELSEWHERE)
+
+
 def is_lost(error: Exception) -> bool:
     """Whether the server is gone, or is no master any more: another may be by now."""
     return isinstance(error, Disconnected | TimedOut | OSError) or said_by(error).startswith(
@@ -70,6 +80,7 @@ def said_by(error: Exception) -> str:
     return said if code is None or said.startswith(code) else f"{code} {said}"
 
 
+_ELSEWHERE = ("CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
 _CODES = {
     "AskError": "ASK",
     "BusyLoadingError": "LOADING",

@@ -91,10 +91,10 @@ class Line:
         return reply
 
     async def calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        replies = await self.pipelined([call.by_sha for call in calls], seconds)
+        replies = await self.replicated([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
-            again = await self.pipelined([calls[i].by_text for i in missing], seconds)
+            again = await self.replicated([calls[i].by_text for i in missing], seconds)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
@@ -111,13 +111,13 @@ class Line:
     async def dsn_for(self, key: str, seconds: float) -> str:
         return self._dsn
 
-    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        """Several commands in one trip on one connection: replies or errors."""
+    async def replicated(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """The same, and as many replicas as were asked for have what they changed."""
         if not self._replicas:
-            return await self._pipelined(commands, seconds)
+            return await self.pipelined(commands, seconds)
         # On the same connection: what is waited for is what that one has written.
         patience = int(min(seconds / 2, LONGEST_WAIT) * 1000)
-        *replies, reached = await self._pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
+        *replies, reached = await self.pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
         if isinstance(reached, Exception):
             raise reached
         if reached < self._replicas:
@@ -137,7 +137,7 @@ class Line:
         if pipes is not None:
             await pipes.close()
 
-    async def _pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
         """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
         try:
             loop = asyncio.get_running_loop()
