@@ -134,6 +134,17 @@ async def test_ageing_works_in_a_fair_queue(store: Store, clock: ManualClock) ->
     assert low in [job.id for job in await runner.claim(2)]
 
 
+async def test_the_lowest_priority_moves_up_to_the_highest(store: Store, clock: ManualClock) -> None:
+    await rule(store, ageing=LONG)
+    low = await enqueue_one(store, priority=-32768)
+    clock.advance(LONG)
+    high = await enqueue_one(store, priority=32767)
+    assert await store.jobs.age(10) == 1
+    await open_lease(store, length=DAY)
+    assert await claim_ids(store) == [low, high]
+    assert (await look(store, low)).priority == -32768
+
+
 async def test_of_several_types_those_move_that_wait_longest(store: Store, clock: ManualClock) -> None:
     await rule(store, ageing=LONG)
     waiting = []

@@ -9,8 +9,10 @@ import psycopg
 import redis
 
 from tests.support.servers.places import copy_postgres_place, postgres_place
-from tests.support.servers.redis_places import redis_place, redis_prefix, shared_redis
+from tests.support.servers.redis_places import redis_place, shared_redis
 from tests.support.stores import postgres_url
+from tests.torture.scene import Scene
+from windlass.store.redis.address import parse_address
 
 Rows = dict[str, list[Any]]
 
@@ -18,8 +20,8 @@ Rows = dict[str, list[Any]]
 class Ground(Protocol):
     """A kind of store; a path names one store of it."""
 
-    stepwise: bool
-    """Whether a verb may be committed in several steps."""
+    def is_piecemeal(self, scene: Scene) -> bool:
+        """Whether what happens there may be committed in several steps."""
 
     def bare(self, path: Path) -> str:
         """The address of a new one, without anything of ours in it."""
@@ -37,7 +39,8 @@ class Ground(Protocol):
 class SqliteGround:
     """Files."""
 
-    stepwise = False
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal and not scene.by_servers
 
     def bare(self, path: Path) -> str:
         path.touch()
@@ -68,7 +71,8 @@ _ALL_OF = {"marks": b"SELECT DISTINCT queue, key FROM windlass.marks"}
 class PostgresGround:
     """Databases of the server of this run."""
 
-    stepwise = True
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal
 
     def bare(self, path: Path) -> str:
         return postgres_place(path)
@@ -90,10 +94,15 @@ class PostgresGround:
             }
 
 
-class RedisGround:
-    """Prefixes on the Redis of this run."""
+STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "migrate", "park")
+"""Verbs that go from the office to queues, or from queue to queue, each by a script of its own."""
 
-    stepwise = True
+
+class RedisGround:
+    """Prefixes of the Redis of this run. Every script is a commit of its own: a repeat does what is left."""
+
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal or scene.verb in STEPWISE
 
     def bare(self, path: Path) -> str:
         return redis_place(path)
@@ -102,31 +111,30 @@ class RedisGround:
         return redis_place(path)
 
     def copy(self, source: Path, target: Path) -> None:
-        with self._server() as server:
-            old, new = redis_prefix(source), redis_prefix(target)
-            for key in server.scan_iter(f"{old}:*", count=1000):
-                server.restore(key.replace(old.encode(), new.encode(), 1), 0, server.dump(key), replace=True)
+        old, new = (parse_address(self.url(path), "").prefix for path in (source, target))
+        with redis.Redis.from_url(shared_redis()) as client:
+            for key in client.scan_iter(f"{old}:*"):
+                client.restore(new.encode() + key.removeprefix(old.encode()), 0, client.dump(key))
 
     def rows(self, path: Path) -> Rows:
-        prefix = redis_prefix(path)
-        with self._server() as server:
-            found = {key.decode(): _contents(server, key) for key in server.scan_iter(f"{prefix}:*", count=1000)}
-        return {name.removeprefix(prefix): rows for name, rows in sorted(found.items())}
-
-    def _server(self) -> redis.Redis:
-        return redis.Redis.from_url(shared_redis())
+        prefix = parse_address(self.url(path), "").prefix
+        with redis.Redis.from_url(shared_redis()) as client:
+            keys = sorted(client.scan_iter(f"{prefix}:*"))
+            return {key.decode().removeprefix(prefix): _content(client, key) for key in keys}
 
 
-def _contents(server: redis.Redis, key: bytes) -> list[Any]:
-    match server.type(key):
-        case b"hash":
-            return sorted(server.hgetall(key).items())
-        case b"zset":
-            return list(server.zrange(key, 0, -1, withscores=True))
-        case b"set":
-            return sorted(server.smembers(key))
-        case kind:
-            raise AssertionError(f"{key!r} is a {kind!r}: no such key is in the map")
+def _content(client: redis.Redis, key: bytes) -> list[Any]:
+    kind = client.type(key)
+    if kind == b"hash":
+        # Which store this is, is different each time. A record's version says only that it was written.
+        items: list[Any] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
+        if key.endswith(b"}:jobs"):
+            items = [(id_, record[:1] + record[5:]) for id_, record in items]
+        return sorted(items)
+    if kind == b"zset":
+        return sorted(client.zrange(key, 0, -1, withscores=True))
+    assert kind == b"set", kind
+    return sorted(client.smembers(key))
 
 
 GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}

@@ -97,3 +97,9 @@ class Yardstick(Protocol):
 
     def counters(self, address: str) -> Counters | None:
         """What the server has counted so far; None if there is no server."""
+
+    def occupied(self, address: str) -> int | None:
+        """Bytes of memory that the server has for its data; None if jobs are not kept in memory."""
+
+    def longest_call(self) -> float | None:
+        """Milliseconds of the longest call since this was last asked, as the server saw it; None if none looks."""

@@ -36,15 +36,13 @@ class Places:
         return f"{self._url}{'&' if '?' in self._url else '?'}prefix={prefix}"
 
     def drop(self, folder: Path) -> None:
-        """Remove what a test left: a run must not need memory for all that it ever did."""
-        prefix = self._of.pop(folder, None)
-        if prefix is None:
-            return
-        for server in self._servers():
+        """Remove what a test left there and below: a run must not need memory for all that it ever did."""
+        prefixes = {self._of.pop(each) for each in list(self._of) if each.is_relative_to(folder)}
+        for server in self._servers() if prefixes else []:
             with redis.Redis.from_url(server) as client:
-                keys = list(client.scan_iter(match=f"{prefix}:*", count=1000))
-                for key in keys:  # one by one: in a cluster each may be of another slot
-                    client.unlink(key)
+                for key in list(client.scan_iter(count=1000)):
+                    if key.decode().partition(":")[0] in prefixes:
+                        client.unlink(key)  # one by one: in a cluster each may be of another slot
 
 
 @functools.cache

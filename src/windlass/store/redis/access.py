@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from redis.exceptions import ResponseError
@@ -11,6 +11,7 @@ from windlass.core.queue import Queue
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.redis.address import Address, Kind
+from windlass.store.redis.failpoints import armed_wire, naming
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.migrate import STEPS, bring_up
 from windlass.store.redis.recall import Recall
@@ -30,6 +31,7 @@ MOST_NAMED = 5_000
 """Lists of keys that are remembered: queues can be many."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
+Role = TypeVar("Role")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -41,7 +43,9 @@ class Server:
         self.shown = shown
         self.clock = clock
         self.keys = KeyMap(address.prefix)
-        self.wire: Wire = wire_to(address)
+        self.watched = armed_wire(wire_to(address))
+        """What a test lets go wrong; nobody else's business."""
+        self.wire: Wire = self.watched or wire_to(address)
         self.watch = Watch(address, shown)
         self.named: set[str] = set()
         """Queues that were asked for anything."""
@@ -54,6 +58,10 @@ class Server:
         self.hear: Callable[[], None] = lambda: None
         """Those who wait in this process may look."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}
+
+    def named_role(self, role: Role) -> Role:
+        """The role itself; where a test lets things go wrong, one whose verbs say what they are."""
+        return role if self.watched is None else self.watched.named(role)
 
     def moment(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
@@ -139,7 +147,10 @@ class Access:
 
     async def open_queues(self, names: Iterable[str]) -> None:
         """Begin to keep these queues: named first, so that nothing is ever in one that nobody knows."""
-        names = list(names)
+        with naming(self.server.watched, "open_queue"):
+            await self._open_queues(list(names))
+
+    async def _open_queues(self, names: Sequence[str]) -> None:
         if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
             raise emptied(self.server.shown)
         await self.command("SADD", "queues", *names)
@@ -157,7 +168,12 @@ class Access:
             await self._look_round()
         server.watch.check()
         if server.mark is None:
-            await self._begin()
+            try:
+                with naming(server.watched, "migrate"):
+                    await self._begin()
+            except StoreUnavailable as error:
+                error.maybe_done = False  # what was asked for has not begun
+                raise
 
     async def _begin(self) -> None:
         server = self.server

@@ -1,17 +1,18 @@
 """age: who has waited long moves up to the next higher priority at which jobs wait."""
 
+from windlass.core.job import HIGHEST_PRIORITY
 from windlass.store.redis.access import Access
 
 PORTION = 200
 """Jobs in one call of a script: it keeps all others waiting."""
-_START = (-32769, -32769)
+_NONE = -HIGHEST_PRIORITY - 1
 """Below every urgency: where a queue begins, and no priority to move up to yet."""
 
 
 async def age(access: Access, limit: int) -> int:
     """Up to so many, each by one step: how many. Queues are asked together, and share what may move."""
     aged = 0
-    going = dict.fromkeys(await access.queue_names(), _START)
+    going = dict.fromkeys(await access.queue_names(), (_NONE, _NONE))
     while going and aged < limit:
         asked = list(going)[: limit - aged]
         portion = min(PORTION, (limit - aged) // len(asked))

@@ -1,6 +1,5 @@
 """circumstances: a job and all that may hold it up, each fact by an index and none counted for ever."""
 
-import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -11,19 +10,16 @@ from windlass.core.estimate import LATELY
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.meter import KEPT, Histogram, Recent
-from windlass.core.rate import Bucket
 from windlass.core.status import FINISHED, Status
 from windlass.store.circumstances import Standing, crew_of, place_of, values_of
 from windlass.store.redis.access import Access
+from windlass.store.redis.gates import to_bucket
 from windlass.store.redis.look import Found, find, jobs_of
 from windlass.store.redis.meters import recent
 from windlass.store.redis.office import worker_of
 from windlass.store.redis.queues import Kept, read_queues
 from windlass.store.redis.record import STATUS, Record
 from windlass.store.redis.workers import live_workers
-
-_GATE = struct.Struct(">Iqqq")
-"""Whole tokens, part of one, period, moment: see parts/gate.lua."""
 
 
 async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
@@ -47,8 +43,8 @@ async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
         place=place_of(counts, [(tenant.decode(),) for tenant in tenants]),
         runners=_holders(runners),
         holders=_holders(holders),
-        queue_bucket=_bucket(of_queue),
-        key_bucket=_bucket(of_key),
+        queue_bucket=to_bucket(of_queue) if of_queue else None,
+        key_bucket=to_bucket(of_key) if of_key else None,
         crew=crew_of(await live_workers(access), job),
         pace=_pace(measured.since(LATELY), found.queue),
     )
@@ -93,10 +89,3 @@ def _pace(measured: Recent, queue: str) -> Pace:
         if each.queue == queue:
             ended[each.slot] += each.ended
     return Pace(dict(ended))
-
-
-def _bucket(kept: bytes) -> Bucket | None:
-    if not kept:
-        return None
-    whole, part, period, at = _GATE.unpack_from(kept)
-    return Bucket(whole * period + part, period, at)

@@ -28,7 +28,7 @@ class Patience:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            time.sleep(length)  # noqa: ASYNC251  without a loop the caller's thread waits itself
+            time.sleep(length)  # noqa: ASYNC251 - there is no loop: the caller's thread waits itself
             return True
         await asyncio.sleep(length)
         return True

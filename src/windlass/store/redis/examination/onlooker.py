@@ -28,8 +28,9 @@ class Onlooker(Access):
         for name in SETTINGS:
             with contextlib.suppress(StoreUnavailable):  # not everybody may know
                 for info, reply in zip(found, await self._each("CONFIG", "GET", name), strict=True):
-                    if len(reply) == 2:
-                        info.setdefault(name, reply[1].decode())
+                    words = next(iter(reply.items())) if reply and isinstance(reply, dict) else reply
+                    if len(words) == 2:
+                        info.setdefault(name, words[1].decode())
         return found
 
     async def _each(self, *words: str) -> list[Any]:

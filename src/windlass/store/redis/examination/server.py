@@ -6,9 +6,9 @@ from importlib.metadata import version as version_of
 
 from windlass.store.examination import Finding, note, ok, problem, size, warning
 from windlass.store.redis.address import Address
+from windlass.store.redis.vitals import NEAR, OLDEST
 from windlass.version import __version__
 
-OLDEST = (6, 2)
 MENDED = {
     "Redis": {(6, 2): 20, (7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
     "Valkey": {(7, 2): 11, (8, 0): 6, (8, 1): 4},
@@ -37,7 +37,7 @@ def check_versions(info: Info, address: Address) -> Iterator[Finding]:
     if series in mended and patch < mended[series]:
         yield warning(
             "versions",
-            f"{running}; {shown} has CVE-2025-49844: whoever may run a script can take over the server",
+            f"{running}, which has CVE-2025-49844: whoever may run a script can take over the server",
             f"upgrade to {series[0]}.{series[1]}.{mended[series]} or newer, unless its packager has mended that",
         )
     elif series not in mended and series < max(mended):
@@ -100,6 +100,12 @@ def check_memory(info: Info, address: Address) -> Iterator[Finding]:
             "memory",
             f"{size(used)}{room} used, and no maxmemory: if the machine runs full, the system may kill the server",
             "set maxmemory: then hand-ins are refused in time, and workers go on",
+        )
+    elif used >= NEAR * most:
+        yield problem(
+            "memory",
+            f"{size(used)} of {size(most)} used: nothing more can be handed in, only workers go on",
+            "raise maxmemory, keep finished jobs for a shorter time (retention), or run more workers",
         )
     elif used >= FULL * most:
         yield warning(

@@ -1,25 +1,25 @@
 -- age: who has waited long moves up to the next higher priority at which jobs are pending, at the rank they have; the
 -- priority that people see stays. It goes from the highest priority downwards, so nobody moves twice, and each priority
 -- is done before the next is looked at. The request is how many jobs at most, and where the call before stopped: after
--- which urgency, and to which the next ones move (-32769: there is none). The answer is how many moved, and where to go
+-- which urgency, and to which the next ones move (-32768: there is none). The answer is how many moved, and where to go
 -- on; nothing after the first number if all is done.
--- uses: call, record, index
+-- uses: call, record, index, order
 -- keys: queue jobs ready pend
 local problem = strange()
 if problem then return problem end
 local now = the_time()
 local ageing = tonumber(redis.call('HGET', K.queue, 'ageing'))
 if not ageing then return {0} end
-local NONE, MOST_LEVELS, HEAD = -32769, 50, 500
+local NONE, MOST_LEVELS, HEAD = -32768, 50, 500
 local left, after, above = unpack(request, 1, 3)
 local moved = 0
 
 -- The urgency of the first pending job of a type that is less urgent than `last`, or nil.
 local function next_urgency(type, last)
   local from = '[' .. struct.pack('>I4', type)
-  if last > NONE then from = '(' .. struct.pack('>I4I2', type, last + 32768) .. '\255\255\255' end
+  if last > NONE then from = '(' .. struct.pack('>I4I2', type, last + LEVEL) .. '\255\255\255' end
   local member = redis.call('ZRANGEBYLEX', K.ready, from, '(' .. struct.pack('>I4', type + 1), 'LIMIT', 0, 1)[1]
-  return member and struct.unpack('>I2', member, 5) - 32768
+  return member and struct.unpack('>I2', member, 5) - LEVEL
 end
 
 -- Each type that has pending jobs, and the next urgency at which it has any.
@@ -40,14 +40,14 @@ local function old_ones(types, urgency)
   for type, at in pairs(types) do
     if at == urgency then
       kinds = kinds + 1
-      local head = struct.pack('>I4I2', type, urgency + 32768)
+      local head = struct.pack('>I4I2', type, urgency + LEVEL)
       local upto = '(' .. head .. struct.pack('>I8', now - ageing + 1)
       for _, member in ipairs(redis.call('ZRANGEBYLEX', K.ready, '[' .. head, upto, 'LIMIT', 0, HEAD)) do
         found[#found + 1] = member
       end
     end
   end
-  if kinds > 1 then table.sort(found, function(a, b) return string.sub(a, 7) < string.sub(b, 7) end) end
+  if kinds > 1 then table.sort(found, function(a, b) return comes_before(string.sub(a, 7), string.sub(b, 7)) end) end
   return found
 end
 

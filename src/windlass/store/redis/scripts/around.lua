@@ -9,7 +9,7 @@ local problem = strange()
 if problem then return problem end
 local id, urgency, rank, key, order, line_rank, lane, most_tenants, most_named = unpack(request, 1, 9)
 local MOST_READ, LAST = 500, string.rep('\255', 11)
-local level = struct.pack('>I2', urgency + 32768)
+local level = struct.pack('>I2', urgency + LEVEL)
 local place = struct.pack('>I8', rank) .. id
 
 local function present_types()
@@ -91,7 +91,7 @@ end
 
 local in_line, slots, holders = 0, 0, {}
 if order then
-  in_line = between(K.line, key, key .. struct.pack('>I2I8', order + 32768, line_rank) .. id)
+  in_line = between(K.line, key, key .. struct.pack('>I2I8', order + LEVEL, line_rank) .. id)
   slots = between(K.slots, key, key .. LAST)
   holders = slot_holders()
 end

@@ -12,7 +12,7 @@ local function next_places(heads, most)
   if #heads == 1 then
     return redis.call('ZRANGEBYLEX', K.ready, '[' .. heads[1], '(' .. heads[1] .. STRETCH_END, 'LIMIT', 0, most)
   end
-  local members, next_one = {}, stream(K.ready, heads, math.min(most, 50))
+  local members, next_one = {}, stream(K.ready, heads, portion_of(most, #heads))
   for i = 1, most do
     local rest, head = next_one()
     if not rest then break end

@@ -1,8 +1,8 @@
 -- work: whether a claim from this queue, or an admission to it, would find anything. The request is types (nothing: any).
 -- The answer is the store's time, whether anything is due, whether jobs wait that may be claimed, for how long there are no
 -- tokens (-1: there are), and the rate by which that is.
--- uses: call, record, gate
--- keys: queue counts types pend due
+-- uses: call, record, gate, claimed
+-- keys: queue counts due
 local problem = strange()
 if problem then return problem end
 local now = the_time()
@@ -10,11 +10,7 @@ local types = request[1]
 
 local function has_pending()
   if not types then return (tonumber(redis.call('HGET', K.counts, string.char(PENDING))) or 0) > 0 end
-  if #types == 0 then return false end
-  for _, number in ipairs(redis.call('HMGET', K.types, unpack(types))) do
-    if number and (tonumber(redis.call('HGET', K.pend, number)) or 0) > 0 then return true end
-  end
-  return false
+  return #ready_heads(types) > 0
 end
 
 local paused, paused_until, ruled, most, tokens, period, burst, text = unpack(redis.call('HMGET', K.queue, 'paused',
@@ -33,8 +29,7 @@ local function is_full()
 end
 
 local due = #redis.call('ZRANGEBYSCORE', K.due, '-inf', now, 'LIMIT', 0, 1)
-local idle = paused == '1' and (not paused_until or tonumber(paused_until) > now)
-if idle or not has_pending() then return {now, due, 0, -1, text or ''} end
+if is_paused(paused, paused_until, now) or not has_pending() then return {now, due, 0, -1, text or ''} end
 if ruled ~= '1' then return {now, due, 1, -1, ''} end
 local wait = is_full() and -1 or shut_for()
 return {now, due, (is_full() or wait >= 0) and 0 or 1, wait, text or ''}

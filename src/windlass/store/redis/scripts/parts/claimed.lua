@@ -29,10 +29,13 @@ end
 local function ready_heads(types)
   local heads = {}
   if #types == 0 then return heads end
+  local numbers = {}
   for _, number in ipairs(redis.call('HMGET', K.types, unpack(types))) do
-    if number and (tonumber(redis.call('HGET', K.pend, number)) or 0) > 0 then
-      heads[#heads + 1] = struct.pack('>I4', number)
-    end
+    if number then numbers[#numbers + 1] = number end
+  end
+  if #numbers == 0 then return heads end
+  for i, jobs in ipairs(redis.call('HMGET', K.pend, unpack(numbers))) do
+    if jobs and tonumber(jobs) > 0 then heads[#heads + 1] = struct.pack('>I4', numbers[i]) end
   end
   return heads
 end

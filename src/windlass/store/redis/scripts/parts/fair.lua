@@ -2,19 +2,23 @@
 -- uses: starts, round, stream
 -- keys: lanes
 local MOST_URGENCIES = 20
+local FEW_TYPES = 3
 
--- The jobs of one tenant at an urgency, of types that the runner knows: a seek for each type that it has waiting.
-local function lane_stream(urgency, tenant, known, portion)
-  local lane, heads = urgency .. tenant .. '\0', {}
+-- How places of one tenant's jobs begin, of types that the runner knows: where it knows many, a seek for each that waits.
+local function lane_heads(lane, known)
+  local heads = {}
+  if #known <= FEW_TYPES then
+    for i, type in ipairs(known) do heads[i] = lane .. type end
+    return heads
+  end
   local from, last = '[' .. lane, '(' .. lane .. STRETCH_END
   while true do
     local member = redis.call('ZRANGEBYLEX', K.lanes, from, last, 'LIMIT', 0, 1)[1]
-    if not member then break end
+    if not member then return heads end
     local type = string.sub(member, #lane + 1, #lane + 4)
     if known[type] then heads[#heads + 1] = lane .. type end
     from = '[' .. lane .. type .. STRETCH_END
   end
-  return stream(K.lanes, heads, portion)
 end
 
 -- One after the other, as the turns come: candidates and whose they are; and who has no more than that.
@@ -22,11 +26,13 @@ local function in_turn(claim, urgency, order, lanes)
   local shares, candidates, owners, spent = {}, {}, {}, {}
   for _, tenant in ipairs(order) do shares[tenant] = (shares[tenant] or 0) + 1 end
   for _, tenant in ipairs(order) do
-    if not lanes[tenant] then lanes[tenant] = lane_stream(urgency, tenant, claim.known, math.min(shares[tenant] + 1, 100)) end
+    if not lanes[tenant] then
+      lanes[tenant] = stream(K.lanes, lane_heads(urgency .. tenant .. '\0', claim.known), shares[tenant] + 1)
+    end
     local rest, head
     repeat rest, head = lanes[tenant]() until not rest or not claim.seen[string.sub(rest, -36)]
     if rest then
-      candidates[#candidates + 1] = {string.sub(rest, -36), urgency .. rest, string.sub(head, -4)}
+      candidates[#candidates + 1] = {string.sub(rest, -36), urgency .. rest, string.sub(head, -4), head .. rest}
       owners[#owners + 1] = tenant
     else
       spent[tenant] = true
@@ -74,7 +80,7 @@ end
 -- The highest priority first, and there whose turn it is. Who has no lane yet comes after those who have.
 local function start_fairly(claim, heads)
   claim.known = {}
-  for _, head in ipairs(heads) do claim.known[head] = true end
+  for i, head in ipairs(heads) do claim.known[i], claim.known[head] = head, true end
   local urgency, count = next_urgency(nil), 0
   while claim.left > 0 and urgency and count < MOST_URGENCIES do
     take_turns(claim, urgency)

@@ -1,6 +1,7 @@
 -- record: the packed record of a job, as record.py describes it.
 local HEAD_A, A_SIZE = '>BI4I4I4i8i8i8B', 38
-local HEAD_B, B_SIZE = '>I2I4i2I2i8i8i8i8i8I2i2I2I2I4I2I4I4I2', 74
+local HEAD_B, B_SIZE = '>I2I4i4I2i8i8i8i8i8I2i2I2I2I4I2I4I4I2', 76
+local LEVEL = 32767  -- to be added to an urgency in the member of an index: the most urgent there is stands at 0
 local PENDING, RUNNING, SCHEDULED, ASIDE, FAILED = 112, 114, 115, 116, 102
 local BLOCKED, IN_LINE, PARKED = 98, 108, 107
 local COMPLETED, DEAD, CANCELLED = 99, 100, 120
@@ -21,6 +22,14 @@ local function read_record(value)
     max_attempts = max_attempts, slot = slot, failures = failures, crashes = crashes, rescues = rescues,
     suspicions = suspicions, hand_backs = hand_backs, snoozes = snoozes, fields_size = fields_size,
     tail = string.sub(value, at + B_SIZE + 1), fields = false}
+end
+
+-- Flags, and when it expires: all that a claim must know of most jobs. The place of the latter is that in HEAD_B.
+local EXPIRES_AT = 36
+local function glance(value)
+  local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
+  local flags, expires = struct.unpack('>I2', value, head_b), struct.unpack('>i8', value, head_b + EXPIRES_AT)
+  return flags, expires
 end
 
 local function write_record(r)

@@ -1,9 +1,9 @@
 -- round: whose turn it is at one urgency of a fair queue, as it is kept from claim to claim: the standing, and the tenant
 -- up to whom they were listed. By other weights than those it was reckoned by, everybody begins anew.
--- uses: turns
+-- uses: turns, stream
 -- keys: lanes turns
-local LISTED = 200
-local MOST_ROUNDS, MOST_ENDS = 200, 1000
+local LISTED = 100
+local MOST_ROUNDS, MOST_ENDS = 200, 300
 local NEXT = '\1'  -- after a name, gives the first that can come after it: no name has a zero byte
 
 local function read_round(urgency, weights)

@@ -1,10 +1,16 @@
 -- starts: the jobs that are next in a ruled queue start, one after the other, if they can pay; who cannot steps aside, who
--- has expired is called off. A claim is a table:
---     {now, runner, claim, left, rate, fair, taken = {}, members = {}, lanes = {}, seen = {}, looked = 0, aside = 0}
--- A candidate is {id, place, head}: urgency, rank and id; and how its place in `ready` begins.
+-- has expired is called off. A claim is a table, made by `open_claim`; its `left` says how many more may start.
+-- A candidate is {id, place, head, lane}: urgency, rank and id; how its place in `ready` begins; and its place in `lanes`,
+-- if it was found there.
 -- uses: record, index, till, more, calloff, line, claimed, stream
--- keys: jobs ready lanes
-local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 250, 250, 1500
+-- keys: counts jobs ready pend lanes due aside
+local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 100, 50, 600
+local NEEDS_READING = RATED + COSTLY + MORE
+
+local function open_claim(now, runner, number, limit)
+  return {now = now, runner = runner, number = number, left = limit, looked = 0, expired = 0, seen = {}, lines = {},
+    taken = {}, members = {}, lanes = {}, aside = {members = {}, due = {}, places = {}, records = {}, types = {}}}
+end
 
 local function clear_reason(id, r)
   if not has(r.flags, MORE) then return end
@@ -13,47 +19,65 @@ local function clear_reason(id, r)
   write_more(id, r, more)
 end
 
--- No attempt is counted. It keeps its slot and its rank, and comes back when its key has tokens for it.
-local function step_aside(claim, id, r, moment)
-  leave_places(id, r)
-  clear_reason(id, r)  -- its letter says why
-  r.letter, r.version, r.run_at, r.updated = ASIDE, r.version + 1, moment, claim.now
-  redis.call('HSET', K.jobs, id, write_record(r))
-  enter_places(id, r)
-  claim.aside = claim.aside + 1
-  if claim.aside >= MOST_ASIDE then claim.left = 0 end
+local function leave_lane(claim, candidate, value)
+  if not claim.fair then return end
+  claim.lanes[#claim.lanes + 1] = candidate[4] or lane_member(candidate[1], read_record(value))
 end
 
-local function take(claim, candidate, r)
-  local id = candidate[1]
-  if claim.fair then claim.lanes[#claim.lanes + 1] = lane_member(id, r) end
-  clear_reason(id, r)
-  r.letter, r.version, r.attempt, r.claim = RUNNING, r.version + 1, r.attempt + 1, claim.claim
-  r.runner, r.updated, r.claimed, r.started = claim.runner, claim.now, claim.now, 0
-  local count = #claim.taken
-  claim.taken[count + 1], claim.taken[count + 2] = id, write_record(r)
+-- No attempt is counted. It keeps its slot and its rank, and comes back when its key has tokens for it.
+local function step_aside(claim, candidate, r, moment)
+  local aside, id, count = claim.aside, candidate[1], 2 * #claim.aside.members
+  clear_reason(id, r)  -- its letter says why
+  r.letter, r.version, r.run_at, r.updated = ASIDE, r.version + 1, moment, claim.now
+  aside.members[#aside.members + 1] = candidate[3] .. candidate[2]
+  aside.due[count + 1], aside.due[count + 2] = moment, id
+  aside.places[count + 1], aside.places[count + 2] = 0, aside_member(id, r)
+  aside.records[count + 1], aside.records[count + 2] = id, write_record(r)
+  aside.types[r.type] = (aside.types[r.type] or 0) + 1
+  if #aside.members >= MOST_ASIDE then claim.left = 0 end
+end
+
+local function take(claim, candidate, value)
+  local count, runner = #claim.taken, claim.runner
+  local _, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
+  claim.taken[count + 1] = candidate[1]
+  claim.taken[count + 2] = struct.pack(HEAD_A, RUNNING, version + 1, attempt + 1, claim.number, claim.now, claim.now, 0,
+    #runner) .. runner .. string.sub(value, A_SIZE + length + 1)
   claim.members[count / 2 + 1] = candidate[3] .. candidate[2]
   claim.left = claim.left - 1
 end
 
--- Whether it has started. Once the queue has nothing left, nobody does any more.
-local function start_one(claim, candidate, r)
-  if r.expires > 0 and r.expires <= claim.now then
+-- Whether it can pay. If not, it steps aside; or the queue has nothing left, and nobody starts any more.
+local function pays(claim, candidate, r, value)
+  if not claim.till.rate and not has(r.flags, RATED) then return true end
+  local what, moment = pay(claim.till, fare_of(r, candidate[2]))
+  if what == STEPS_ASIDE then
+    leave_lane(claim, candidate, value)
+    step_aside(claim, candidate, r, moment)
+  elseif what == STOP then
+    claim.left, claim.opens = 0, moment
+  end
+  return what == PAID
+end
+
+-- Whether it has started. Most jobs need not be read for it: their flags and when they expire say enough.
+local function start_one(claim, candidate, value)
+  local flags, expires = glance(value)
+  if expires > 0 and expires <= claim.now then
     claim.expired = claim.expired + 1
-    if claim.expired <= MOST_EXPIRED then call_off(candidate[1], r, 'expired', claim.now, claim.lines) end
+    if claim.expired <= MOST_EXPIRED then
+      call_off(candidate[1], read_record(value), 'expired', claim.now, claim.lines)
+    end
     return false
   end
-  if claim.rate or has(r.flags, RATED) then
-    local what, moment = pay(claim.till, fare_of(r, candidate[2]))
-    if what == STEPS_ASIDE then
-      step_aside(claim, candidate[1], r, moment)
-      return false
-    elseif what == STOP then
-      claim.left, claim.opens = 0, moment
-      return false
-    end
+  if claim.till.rate or bit.band(flags, NEEDS_READING) ~= 0 then
+    local r = read_record(value)
+    if not pays(claim, candidate, r, value) then return false end
+    clear_reason(candidate[1], r)
+    value = write_record(r)
   end
-  take(claim, candidate, r)
+  leave_lane(claim, candidate, value)
+  take(claim, candidate, value)
   return true
 end
 
@@ -67,7 +91,7 @@ local function start(claim, candidates)
   claim.looked = claim.looked + #ids
   for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
     if claim.left == 0 then break end
-    started[i] = start_one(claim, candidates[i], read_record(value))
+    started[i] = start_one(claim, candidates[i], value)
   end
   if claim.looked > MOST_LOOKED then claim.left = 0 end
   return started
@@ -75,7 +99,7 @@ end
 
 -- In the order of the line, as long as they can pay.
 local function start_in_line(claim, heads)
-  local next_one = stream(K.ready, heads, math.min(claim.left, 100))
+  local next_one = stream(K.ready, heads, portion_of(claim.left, #heads))
   local more = true
   while more and claim.left > 0 do
     local candidates = {}
@@ -89,12 +113,26 @@ local function start_in_line(claim, heads)
   end
 end
 
--- Write down who has started, and what was paid for it.
-local function settle_up(claim)
+local function put_aside(aside)
+  local count = #aside.members
+  if count == 0 then return end
+  redis.call('ZREM', K.ready, unpack(aside.members))
+  redis.call('ZADD', K.due, unpack(aside.due))
+  redis.call('ZADD', K.aside, unpack(aside.places))
+  redis.call('HSET', K.jobs, unpack(aside.records))
+  for type, jobs in pairs(aside.types) do redis.call('HINCRBY', K.pend, type, -jobs) end
+  bump(PENDING, -count)
+  bump(ASIDE, count)
+end
+
+-- Write down who has started and who has stepped aside, and what was paid.
+local function close_claim(claim)
   close_till(claim.till)
-  move_up(claim.lines, claim.now)
-  if #claim.members == 0 then return end
-  hold(claim.runner, claim.claim, claim.taken, claim.members)
-  start_in_time(claim.taken)
+  put_aside(claim.aside)
+  if #claim.members > 0 then
+    hold(claim.runner, claim.number, claim.taken, claim.members)
+    start_in_time(claim.taken)
+  end
   if #claim.lanes > 0 then redis.call('ZREM', K.lanes, unpack(claim.lanes)) end
+  move_up(claim.lines, claim.now)
 end

@@ -1,7 +1,7 @@
 -- store: newcomers that were judged are written, all that is alike at once.
--- uses: intake, types
+-- uses: intake, order, types
 local function last_of_type(type, urgency)
-  local head = struct.pack('>I4I2', type, urgency + 32768)
+  local head = struct.pack('>I4I2', type, urgency + LEVEL)
   local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
   return last and struct.unpack('>I8', last, 7) or 0
 end
@@ -51,14 +51,17 @@ local function comers(kinds, known, found)
   return count
 end
 
--- Letter and slot of one that is due.
-local function seat(line, limit, count, lines)
-  if count[line] == 1 and not line_head(line) then
+-- Letter and slot of one that is due; `place` is where it would stand in its line. Behind somebody it can but wait.
+local function seat(line, place, limit, count, lines)
+  local head = line_head(line)
+  if head then
+    if comes_before(place, head) then lines[line] = true end
+  elseif count[line] == 1 then
     local slot = granted(line, limit)
     if slot then return PENDING, slot end
-    return IN_LINE, -1
+  else
+    lines[line] = true
   end
-  lines[line] = true
   return IN_LINE, -1
 end
 
@@ -76,8 +79,8 @@ local function lay_out(kind, b, blobs, known, stands, count, lines)
   local records, index, ready, due, lined, slots, expiring, lanes = {}, {}, {}, {}, {}, {}, {}, {}
   local fields = blobs[kind[KIND_BLOB]]
   local head = head_of(b, b.letter, -1, #fields) .. fields
-  local place = struct.pack('>I4I2I8', b.type, b.urgency + 32768, b.rank)
-  local in_line = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.urgency) + 32768, b.rank)
+  local place = struct.pack('>I4I2I8', b.type, b.urgency + LEVEL, b.rank)
+  local in_line = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.urgency) + LEVEL, b.rank)
   local in_lane = b.letter == PENDING and fair()
     and lane_member('', {flags = b.flags, urgency = b.urgency, type = b.type, rank = b.rank, fields = cmsgpack.unpack(fields)})
   local stored, pending = 0, 0
@@ -87,7 +90,9 @@ local function lay_out(kind, b, blobs, known, stands, count, lines)
       local n, letter, slot, payload = 2 * stored, b.letter, -1, payloads[i]
       if own then
         fields = blobs[kind[KIND_BLOB] + i - 1]
-        if line_of and letter == PENDING then letter, slot = seat(line_of[i], kind[KIND_LIMIT], count, lines) end
+        if line_of and letter == PENDING then
+          letter, slot = seat(line_of[i], line_of[i] .. in_line .. id, kind[KIND_LIMIT], count, lines)
+        end
         head = head_of(b, letter, slot, #fields) .. fields
       end
       records[n - 1], records[n] = id, head .. struct.pack('>I4', #payload) .. payload
@@ -110,13 +115,21 @@ local function lay_out(kind, b, blobs, known, stands, count, lines)
     lanes = lanes}, stored, pending
 end
 
+local function add(key, members)
+  if #members > 0 then redis.call('ZADD', key, unpack(members)) end
+end
+
 local function store_kind(kind, b, blobs, known, stands, count, lines)
   local laid, stored, pending = lay_out(kind, b, blobs, known, stands, count, lines)
   if stored == 0 then return end
   redis.call('HSET', K.jobs, unpack(laid.records))
-  for _, name in ipairs({'ids', 'ready', 'due', 'line', 'slots', 'expiring', 'lanes'}) do
-    if #laid[name] > 0 then redis.call('ZADD', K[name], unpack(laid[name])) end
-  end
+  add(K.ids, laid.ids)
+  add(K.ready, laid.ready)
+  add(K.due, laid.due)
+  add(K.line, laid.line)
+  add(K.slots, laid.slots)
+  add(K.expiring, laid.expiring)
+  add(K.lanes, laid.lanes)
   if has(b.flags, CHILD) then
     local parent = cmsgpack.unpack(blobs[kind[KIND_BLOB]])[PARENT]
     for n = 2, #laid.ids, 2 do redis.call('ZADD', K.children, 0, parent .. laid.ids[n]) end
@@ -155,5 +168,5 @@ local function store(intake, blobs, moment, now, known, found)
     store_kind(kind, birth(kind, moment, now, settings), blobs, known[k], found.stands[k], count, lines)
   end
   if found.taken then pass_keys_on(found, now, lines) end
-  move_up(lines, now)
+  if next(lines) then move_up(lines, now) end
 end

@@ -2,6 +2,7 @@
 --     local next_one = stream(key, heads, portion)
 --     local rest, head = next_one()      -- nothing, if there are no more
 -- A head is how all members of a stretch begin. `portion` of them are read at a time.
+-- uses: heap, order
 local STRETCH_END = '\255\255\255'  -- no urgency, rank or id goes on like this
 
 local function fill(stretch, key, portion)
@@ -23,20 +24,23 @@ local function step(stretch, key, portion)
   return stretch
 end
 
+local function stands_before(a, b) return comes_before(a.rest, b.rest) end
+
 local function stream(key, heads, portion)
   local stretches = {}
   for _, head in ipairs(heads) do
     local stretch = {head = head, from = '[' .. head, members = {}, at = 0, more = true}
     if step(stretch, key, portion) then stretches[#stretches + 1] = stretch end
   end
+  heapify(stretches, stands_before)
   return function()
-    local first, place
-    for i, stretch in ipairs(stretches) do
-      if not first or stretch.rest < first.rest then first, place = stretch, i end
-    end
+    local first = stretches[1]
     if not first then return nil end
     local rest = first.rest
-    if not step(first, key, portion) then table.remove(stretches, place) end
+    if step(first, key, portion) then sink(stretches, 1, stands_before) else drop_first(stretches, stands_before) end
     return rest, first.head
   end
 end
+
+-- How many to read at a time, if so many are wanted of so many stretches: not all of them give the same.
+local function portion_of(most, stretches) return math.min(most, math.ceil(2 * most / stretches) + 1) end

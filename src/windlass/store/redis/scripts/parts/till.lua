@@ -1,21 +1,28 @@
 -- till: where the jobs of this queue pay for their start. What was paid is written down at the end, by `close_till`.
 -- uses: record, toll, gate
 -- keys: jobs aside
-local ASIDE_AT_ONCE = 200
+local MOST_WALKED = 200
 
--- Who of a key has stepped aside, with a place after `from` and before `to`: when each comes back, and for how much.
+-- When each of them comes back, and for how much.
+local function returns_of(members)
+  local found, ids = {}, {}
+  for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
+  for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
+    local r = read_record(value)
+    found[i] = {r.run_at, has(r.flags, COSTLY) and fields_of(r)[RATE_COST] or 1}
+  end
+  return found
+end
+
+-- Who of a key has stepped aside, with a place after `from` and before `to`: when each comes back, and for how much. Of
+-- very many only the last: when the one before them has paid there will be nothing left, which costs a newcomer at most
+-- the fraction of a token.
 local function stepped_aside(key, from, to)
-  local found, first = {}, from and '(' .. key .. from or '[' .. key
-  repeat
-    local members = redis.call('ZRANGEBYLEX', K.aside, first, '(' .. key .. to, 'LIMIT', 0, ASIDE_AT_ONCE)
-    local ids = {}
-    for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
-    for _, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
-      local r = read_record(value)
-      found[#found + 1] = {r.run_at, has(r.flags, COSTLY) and fields_of(r)[RATE_COST] or 1}
-    end
-    first = '(' .. (members[#members] or '')
-  until #members < ASIDE_AT_ONCE
+  local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
+  local members = redis.call('ZREVRANGEBYLEX', K.aside, last, first, 'LIMIT', 0, MOST_WALKED + 1)
+  for i = 1, math.floor(#members / 2) do members[i], members[#members + 1 - i] = members[#members + 1 - i], members[i] end
+  local found = returns_of(members)
+  if #found > MOST_WALKED then found[1][2] = ALL end
   return found
 end
 

@@ -3,9 +3,10 @@
 --     till = {now, rate and own (the queue's, or nil), bucket_of(key), aside_of(key, from, to), plans = {}}
 --     fare = {place, cost, key, rate}      key and rate: nil, if its key has none
 -- `bucket_of` gives a key's bucket or nil, `aside_of` who of the key has stepped aside with a place after `from` (nil: any)
--- and before `to`, in their order, as {till when, cost}. A place is a text that sorts as urgency, rank and id do.
--- uses: bucket
+-- and before `to`, in their order, as {till when, cost}; one that costs ALL leaves nothing, for those before it. A place is a text that sorts as urgency, rank and id do.
+-- uses: bucket, order
 local PAID, STEPS_ASIDE, STOP = 1, 2, 3
+local ALL = -1
 
 local function open_till(now, rate, own)
   local till = {now = now, rate = rate, plans = {}, paid = false}
@@ -22,6 +23,15 @@ local function set_apart(plan, earliest, due, rate)
   return moment
 end
 
+-- One who has stepped aside before stands before the next.
+local function pass(plan, before, rate)
+  if before[2] == ALL then
+    plan.later = {whole = 0, part = 0, period = rate.period, at = math.max(before[1], plan.now.at)}
+  else
+    set_apart(plan, before[1], price(before[2], rate), rate)
+  end
+end
+
 local function plan_of(till, fare)
   local plan = till.plans[fare.key]
   if not plan then
@@ -35,10 +45,8 @@ end
 -- Until when it must step aside; nil: its key can pay. Nobody pays before one who stands before him.
 local function must_wait(till, plan, fare)
   local rate = fare.rate
-  if not plan.passed or plan.passed < fare.place then
-    for _, before in ipairs(till.aside_of(fare.key, plan.passed, fare.place)) do
-      set_apart(plan, before[1], price(before[2], rate), rate)
-    end
+  if not plan.passed or comes_before(plan.passed, fare.place) then
+    for _, before in ipairs(till.aside_of(fare.key, plan.passed, fare.place)) do pass(plan, before, rate) end
     plan.passed = fare.place
   end
   local due = price(fare.cost, rate)

@@ -1,23 +1,12 @@
 -- turns: how a claim is shared out between tenants who all have jobs waiting, as core/fairness.py says. A standing is
 -- {present, ends = {tenant = end}}. Tenants and weights are tables by name; who has no weight has 1.
+-- uses: heap, order
 
--- Put the first of the line where it belongs: by end, newcomers first among equals, then by name.
-local function comes_before(a, b)
+-- By the end of the next job, newcomers first among equals, then by name.
+local function ends_before(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   if a[2] ~= b[2] then return a[2] < b[2] end
-  return a[3] < b[3]
-end
-
-local function sink(line, at)
-  local entry, size = line[at], #line
-  while true do
-    local child = 2 * at
-    if child > size then break end
-    if child < size and comes_before(line[child + 1], line[child]) then child = child + 1 end
-    if not comes_before(line[child], entry) then break end
-    line[at], at = line[child], child
-  end
-  line[at] = entry
+  return comes_before(a[3], b[3])
 end
 
 -- Whose the next jobs are, one after the other, if all of them have enough.
@@ -28,12 +17,12 @@ local function turns(standing, waiting, weights, jobs)
     local last = standing.ends[tenant]
     line[#line + 1] = {(last or standing.present) + step, last and 1 or 0, tenant, step}
   end
-  for at = math.floor(#line / 2), 1, -1 do sink(line, at) end
+  heapify(line, ends_before)
   while line[1] and #order < jobs do
     local first = line[1]
     order[#order + 1] = first[3]
     first[1], first[2] = first[1] + first[4], 1
-    sink(line, 1)
+    sink(line, 1, ends_before)
   end
   return order
 end
