@@ -1,6 +1,7 @@
 -- complete: attempts that ended well. The request is lists of ids, attempts, moments from claim to start (-1: it never
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room
+-- rarely: put_record read_more write_more move_up
 -- keys: queue counts jobs more ended held left slots
 local problem = strange()
 if problem then return problem end
