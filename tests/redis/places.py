@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+import redis
 
 from windlass.core.status import WAITING
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.record import NOBODY, Flag, Letter, Record, unpack
+from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
 _DUE = (Letter.SCHEDULED, Letter.FAILED, Letter.ASIDE)
@@ -45,9 +47,14 @@ BY_MEMBER = ("ids", "ready", "lanes", "rare", "line", "slots", "parked", "aside"
 ALL = (*HASHES, *BY_SCORE, *BY_MEMBER, "queue", "jobs", "more", "held", "cancels", "keys")
 
 
-def faults(client: Any, keys: KeyMap, queue: str) -> list[str]:
+async def misplaced(store: RedisStore, queue: str = "default") -> list[str]:
     """What is in an index and must not be, or must be and is not; nothing if all is well."""
-    shelf = Shelf.of(client, keys, queue, ALL)
+    server = store._access.server
+    with redis.Redis.from_url(server.address.dsn) as client:
+        return _faults(Shelf.of(client, server.keys, queue, ALL), queue)
+
+
+def _faults(shelf: Shelf, queue: str) -> list[str]:
     records = [unpack(id_.decode(), value) for id_, value in shelf.mapping("jobs").items()]
     expected = set(_added_up(records)) | {place for each in records for place in _places(each)}
     found = set(_found(shelf))

@@ -1,23 +1,19 @@
 """Whatever is done with jobs in whatever order: every index says what the records say, after every step."""
 
-from pathlib import Path
-
 import pytest
-import redis
 
 from tests.conformance.test_slots_walk import QUEUES, TYPES, Walk
-from tests.redis.places import faults
+from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
-from tests.support.lines import look_again, take
+from tests.support.lines import look_again
 from tests.support.runners import rule
 from tests.support.seed import ENDINGS, enqueue, let_lapse
-from tests.support.servers.redis_places import redis_place
 from windlass.core.idempotency import OnConflict
 from windlass.core.moments import DAY, SECOND
 from windlass.core.rate import Rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.store import RedisStore
 
 STEPS = 120
 
@@ -86,17 +82,13 @@ class LongWalk(Walk):
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_indexes_say_what_records_say(store: Store, clock: ManualClock, tmp_path: Path, seed: int) -> None:
-    address, _, prefix = redis_place(tmp_path).partition("?prefix=")
+async def test_indexes_say_what_records_say(store: RedisStore, clock: ManualClock, seed: int) -> None:
     walk = LongWalk(store, clock, seed)
-    with redis.Redis.from_url(address) as client:
-        done = []
-        for _ in range(STEPS):
-            verb = walk.random.choice(walk.verbs)
-            await verb()
-            done.append(verb.__name__)
-            if walk.random.random() < 0.5:
-                await look_again(store)
-            found = [fault for queue in QUEUES for fault in faults(client, KeyMap(prefix), queue)]
-            assert found == [], done[-5:]
-    assert await take(store, "afterwards", queues=QUEUES, types=TYPES) is not None
+    done = []
+    for _ in range(STEPS):
+        verb = walk.random.choice(walk.verbs)
+        await verb()
+        done.append(verb.__name__)
+        if walk.random.random() < 0.5:
+            await look_again(store)
+        assert [fault for queue in QUEUES for fault in await misplaced(store, queue)] == [], done[-5:]

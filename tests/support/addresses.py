@@ -22,5 +22,7 @@ ADDRESSES: dict[str, Callable[[Path], str]] = {
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
 """For a test of those that run on a file unless they say so, only because each takes seconds."""
+on_sql = pytest.mark.parametrize("address", ["postgres", "sqlite"], indirect=True)
+"""For a test that reaches into tables."""
 on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 """For a test about the file itself, or about what has nothing to do with the store."""

@@ -39,6 +39,8 @@ class RedisServer:
         self.folder = folder
         self.port = port
         self.program = program
+        self.env: dict[str, str] = {}
+        """What it finds in its environment besides ours."""
         self._kind = kind
         self._popen: subprocess.Popen[bytes] | None = None
 
@@ -63,7 +65,7 @@ class RedisServer:
         words: list[str | Path] = [self.program.path, self.folder / "redis.conf"]
         words += [self._kind] if self._kind else []
         with (self.folder / "log").open("ab") as log:
-            self._popen = unprivileged().start(words, self.folder, log)
+            self._popen = unprivileged().start(words, self.folder, log, self.env)
         until(lambda: self._answers() or not self.running, "Redis answers or ends")
         assert self.running, f"Redis ended:\n{self.log}"
 

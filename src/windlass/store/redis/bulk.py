@@ -5,7 +5,8 @@ jobs will come, whoever unfolds them. Nothing is atomic over two queues: each is
 checked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -54,10 +55,12 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
             await _stage(access, batch, mine, staged[queue])
             _check_within(mine)
     except (QueueClosed, KeyConflict):
-        for queue in staged:
-            await unstage(access, queue, batch)
+        await _give_up(access, batch, staged)
         raise
     except StoreUnavailable as error:
+        if not error.maybe_done:  # it answered: there may be no room for more, and so what is there must go
+            with contextlib.suppress(StoreUnavailable):
+                await _give_up(access, batch, staged)
         error.maybe_done = False  # whatever was staged: nothing is committed
         raise
     for queue, mine_staged in staged.items():
@@ -97,6 +100,11 @@ def _check_within(jobs: Sequence[NewJob]) -> None:
         holder = holders.setdefault(job.idempotency_key, job.id)
         if holder != job.id and job.on_conflict is OnConflict.RAISE:
             raise KeyConflict(job.idempotency_key, holder)
+
+
+async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
+    for queue in queues:
+        await unstage(access, queue, batch)
 
 
 async def _flip(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:

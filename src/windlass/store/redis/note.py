@@ -11,6 +11,7 @@ from windlass.core.ids import JobId
 from windlass.store.notes import add_note
 from windlass.store.records import Note
 from windlass.store.redis.access import Access
+from windlass.store.redis.look import find
 from windlass.store.redis.replace import MOST_TRIES, busy
 
 MOST_NOTED = 100
@@ -63,7 +64,8 @@ class _Said:
 
 async def note(access: Access, notes: Sequence[Note]) -> None:
     """Keep each note whose attempt is running; a late one changes nothing."""
-    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(notes).items()}
+    placed = await _placed(access, notes)
+    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(placed).items()}
     for _ in range(2 * len(notes) + MOST_TRIES):
         if not waiting:
             return
@@ -79,6 +81,17 @@ async def note(access: Access, notes: Sequence[Note]) -> None:
             if (rest := _unheard(said, replies[queue]) + said[len(batches[queue]) :])
         }
     raise busy(access, notes[0].id)
+
+
+async def _placed(access: Access, notes: Sequence[Note]) -> list[Note]:
+    """A supervisor does not know the queues of its runners' jobs: they are looked up; who is not found has ended."""
+    lost = [each.id for each in notes if not each.queue]
+    found = await find(access, lost) if lost else {}
+    return [
+        each if each.queue else msgspec.structs.replace(each, queue=found[each.id].queue)
+        for each in notes
+        if each.queue or each.id in found
+    ]
 
 
 def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Said]]:

@@ -3,7 +3,7 @@
 -- is done before the next is looked at. The request is how many jobs at most, and where the call before stopped: after
 -- which urgency, and to which the next ones move (-32768: there is none). The answer is how many moved, and where to go
 -- on; nothing after the first number if all is done.
--- uses: call, record, index
+-- uses: call, record, index, order
 -- keys: queue jobs ready pend
 local problem = strange()
 if problem then return problem end
@@ -47,7 +47,7 @@ local function old_ones(types, urgency)
       end
     end
   end
-  if kinds > 1 then table.sort(found, function(a, b) return string.sub(a, 7) < string.sub(b, 7) end) end
+  if kinds > 1 then table.sort(found, function(a, b) return comes_before(string.sub(a, 7), string.sub(b, 7)) end) end
   return found
 end
 

@@ -1,5 +1,5 @@
 -- store: newcomers that were judged are written, all that is alike at once.
--- uses: intake, types
+-- uses: intake, order, types
 local function last_rank(type, urgency)
   local head = struct.pack('>I4I2', type, urgency + LEVEL)
   local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
@@ -46,7 +46,7 @@ end
 local function seat(line, place, limit, count, lines)
   local head = line_head(line)
   if head then
-    if place < head then lines[line] = true end
+    if comes_before(place, head) then lines[line] = true end
   elseif count[line] == 1 then
     local slot = granted(line, limit)
     if slot then return PENDING, slot end

@@ -2,7 +2,7 @@
 --     local next_one = stream(key, heads, portion)
 --     local rest, head = next_one()      -- nothing, if there are no more
 -- A head is how all members of a stretch begin. `portion` of them are read at a time.
--- uses: heap
+-- uses: heap, order
 local STRETCH_END = '\255\255\255'  -- no urgency, rank or id goes on like this
 
 local function fill(stretch, key, portion)
@@ -24,7 +24,7 @@ local function step(stretch, key, portion)
   return stretch
 end
 
-local function stands_before(a, b) return a.rest < b.rest end
+local function stands_before(a, b) return comes_before(a.rest, b.rest) end
 
 local function stream(key, heads, portion)
   local stretches = {}
