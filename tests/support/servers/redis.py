@@ -84,6 +84,12 @@ class RedisServer:
         """As when the process crashes: what was given to the kernel is kept."""
         self._end(signal.SIGKILL)
 
+    @property
+    def appended(self) -> Path:
+        """The file to which it adds what it was told: one up to Redis 6.2, since 7.0 the newest of several."""
+        files = [self.folder / "appendonly.aof", *sorted((self.folder / "appendonlydir").glob("*.incr.aof"))]
+        return [path for path in files if path.exists()][-1]
+
     def freeze(self) -> None:
         """It answers nothing any more, and keeps its connections."""
         assert self._popen is not None

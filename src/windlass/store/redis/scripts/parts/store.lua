@@ -148,5 +148,5 @@ local function store(intake, blobs, moment, now, known, found)
     store_kind(kind, birth(kind, moment, now, settings), blobs, known[k], found.stands[k], count, lines)
   end
   if found.taken then pass_keys_on(found, now, lines) end
-  move_up(lines, now)
+  if next(lines) then move_up(lines, now) end
 end
