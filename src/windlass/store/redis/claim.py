@@ -18,8 +18,10 @@ RULED = b"ruled"
 """What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
 MOST_AT_ONCE = 250
 """No script may keep the server from others for long."""
-MOST_FLOODS = 4
-"""So often a claim that saw only expired jobs tries again."""
+MOST_LOOKS = 8
+"""So often a claim looks on that was cut short before it found anything."""
+EXPIRED = 1
+"""What claim_ruled.lua answers if it was cut short by expired jobs."""
 
 
 async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
@@ -64,14 +66,15 @@ async def _from(access: Access, request: ClaimRequest, share: QueueShare, taken:
 
 
 async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[Claimed]:
-    """Under all terms. Where nothing but expired jobs was seen, some more of them go first."""
+    """Under all terms. Where it saw only jobs that cannot start, and not all of them, it looks on."""
     openings = access.server.recall.openings
     openings.forget(queue)
-    for _ in range(MOST_FLOODS):
-        now, wait, rate, flooded, found = await _ask(access, "claim_ruled", queue, asked)
-        if found or not flooded:
+    for _ in range(MOST_LOOKS):
+        now, wait, rate, cut, found = await _ask(access, "claim_ruled", queue, asked)
+        if found or not cut:
             break
-        await access.call("expire", queue, MOST_AT_ONCE)
+        if cut == EXPIRED:
+            await access.call("expire", queue, MOST_AT_ONCE)
     if wait >= 0:
         openings.note(queue, now, wait, rate.decode())
     return to_claimed(queue, asked[0], found)

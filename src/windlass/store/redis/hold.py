@@ -10,10 +10,8 @@ from functools import lru_cache
 import msgspec
 
 from windlass.core.job import Claimed
-from windlass.store.redis.record import Fields
+from windlass.store.redis.record import A, B, Fields
 
-# As record.A and record.B, but only what a runner must know: attempt, the claim's moment, numbers from urgency on.
-_HEAD, _NUMBERS = ">5xI12xq8xx", "6xiH8xqqqqHhHHIHIIH"
 _LENGTH = struct.Struct(">I")
 _fields = msgspec.msgpack.Decoder(Fields).decode
 
@@ -30,16 +28,25 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
     """Most jobs are of few kinds: what is said once is read once."""
     for id_, value in zip(reply, reply, strict=True):
         (
+            _letter,
+            _version,
             attempt,
+            _claim,
+            _updated_at,
             claimed_at,
+            _started_at,
+            _runner,
+            _flags,
+            _type,
             urgency,
             lifted,
+            _rank,
             run_at,
             created_at,
             expires_at,
             timeout,
             max_attempts,
-            _,
+            _slot,
             failures,
             crashes,
             rescues,
@@ -85,4 +92,4 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
 
 @lru_cache(maxsize=64)
 def _layout(runner: int) -> struct.Struct:
-    return struct.Struct(f"{_HEAD}{runner}x{_NUMBERS}")
+    return struct.Struct(f"{A.format}{runner}x{B.format[1:]}")

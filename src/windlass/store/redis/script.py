@@ -5,10 +5,12 @@
     -- keys: jobs ready pend
 
 `uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key. What the verb does
-not need of its parts is left out, and so are the keys that only that would touch.
+not need of its parts is left out, and so are the keys that only that would touch; what it says to need `rarely` is
+made at its first use (trim.py).
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -51,13 +53,20 @@ def put_together(name: str, body: str) -> Script:
     known = OFFICE_KEYS if office else QUEUE_KEYS
     unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
-    text = trimmed(list(parts.values()), body)
+    text = trimmed(list(parts.values()), body, _named(body, "rarely"))
     touched = declared if "K[" in text else set(_TOUCHED.findall(text))
     assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
     keys = tuple(key for key in known if key in touched)
-    named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
-    text = f"local K = {{{named}}}\n{text}"
+    text = _with_keys(text, keys)
     return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
+
+
+def _with_keys(text: str, keys: Sequence[str]) -> str:
+    """With the place of each key where its name was; a script that chooses its keys gets a table of them."""
+    if "K[" in text:
+        named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
+        return f"local K = {{{named}}}\n{text}"
+    return _TOUCHED.sub(lambda found: f"KEYS[{keys.index(found[1]) + 1}]", text)
 
 
 def _gather(text: str, parts: dict[str, str]) -> None:

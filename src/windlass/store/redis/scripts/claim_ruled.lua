@@ -1,8 +1,8 @@
 -- claim_ruled: hold pending jobs of a queue that has rules, or in which some have expired or wait for a rate: claim.lua, under
 -- all terms. The request is runner, claim, types, limit, the limit of the whole claim, and how many of that can start at
 -- once and are not taken yet (nothing: all). The answer is NO_LEASE; or the store's time, for how long a claim would be in
--- vain (-1: nobody can say so), the rate by which that is, whether more have expired than a claim calls off (1), and ids and
--- records, one after the other.
+-- vain (-1: nobody can say so), the rate by which that is, whether it was cut short (1: by jobs that had expired, 2: by jobs
+-- that stepped aside), and ids and records, one after the other.
 -- uses: call, record, lease, claimed, stream, starts, fair, laning
 -- keys: queue counts expiring
 local FAR = 10  -- a limit is far if it leaves room for so many claims like this one: then jobs may be claimed ahead
@@ -54,5 +54,5 @@ if #heads > 0 then
   if claim.fair then start_fairly(claim, heads) else start_in_line(claim, heads) end
   close_claim(claim)
 end
-local flooded = claim.expired > MOST_EXPIRED and 1 or 0
-return {now, claim.opens and claim.opens - now or -1, settings[7] or '', flooded, claim.taken}
+local cut = claim.expired > MOST_EXPIRED and 1 or #claim.aside.members >= MOST_ASIDE and 2 or 0
+return {now, claim.opens and claim.opens - now or -1, settings[7] or '', cut, claim.taken}

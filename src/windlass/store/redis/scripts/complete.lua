@@ -1,6 +1,7 @@
 -- complete: attempts that ended well. The request is lists of ids, attempts, moments from claim to start (-1: it never
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room
+-- rarely: put_record read_more write_more move_up release_keys forget_all
 -- keys: queue counts jobs more ended held left slots
 local problem = strange()
 if problem then return problem end
@@ -95,8 +96,8 @@ for field, jobs in pairs(claims) do
   end
 end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
-release_keys(keyed, digests, now)
-forget_all(unkept, now)
-move_up(lines, now)
+if #keyed > 0 then release_keys(keyed, digests, now) end
+if keep == 0 then forget_all(unkept, now) end
+if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
 return answer

@@ -3,6 +3,7 @@
 -- or {1}: the queue is closed; or {2, kind, number, id}: one wants to be refused, because that job has its key.
 -- takes jobs in
 -- uses: call, store
+-- rarely: contest pass_keys_on any_new seat move_up lane_member
 -- keys: queue
 local problem = strange()
 if problem then return problem end

@@ -21,10 +21,16 @@ local function step(stretch, key, portion)
   end
   stretch.at = stretch.at + 1
   stretch.rest = string.sub(stretch.members[stretch.at], #stretch.head + 1)
+  stretch.first, stretch.second = struct.unpack('>I6I6', stretch.rest)
   return stretch
 end
 
-local function stands_before(a, b) return comes_before(a.rest, b.rest) end
+-- Mostly the first twelve bytes tell, read as two numbers once.
+local function stands_before(a, b)
+  if a.first ~= b.first then return a.first < b.first end
+  if a.second ~= b.second then return a.second < b.second end
+  return comes_before(a.rest, b.rest)
+end
 
 local function stream(key, heads, portion)
   local stretches = {}
