@@ -45,8 +45,10 @@ class RedisNemesis(Nemesis):
             self._server.start()
 
     def _stop_the_world(self, place: int) -> None:
-        with self._fault("stand still", []), self._client() as client:
-            client.execute_command("DEBUG", "SLEEP", str(self._dice.choice([0.2, 1, 3])))
+        with self._fault("stand still", []):
+            self._server.freeze()
+            let_pass(self._dice.choice([0.2, 1, 3]))
+            self._server.thaw()
 
     def _forget_scripts(self, place: int) -> None:
         with self._fault("forget scripts", []), self._client() as client:

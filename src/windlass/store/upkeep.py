@@ -91,7 +91,7 @@ class SignalStore(Protocol):
     def silence(self) -> str | None:
         """Why hints of other processes do not come here, in words; None if they do, as far as is known.
 
-        Where they are relayed, known since the first verb of a store that a supervisor opened; else since one attends.
+        Where they are relayed, known since the first verb of a store that a supervisor opened; else since it attends.
         """
 
     def attend(self, queues: Sequence[str]) -> None:

@@ -185,7 +185,11 @@ class Access:
             raise too_new(server.shown, found, VERSION)
         server.mark = mark.decode()
         if found < VERSION:
-            server.applied += await bring_up(self, found)
+            try:
+                server.applied += await bring_up(self, found)
+            except BaseException:
+                server.mark = None  # the next call tries again
+                raise
 
     async def _look_round(self) -> None:
         """At every server, and whether the store is still the one that we know."""

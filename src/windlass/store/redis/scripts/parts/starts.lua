@@ -47,10 +47,12 @@ local function take(claim, candidate, value)
   claim.left = claim.left - 1
 end
 
--- Whether it can pay. If not, it steps aside; or the queue has nothing left, and nobody starts any more.
+-- Whether it can pay. If not, it steps aside; or the queue has nothing left, and nobody starts any more. `r` is nil for
+-- one whose start costs one token of the queue, and none of a key.
 local function pays(claim, candidate, r, value)
-  if not claim.till.rate and not has(r.flags, RATED) then return true end
-  local what, moment = pay(claim.till, fare_of(r, candidate[2]))
+  if not claim.till.rate and not (r and has(r.flags, RATED)) then return true end
+  local place = candidate[2]
+  local what, moment = pay(claim.till, r and fare_of(r, place) or {place = place, cost = 1})
   if what == STEPS_ASIDE then
     leave_lane(claim, candidate, value)
     step_aside(claim, candidate, r, moment)
@@ -60,7 +62,7 @@ local function pays(claim, candidate, r, value)
   return what == PAID
 end
 
--- Whether it has started. Most jobs need not be read for it: their flags and when they expire say enough.
+-- Whether it has started. Most jobs need not be read for it: a glance says enough.
 local function start_one(claim, candidate, value)
   local flags, expires = glance(value)
   if expires > 0 and expires <= claim.now then
@@ -70,13 +72,13 @@ local function start_one(claim, candidate, value)
     end
     return false
   end
-  if claim.till.rate or bit.band(flags, NEEDS_READING) ~= 0 then
-    local r = read_record(value)
-    if not pays(claim, candidate, r, value) then return false end
+  local r = bit.band(flags, NEEDS_READING) ~= 0 and read_record(value) or nil
+  if not pays(claim, candidate, r, value) then return false end
+  leave_lane(claim, candidate, value)
+  if has(flags, MORE) then
     clear_reason(candidate[1], r)
     value = write_record(r)
   end
-  leave_lane(claim, candidate, value)
   take(claim, candidate, value)
   return true
 end
