@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.core import events
 from windlass.core.queue import QueueOptions
+from windlass.store.redis.acl import acl_rules
 from windlass.store.redis.keys import DEFAULT_PREFIX, OFFICE, OFFICE_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -334,6 +336,19 @@ def redis_keys_page() -> Iterator[str]:
         rows = [[f"`{name}`", *said.split(": ", 1)] for name, said in keys.items()]
         yield from table(["key", "kind", "holds"], rows)
     yield f"`{DEFAULT_PREFIX}:{{queue}}:hints` is a channel: it is said there that a queue has work."
+    yield from _redis_user()
+
+
+def _redis_user() -> Iterator[str]:
+    """The recipe for a user with the fewest rights."""
+    yield ""
+    yield "## A user with the fewest rights"
+    yield ""
+    yield "As one line for `redis-cli`, or without its first two words as a line `user …` of the server's ACL file:"
+    yield ""
+    yield "```text"
+    yield from wrap(f"ACL SETUSER windlass on >password {' '.join(acl_rules())}", 110, break_on_hyphens=False)
+    yield "```"
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

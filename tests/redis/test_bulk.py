@@ -21,8 +21,9 @@ from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.contract import Store
+from windlass.store.drive import drive
 from windlass.store.redis.access import Access
-from windlass.store.redis.bulk import MOST_TEXT, MOST_WEIGHT, portions
+from windlass.store.redis.bulk import MOST_TEXT, MOST_WEIGHT, portions, weight_of
 from windlass.store.redis.tidy import ABANDONED, IDLE
 
 MANY = 3 * MOST_WEIGHT + 7
@@ -227,6 +228,33 @@ async def test_what_comes_after_the_flip_does_not_overtake(
     assert taken == [job.id for job in [*jobs, *later]]
 
 
+async def test_a_key_that_is_taken_after_the_flip_answers_with_its_job(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is committed cannot be refused any more, whatever it wanted."""
+    jobs = [new_job(idempotency_key=f"k{n}", on_conflict=OnConflict.RAISE) for n in range(MANY)]
+    quicker = new_job(idempotency_key="k7")
+
+    async def come_between(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
+        reply = await call(access, name, queue, request, *blobs)
+        if name == "flip":
+            await store.jobs.enqueue([quicker])
+        return reply
+
+    call = Access.call
+    monkeypatch.setattr(Access, "call", come_between)
+    answers = await store.jobs.enqueue(jobs)
+    assert answers[7] == Enqueued(quicker.id, existing=True)
+    assert [answer.id for answer in answers[8:]] == [job.id for job in jobs[8:]]
+
+
+def test_a_large_hand_in_needs_no_event_loop(tmp_path: Path) -> None:
+    store = STORES["redis"].open(tmp_path, ManualClock())
+    jobs = [new_job() for _ in range(MANY)]
+    assert drive(store.jobs.enqueue(jobs)) == [Enqueued(job.id) for job in jobs]
+    drive(store.close())
+
+
 def test_portions_are_all_the_jobs_in_their_order_and_none_is_too_large() -> None:
     small, large = new_job(), new_job(payload="x" * (MOST_TEXT // 3))
     keyed = msgspec.structs.replace(small, idempotency_key="k")
@@ -240,4 +268,4 @@ def test_portions_are_all_the_jobs_in_their_order_and_none_is_too_large() -> Non
     found = list(portions(jobs))
     assert [job for portion in found for job in portion] == jobs
     assert all(sum(len(job.payload) for job in portion) <= MOST_TEXT or len(portion) == 1 for portion in found)
-    assert all(sum(2 if job.idempotency_key else 1 for job in portion) <= MOST_WEIGHT for portion in found)
+    assert all(sum(map(weight_of, portion)) <= MOST_WEIGHT for portion in found)

@@ -7,11 +7,13 @@ import redis
 
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, put
+from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.examination import Finding, Level
 from windlass.store.open import apart, discard, examine, open_store
+from windlass.store.redis.acl import acl_rules
 from windlass.store.redis.address import Address
 from windlass.store.redis.examination.server import (
     Info,
@@ -155,3 +157,22 @@ async def test_a_prefix_of_its_own_leaves_nothing(tmp_path: Path) -> None:
         assert list(client.scan_iter(match="windlass_own_0123:*"))
         await discard(own)
         assert list(client.scan_iter(match="windlass_own_0123:*")) == []
+
+
+async def test_a_user_with_the_fewest_rights_can_be_looked_after() -> None:
+    server = new_redis()
+    server.start()
+    try:
+        server.execute("ACL", "SETUSER", "windlass", "on", ">secret", *acl_rules("shop"))
+        url = f"redis://windlass:secret@127.0.0.1:{server.port}/0?prefix=shop"
+        store = open_store(url)
+        for status in Status:
+            await put(store, status)
+        await store.close()
+        found = await examine(url, deep=True)
+    finally:
+        server.remove()
+    assert [each for each in found.findings if each.level is Level.PROBLEM] == []
+    assert found.census is not None
+    (durability,) = [each for each in found.findings if each.check == "durability"]
+    assert "this user may not know" in durability.says

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.support.processes import until
 from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from windlass import App, EnqueueFailed, StoreUnavailable
@@ -207,3 +208,23 @@ def test_a_producer_is_told_that_nothing_was_stored(redis_server: RedisServer) -
 
     with pytest.raises(EnqueueFailed, match=r"nothing was stored: redis://127.* maxmemory-policy is allkeys-random"):
         nothing.enqueue()
+
+
+async def test_a_change_that_no_replica_has_is_told_as_a_doubt(redis_server: RedisServer) -> None:
+    alone = open_store(redis_server.url)
+    await alone.migrate()
+    await alone.close()
+    store = open_store(f"{redis_server.url}?replicas=1", deadline=1)
+    with pytest.raises(StoreUnavailable, match=r"0 of 1 replicas had the change within 0\.5 s") as caught:
+        await enqueue_one(store)
+    assert caught.value.maybe_done
+    await store.close()
+
+
+async def test_a_change_that_a_replica_has_is_answered(redis_server: RedisServer, another: RedisServer) -> None:
+    another.execute("REPLICAOF", "127.0.0.1", redis_server.port)
+    until(lambda: another.info()["master_link_status"] == "up", "the replica is up to date")
+    store = open_store(f"{redis_server.url}?replicas=1")
+    id_ = await enqueue_one(store)
+    assert another.execute("HEXISTS", "windlass:{default}:jobs", id_)
+    await store.close()

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_ids, enqueue, enqueue_one, look, new_job, open_lease, running, settle, snoozed
+from tests.support.seed import (
+    claim_ids,
+    enqueue,
+    enqueue_one,
+    look,
+    new_job,
+    open_lease,
+    running,
+    settle,
+    snoozed,
+)
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine
@@ -126,6 +136,27 @@ async def test_a_mover_that_comes_late_brings_no_second_job(
     await original(*carried[0])
     assert await whereabouts(store) == [(id_, "third")]
     assert (await store.operator.counts()).totals["pending"] == 1
+
+
+async def test_a_mover_that_comes_late_does_not_end_a_later_move(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has finished for it, the job came back, and left again with another one who died."""
+    carried: list[tuple[Any, ...]] = []
+    original = move.carry
+
+    async def carry(*arguments: Any) -> dict[JobId, int]:
+        carried.append(arguments)
+        return await original(*arguments)
+
+    monkeypatch.setattr(move, "carry", carry)
+    id_ = await enqueue_one(store)
+    await store.operator.change([id_], THERE)
+    await store.operator.change([id_], JobChange(queue="default"))
+    await move_and_die(store, id_, ("depart", True))
+    await original(*carried[0])
+    assert (await look(store, id_)).queue == "there"
+    assert await whereabouts(store) == [(id_, "there")]
 
 
 async def test_there_and_back_again(store: RedisStore) -> None:

@@ -26,7 +26,7 @@ async def test_who_was_parked_as_a_worker_came_that_knows_it_is_freed_by_the_coo
         return seen
 
     with monkeypatch.context() as patched:
-        patched.setattr(parking, "live_workers", as_it_was)
+        patched.setattr(parking, "registered", as_it_was)
         assert await store.jobs.park() == {"late": 1}
     assert (await look(store, id_)).reason == "no worker for type"
     assert await store.jobs.park() == {}

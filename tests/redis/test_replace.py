@@ -30,6 +30,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.records import Moved, Settled
 from windlass.store.redis import decide
 from windlass.store.redis.access import Access
+from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import called_off
 from windlass.store.redis.replace import Replaced, replace_all
 from windlass.store.redis.sight import Sight, see
@@ -71,7 +72,7 @@ async def test_who_has_changed_since_is_told_and_the_others_are_done(store: Redi
 def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]:
     """Whenever somebody has looked at jobs to decide about them, the ones named here are changed by another."""
     named: list[JobId] = []
-    original = decide.see_anywhere
+    original = see_anywhere
 
     async def see_and_change(access: Access, ids: Any) -> Sight:
         sight = await original(access, ids)
@@ -104,17 +105,17 @@ async def test_a_job_that_is_changed_all_the_time_is_given_up(store: RedisStore,
 
 
 async def test_hundreds_of_outcomes_take_a_few_trips(store: RedisStore, calls: Counter[str]) -> None:
-    await enqueue(store, 200)
-    await enqueue(store, 100, idempotency_key=None, concurrency_key="k", key_limit=1000)
+    await enqueue(store, 100)
+    await enqueue(store, 50, concurrency_key="k", key_limit=1000)
     await open_lease(store)
-    jobs = await store.jobs.claim(request(limit=300, most=300))
-    assert len(jobs) == 300
+    jobs = await store.jobs.claim(request(limit=150, most=150))
+    assert len(jobs) == 150
     calls.clear()
     batch = [failed(job) if place % 3 else completed(job) for place, job in enumerate(jobs)]
-    assert await store.jobs.settle(batch) == [Settled.SETTLED] * 300
+    assert await store.jobs.settle(batch) == [Settled.SETTLED] * 150
     assert calls == {"complete": 1, "see": 1, "replace": 1}
     totals = (await store.operator.counts()).totals
-    assert (totals["completed"], totals["failed"]) == (100, 200)
+    assert (totals["completed"], totals["failed"]) == (50, 100)
 
 
 async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
@@ -124,10 +125,10 @@ async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
     calls.clear()
     moved = await store.operator.cancel(ids, "enough")
     assert moved == [Moved(id_, Status.CANCELLED, done=True) for id_ in ids]
-    assert calls == {"see": 2, "replace": 2}, "by no more than 250 at a time"
+    assert calls == {"see": 4, "replace": 4}, "by no more than a hundred at a time"
     calls.clear()
     assert all(each is not None and each.done for each in await store.operator.retry(ids))
-    assert calls == {"see": 2, "replace": 2}
+    assert calls == {"see": 4, "replace": 4}
 
 
 async def test_who_waits_is_told_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:

@@ -39,6 +39,8 @@ class RedisServer:
         self.folder = folder
         self.port = port
         self.program = program
+        self.env: dict[str, str] = {}
+        """What it finds in its environment besides ours."""
         self._kind = kind
         self._popen: subprocess.Popen[bytes] | None = None
 
@@ -63,9 +65,16 @@ class RedisServer:
         words: list[str | Path] = [self.program.path, self.folder / "redis.conf"]
         words += [self._kind] if self._kind else []
         with (self.folder / "log").open("ab") as log:
-            self._popen = unprivileged().start(words, self.folder, log)
+            self._popen = unprivileged().start(words, self.folder, log, self.env)
         until(lambda: self._answers() or not self.running, "Redis answers or ends")
         assert self.running, f"Redis ended:\n{self.log}"
+
+    def starts_with_tls(self) -> bool:
+        """Start where only TLS is spoken; False if this program cannot."""
+        with (self.folder / "log").open("ab") as log:
+            self._popen = unprivileged().start([self.program.path, self.folder / "redis.conf"], self.folder, log)
+        until(lambda: "Ready to accept" in self.log or not self.running, "Redis is ready or ends")
+        return self.running
 
     def stop(self) -> None:
         """Ask it to end, and wait until it has: what it holds is written first."""
@@ -74,6 +83,12 @@ class RedisServer:
     def kill(self) -> None:
         """As when the process crashes: what was given to the kernel is kept."""
         self._end(signal.SIGKILL)
+
+    @property
+    def appended(self) -> Path:
+        """The file to which it adds what it was told: one up to Redis 6.2, since 7.0 the newest of several."""
+        files = [self.folder / "appendonly.aof", *sorted((self.folder / "appendonlydir").glob("*.incr.aof"))]
+        return [path for path in files if path.exists()][-1]
 
     def freeze(self) -> None:
         """It answers nothing any more, and keeps its connections."""

@@ -70,6 +70,11 @@ def redis_place(folder: Path) -> str:
     return _on_server().of(folder.resolve())
 
 
+def redis_prefix(folder: Path) -> str:
+    """The prefix of what belongs to a test's folder."""
+    return redis_place(folder).rpartition("prefix=")[2]
+
+
 def redis_cluster_place(folder: Path) -> str:
     """The same, on the cluster of this run."""
     return _on_cluster().of(folder.resolve())

@@ -147,7 +147,10 @@ class Access:
 
     async def open_queues(self, names: Iterable[str]) -> None:
         """Begin to keep these queues: named first, so that nothing is ever in one that nobody knows."""
-        names = list(names)
+        with naming(self.server.watched, "open_queue"):
+            await self._open_queues(list(names))
+
+    async def _open_queues(self, names: Sequence[str]) -> None:
         if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
             raise emptied(self.server.shown)
         await self.command("SADD", "queues", *names)
@@ -182,7 +185,11 @@ class Access:
             raise too_new(server.shown, found, VERSION)
         server.mark = mark.decode()
         if found < VERSION:
-            server.applied += await bring_up(self, found)
+            try:
+                server.applied += await bring_up(self, found)
+            except BaseException:
+                server.mark = None  # the next call tries again
+                raise
 
     async def _look_round(self) -> None:
         """At every server, and whether the store is still the one that we know."""

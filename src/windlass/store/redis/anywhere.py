@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+import msgspec
+
 from windlass.core.ids import JobId
 from windlass.store.redis.access import Access
 from windlass.store.redis.move import finish_moves
@@ -13,8 +15,17 @@ MOST_LOOKS = 5
 
 
 async def see_anywhere(access: Access, ids: Iterable[JobId]) -> Sight:
-    """An id does not tell its queue: all of them are asked. Who is on the way is brought to where it goes, first."""
+    """An id does not tell its queue: who is not where it was seen last is looked for in all of them."""
     wanted = list(ids)
+    sight = await see(access, access.server.seen.places(wanted))
+    if missing := [id_ for id_ in wanted if id_ not in sight.jobs]:
+        everywhere = await _see_everywhere(access, missing)
+        sight = msgspec.structs.replace(everywhere, jobs=everywhere.jobs | sight.jobs)
+    return sight
+
+
+async def _see_everywhere(access: Access, wanted: list[JobId]) -> Sight:
+    """Who is on the way is brought to where it goes, first."""
     for _ in range(MOST_LOOKS):
         sight = await see(access, dict.fromkeys(await access.queue_names(), wanted))
         if not sight.in_motion(wanted):

@@ -5,7 +5,8 @@ jobs will come, whoever unfolds them. Nothing is atomic over two queues: each is
 checked.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from windlass.store.redis.intake import Intake, to_intake
 from windlass.store.redis.record import encode
 
 MOST_WEIGHT = 500
-"""What a script takes in, in about 4 ms: so many plain jobs; with keys half as many."""
+"""What a script takes in, in about 4 ms: so many plain jobs, or fewer that are more work."""
 MOST_TEXT = 1_000_000
 GONE = 3
 
@@ -31,16 +32,26 @@ class Staged(msgspec.Struct):
     answers: list[Enqueued]
 
 
+def weight_of(job: NewJob) -> int:
+    """How much work a job is, in plain ones, as measured."""
+    weight = 1
+    if job.idempotency_key is not None:
+        weight += 7 if job.on_conflict is OnConflict.REPLACE else 2
+    if job.concurrency_key is not None:
+        weight += 3
+    return weight
+
+
 def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
-    """The jobs in their order, as many at a time as one script takes in."""
+    """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
     start, weight, text = 0, 0, 0
     for place, job in enumerate(jobs):
-        keyed = job.idempotency_key is not None or job.concurrency_key is not None
-        weight += 2 if keyed else 1
-        text += len(job.payload) + len(job.meta or "")
+        mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
+        weight += mine
+        text += length
         if place > start and (weight > MOST_WEIGHT or text > MOST_TEXT):
             yield jobs[start:place]
-            start, weight, text = place, 2 if keyed else 1, len(job.payload) + len(job.meta or "")
+            start, weight, text = place, mine, length
     yield jobs[start:] if start else jobs
 
 
@@ -52,12 +63,14 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
         for queue, mine in jobs.items():
             staged[queue] = []
             await _stage(access, batch, mine, staged[queue])
-            _check_within(mine)
+            _check_within(staged[queue])
     except (QueueClosed, KeyConflict):
-        for queue in staged:
-            await unstage(access, queue, batch)
+        await _give_up(access, batch, staged)
         raise
     except StoreUnavailable as error:
+        if not error.maybe_done:  # it answered: there may be no room for more, and so what is there must go
+            with contextlib.suppress(StoreUnavailable):
+                await _give_up(access, batch, staged)
         error.maybe_done = False  # whatever was staged: nothing is committed
         raise
     for queue, mine_staged in staged.items():
@@ -88,15 +101,21 @@ async def _stage(access: Access, batch: JobId, jobs: Sequence[NewJob], staged: l
         staged.append(Staged(msgspec.structs.replace(intake, request=None, blobs=[]), answers))
 
 
-def _check_within(jobs: Sequence[NewJob]) -> None:
+def _check_within(staged: Sequence[Staged]) -> None:
     """One that wants to be refused may meet another of the same hand-in, in another portion."""
     holders: dict[str, JobId] = {}
-    for job in jobs:
-        if job.idempotency_key is None:
-            continue
-        holder = holders.setdefault(job.idempotency_key, job.id)
-        if holder != job.id and job.on_conflict is OnConflict.RAISE:
-            raise KeyConflict(job.idempotency_key, holder)
+    for each in staged:
+        for job, answer in zip(each.intake.jobs, each.answers, strict=True):
+            if job.idempotency_key is None or answer.existing:
+                continue
+            if job.on_conflict is OnConflict.RAISE and job.idempotency_key in holders:
+                raise KeyConflict(job.idempotency_key, holders[job.idempotency_key])
+            holders[job.idempotency_key] = job.id
+
+
+async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
+    for queue in queues:
+        await unstage(access, queue, batch)
 
 
 async def _flip(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:

@@ -16,8 +16,12 @@ from windlass.store.redis.work import open_queues
 
 RULED = b"ruled"
 """What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
-MOST_AT_ONCE = 500
+MOST_AT_ONCE = 250
 """No script may keep the server from others for long."""
+MOST_LOOKS = 8
+"""So often a claim looks on that was cut short before it found anything."""
+EXPIRED = 1
+"""What claim_ruled.lua answers if it was cut short by expired jobs."""
 
 
 async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
@@ -57,12 +61,23 @@ async def _from(access: Access, request: ClaimRequest, share: QueueShare, taken:
         if reply != RULED:
             return to_claimed(queue, request.runner, reply)
         recall.note_ruled(queue)
-    recall.openings.forget(queue)
     free = None if request.free is None else request.free - taken
-    now, wait, rate, found = await _ask(access, "claim_ruled", queue, (*asked, request.limit, free))
+    return await _by_rule(access, queue, (*asked, request.limit, free))
+
+
+async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[Claimed]:
+    """Under all terms. Where it saw only jobs that cannot start, and not all of them, it looks on."""
+    openings = access.server.recall.openings
+    openings.forget(queue)
+    for _ in range(MOST_LOOKS):
+        now, wait, rate, cut, found = await _ask(access, "claim_ruled", queue, asked)
+        if found or not cut:
+            break
+        if cut == EXPIRED:
+            await access.call("expire", queue, MOST_AT_ONCE)
     if wait >= 0:
-        recall.openings.note(queue, now, wait, rate.decode())
-    return to_claimed(queue, request.runner, found)
+        openings.note(queue, now, wait, rate.decode())
+    return to_claimed(queue, asked[0], found)
 
 
 async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) -> Any:

@@ -3,30 +3,46 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from windlass.core.job import Enqueued, NewJob
 from windlass.store.redis.access import Access
 from windlass.store.redis.bulk import enqueue_bulk, portions
+from windlass.store.redis.elsewhere import known_elsewhere, strays
 from windlass.store.redis.intake import to_intake
 
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """What fits into one call for one queue is one call."""
+    """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
     if not jobs:
         return []
-    first = jobs[0].queue
-    if all(job.queue == first for job in jobs):
-        answers = (await _enqueue_by_queue(access, {first: jobs}))[first]
-        access.server.seen.note(first, [answer.id for answer in answers])
-        return answers
+    elsewhere = await known_elsewhere(access, jobs)
+    later = strays(jobs) if any(job.queue != jobs[0].queue for job in jobs) else []
+    if not elsewhere and not later:
+        return await _enqueue_here(access, jobs)
+    answers = {place: Enqueued(job.id, existing=True) for place, job in enumerate(jobs) if job.id in elsewhere}
+    here = sorted(set(range(len(jobs))) - answers.keys() - set(later))
+    answers |= zip(here, await _enqueue_here(access, [jobs[place] for place in here]), strict=True)
+    later = [place for place in later if place not in answers]
+    asked = [msgspec.structs.replace(jobs[place], fresh="") for place in later]
+    answers |= zip(later, await enqueue(access, asked), strict=True)
+    return [answers[place] for place in range(len(jobs))]
+
+
+async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Jobs whose ids no other queue knows."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
         places[job.queue].append(place)
-    answered = await _enqueue_by_queue(access, {queue: [jobs[i] for i in mine] for queue, mine in places.items()})
-    by_place: dict[int, Enqueued] = {}
-    for queue, answers in answered.items():
-        access.server.seen.note(queue, [answer.id for answer in answers])
-        by_place |= zip(places[queue], answers, strict=True)
-    return [by_place[place] for place in range(len(jobs))]
+    if len(places) == 1:
+        answered = await _enqueue_by_queue(access, {jobs[0].queue: jobs})
+    else:
+        answered = await _enqueue_by_queue(access, {queue: [jobs[i] for i in mine] for queue, mine in places.items()})
+    answers: dict[int, Enqueued] = {}
+    for queue, mine in answered.items():
+        access.server.seen.note(queue, [answer.id for answer in mine])
+        answers |= zip(places[queue], mine, strict=True)
+    return [answers[place] for place in range(len(jobs))]
 
 
 async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> dict[str, list[Enqueued]]:

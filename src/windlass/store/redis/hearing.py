@@ -1,10 +1,10 @@
 """Hearing: a subscription to what is said of some queues. One that is lost is noticed, and made again."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 
 from windlass.store.redis.access import Server
@@ -39,35 +39,37 @@ class Hearing:
 
     async def _listen(self) -> None:
         """On a connection of its own, until it is lost. A master that is none any more is found out here too."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            dsn = await self._server.wire.dsn_for(self._channels[0], PATIENCE_SECONDS)
-        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-        client = redis.asyncio.Redis.from_url(dsn, retry=retry, socket_connect_timeout=PATIENCE_SECONDS)
-        line = client.pubsub()
+        connection = await self._connection()
         try:
-            await self._subscribe(line)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await connection.connect()
+                await connection.send_command("SUBSCRIBE", *self._channels)
+                for _ in self._channels:
+                    await connection.read_response()
             self.silence, self._pause = None, FIRST_PAUSE
             self._hear()
             while True:
-                if await self._next(line) == "message":
+                if (await _next(connection))[0] == b"message":
                     self._hear()
         finally:
-            await line.aclose()
-            await client.aclose()
+            await connection.disconnect(nowait=True)
 
-    async def _subscribe(self, line: Any) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await line.subscribe(*self._channels)
-            for _ in self._channels:
-                await line.get_message(timeout=PATIENCE_SECONDS)
+    async def _connection(self) -> AbstractConnection:
+        dsn = await self._server.wire.dsn_for(self._channels[0], PATIENCE_SECONDS)
+        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+        # In the older protocol what is published comes as answers do.
+        pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
+        connection: AbstractConnection = pool.make_connection()
+        return connection
 
-    async def _next(self, line: Any) -> str:
-        """What kind of word comes next; raises TimeoutError if none does although one was asked for."""
-        word = await line.get_message(timeout=PROBE_SECONDS)
+
+async def _next(connection: AbstractConnection) -> Sequence[bytes]:
+    """What is said next; raises TimeoutError if nothing is, although a word was asked for."""
+    word = await connection.read_response(timeout=PROBE_SECONDS, disconnect_on_error=False)
+    if word is None:
+        await connection.send_command("PING")
+        word = await connection.read_response(timeout=PATIENCE_SECONDS, disconnect_on_error=False)
         if word is None:
-            await line.ping()
-            word = await line.get_message(timeout=PATIENCE_SECONDS)
-            if word is None:
-                raise TimeoutError
-        kind: str = word["type"]
-        return kind
+            raise TimeoutError
+    found: Sequence[bytes] = word
+    return found

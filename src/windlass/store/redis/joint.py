@@ -11,9 +11,11 @@ import msgspec
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.access import Access
+from windlass.store.redis.bulk import MOST_WEIGHT, weight_of
 from windlass.store.redis.enqueue import enqueue
 
-MOST_JOINED = 250
+MOST_JOINED = MOST_WEIGHT // 2
+"""By weight: some 2 ms for the server."""
 MOST_TEXT = 250_000
 
 
@@ -108,12 +110,12 @@ def _may_join(jobs: Sequence[NewJob]) -> bool:
 def _take(waiting: deque[Waiting]) -> list[Waiting]:
     """The first of them, as many as one call takes well; who has been cancelled is not handed in."""
     group: list[Waiting] = []
-    jobs = text = 0
+    weight = text = 0
     while waiting:
         each = waiting[0]
-        jobs += len(each.jobs)
+        weight += sum(map(weight_of, each.jobs))
         text += sum(len(job.payload) for job in each.jobs)
-        if group and (jobs > MOST_JOINED or text > MOST_TEXT):
+        if group and (weight > MOST_JOINED or text > MOST_TEXT):
             break
         waiting.popleft()
         if not each.answers.done():

@@ -10,7 +10,9 @@ from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 
 PORTION = 200
-"""Meters in one call of a script: each has two histograms."""
+"""Meters in one call of a script that reads or drops them."""
+MOST_ADDED = 50
+"""In one call: each has two histograms, which are added up bucket by bucket."""
 MOST_PRUNED = 20
 """Portions that are dropped at a time; the coordinator comes back."""
 
@@ -20,8 +22,8 @@ _value = msgspec.msgpack.Decoder(tuple[int, int, int, int, int, int, list[int], 
 
 async def record(access: Access, meters: Sequence[Meter]) -> None:
     """Add to the slot of this moment."""
-    for at in range(0, len(meters), PORTION):
-        some = [(each.queue, each.type, _kept(each)) for each in meters[at : at + PORTION]]
+    for at in range(0, len(meters), MOST_ADDED):
+        some = [(each.queue, each.type, _kept(each)) for each in meters[at : at + MOST_ADDED]]
         await access.office("record", (SLOT, some))
 
 

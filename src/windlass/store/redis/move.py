@@ -12,7 +12,7 @@ from typing import Any
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.access import Access
-from windlass.store.redis.record import STATUS, Flag, Letter, More, Record, encode, pack
+from windlass.store.redis.record import STATUS, A, Flag, Letter, More, Record, encode, pack
 from windlass.store.redis.replace import Pair, Replaced
 from windlass.store.redis.sight import MOST_SEEN
 
@@ -50,8 +50,10 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
     for at in range(0, len(keyed), MOST_SEEN):
         some = keyed[at : at + MOST_SEEN]
         request = [(record.id, record.fields.key_digest) for record in some], length
-        replies = await access.call("reserve", target, request)
-        holders |= {record.id: holder.decode() for record, holder in zip(some, replies, strict=True) if holder}
+        replies = await access.calls("reserve", {target: (request,)})
+        holders |= {
+            record.id: holder.decode() for record, holder in zip(some, replies[target], strict=True) if holder
+        }
     return holders
 
 
@@ -101,7 +103,10 @@ async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -
             letters |= zip((id_ for id_, _ in batches[target]), reply, strict=True)
             access.server.seen.note(target, [id_ for id_, _ in batches[target]])
         arriving = {target: rest for target, jobs in arriving.items() if (rest := jobs[MOST_SEEN:])}
-    await access.calls("departed", {queue: (list(jobs),) for queue, jobs in packets.items() if jobs})
+    versions = {
+        queue: [(id_, A.unpack_from(packet[1])[1]) for id_, packet in jobs.items()] for queue, jobs in packets.items()
+    }
+    await access.calls("departed", {queue: (entries,) for queue, entries in versions.items() if entries})
     return letters
 
 

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from hashlib import sha1
+from itertools import accumulate
+from typing import Any
 
 import msgspec
 
@@ -10,9 +11,11 @@ from windlass.core.ids import JobId
 from windlass.store.notes import add_note
 from windlass.store.records import Note
 from windlass.store.redis.access import Access
+from windlass.store.redis.look import find
 from windlass.store.redis.replace import MOST_TRIES, busy
 
 MOST_NOTED = 100
+MOST_BYTES = 500_000
 """Of one queue in one call: notes may be long."""
 
 
@@ -38,15 +41,15 @@ class _Said:
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self.kept = b""
+        self.version = -1
 
     @property
     def started_after(self) -> int:
         starts = [each.started_after for each in self.notes if each.started_after is not None]
         return starts[0] if starts else -1
 
-    def entry(self) -> tuple[JobId, int, int, str]:
-        digest = sha1(self.kept, usedforsecurity=False).hexdigest() if self.kept else ""
-        return self.notes[0].id, self.notes[0].attempt, self.started_after, digest
+    def entry(self) -> tuple[JobId, int, int, int]:
+        return self.notes[0].id, self.notes[0].attempt, self.started_after, self.version
 
     def blob(self) -> bytes:
         """The notes as they shall be; empty if nothing is said but the start."""
@@ -61,22 +64,34 @@ class _Said:
 
 async def note(access: Access, notes: Sequence[Note]) -> None:
     """Keep each note whose attempt is running; a late one changes nothing."""
-    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(notes).items()}
-    for _ in range(len(notes) + MOST_TRIES):
+    placed = await _placed(access, notes)
+    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(placed).items()}
+    for _ in range(2 * len(notes) + MOST_TRIES):
         if not waiting:
             return
-        batches = {queue: said[:MOST_NOTED] for queue, said in waiting.items()}
+        batches = {queue: _portion(said) for queue, said in waiting.items()}
         requests = {
-            queue: ([each.entry() for each in said], *(each.blob() for each in said))
-            for queue, said in batches.items()
+            queue: ([each.entry() for each, _ in some], *(blob for _, blob in some))
+            for queue, some in batches.items()
         }
         replies = await access.calls("note", requests)
         waiting = {
             queue: rest
             for queue, said in waiting.items()
-            if (rest := _unheard(batches[queue], replies[queue]) + said[MOST_NOTED:])
+            if (rest := _unheard(said, replies[queue]) + said[len(batches[queue]) :])
         }
     raise busy(access, notes[0].id)
+
+
+async def _placed(access: Access, notes: Sequence[Note]) -> list[Note]:
+    """A supervisor does not know the queues of its runners' jobs: they are looked up; who is not found has ended."""
+    lost = [each.id for each in notes if not each.queue]
+    found = await find(access, lost) if lost else {}
+    return [
+        each if each.queue else msgspec.structs.replace(each, queue=found[each.id].queue)
+        for each in notes
+        if each.queue or each.id in found
+    ]
 
 
 def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Said]]:
@@ -86,11 +101,19 @@ def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Sai
     return said
 
 
-def _unheard(said: list[_Said], replies: Sequence[int | bytes]) -> list[_Said]:
+def _portion(said: list[_Said]) -> list[tuple[_Said, bytes]]:
+    """As many as one call may have, and at least one, with what shall be kept of each."""
+    some = [(each, each.blob()) for each in said[:MOST_NOTED]]
+    sizes = accumulate(len(blob) for _, blob in some)
+    return [each for each, size in zip(some, sizes, strict=True) if size <= MOST_BYTES] or some[:1]
+
+
+def _unheard(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
     """Those that must add to what is kept: now they know it."""
     unheard = []
-    for each, reply in zip(said, replies, strict=True):
-        if isinstance(reply, bytes):
-            each.kept = reply
+    for each, reply in zip(said, replies, strict=False):
+        if isinstance(reply, list):
+            each.version, each.kept = reply
+        if reply != 1:
             unheard.append(each)
     return unheard

@@ -1,6 +1,6 @@
 """cancel, retry, run_now, delete: what people do with jobs. What the status does not allow changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -109,14 +109,26 @@ def slot_of(record: Record) -> int | None:
 
 
 async def delete(access: Access, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Finished jobs only: a live one must be cancelled first."""
-    names = await access.queue_names()
-    answers: list[Moved | None] = []
-    for start in range(0, len(ids), MOST_SEEN):
-        some = ids[start : start + MOST_SEEN]
-        replies = await access.calls("drop", dict.fromkeys(names, (some,)))
-        found = zip(*replies.values(), strict=True) if replies else ((0,) for _ in some)
-        for id_, letters in zip(some, found, strict=True):
-            letter = next((each for each in letters if each), 0)
-            answers.append(Moved(id_, STATUS[abs(letter)], done=letter > 0) if letter else None)
-    return answers
+    """Finished jobs only: a live one must be cancelled first. Of one that comes twice, the first goes."""
+    found = await _drop(access, access.server.seen.places(ids))
+    if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
+        found |= await _drop(access, dict.fromkeys(await access.queue_names(), missing))
+    return [_dropped(found, id_) for id_ in ids]
+
+
+def _dropped(found: dict[JobId, int], id_: JobId) -> Moved | None:
+    letter = found.get(id_, 0)
+    if letter > 0:
+        del found[id_]
+    return Moved(id_, STATUS[abs(letter)], done=letter > 0) if letter else None
+
+
+async def _drop(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> dict[JobId, int]:
+    """The letters that they had; less than nothing for those that may not go."""
+    found: dict[JobId, int] = {}
+    for start in range(0, max(map(len, wanted.values()), default=0), MOST_SEEN):
+        some = {queue: part for queue, ids in wanted.items() if (part := ids[start : start + MOST_SEEN])}
+        replies = await access.calls("drop", {queue: (ids,) for queue, ids in some.items()})
+        for queue, letters in replies.items():
+            found |= {id_: letter for id_, letter in zip(some[queue], letters, strict=True) if letter}
+    return found

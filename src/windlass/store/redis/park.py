@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.store.redis.access import Access
-from windlass.store.redis.workers import live_workers
+from windlass.store.redis.workers import registered
 
 PORTION = 200
 """Jobs in one call of a script: it keeps all others waiting."""
@@ -31,7 +31,7 @@ async def park(access: Access) -> dict[str, int]:
 
     Who was parked as a worker came that knows it is freed, too: its beat may have been too early to see it.
     """
-    known = {type_ for worker in await live_workers(access) for type_ in worker.types}
+    known = {type_ for worker in await registered(access) for type_ in worker.types}
     if not known:
         return {}
     waiting = await _waiting(access, await access.queue_names())

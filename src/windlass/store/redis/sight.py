@@ -9,7 +9,7 @@ from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.record import Record, unpack
 
-MOST_SEEN = 250
+MOST_SEEN = 100
 """So many ids a call: scripts must be short."""
 
 

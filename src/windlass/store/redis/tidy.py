@@ -13,8 +13,8 @@ ABANDONED = 600 * SECOND
 
 async def tidy(access: Access) -> None:
     """Large hand-ins, and jobs that were to go to another queue."""
-    await finish_moves(access)
     names = await access.queue_names()
+    await finish_moves(access, names)
     replies = await access.calls("stale", dict.fromkeys(names, ((IDLE, ABANDONED),)))
     for queue, batches in replies.items():
         for batch, committed in batches:

@@ -85,6 +85,7 @@ class RedisSignals:
     """Wake-up hints: every process that waits hears them for itself."""
 
     relayed = False
+    telling = True
 
     def __init__(self, access: Access, hints: Hints) -> None:
         self._access = access

@@ -10,8 +10,8 @@ from windlass.store.redis.access import Access
 from windlass.store.redis.look import found_jobs
 from windlass.store.redis.record import STATUS
 
-MOST_STEPS = 20
-"""So many pieces of the way a page may go to find matches: then it ends, short, and the next one goes on."""
+MOST_WALKED = 10_000
+"""So many jobs of a queue a page may look at to find matches: then it ends, short, and the next one goes on."""
 
 
 class Way(msgspec.Struct):
@@ -21,6 +21,12 @@ class Way(msgspec.Struct):
     reached: JobId
     """Up to here everything was looked at."""
     ended: bool
+    seen: int = 0
+    """How many jobs were looked at."""
+
+    def goes_on(self, limit: int) -> bool:
+        """Whether there may be more, and it may be looked for."""
+        return not self.ended and len(self.ids) < limit and self.seen < MOST_WALKED
 
 
 async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
@@ -59,22 +65,18 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
     """Every queue in which a match can be, walked until enough was found, or far enough."""
     names = await access.queue_names()
     ways = {name: Way([], start, ended=False) for name in names if wanted.queue in (None, name)}
-    for _ in range(MOST_STEPS):
-        unfinished = {name: way for name, way in ways.items() if not way.ended and len(way.ids) < limit}
-        requests = {
-            name: (_request(wanted, way.reached, limit - len(way.ids), oldest=oldest),)
-            for name, way in unfinished.items()
-        }
-        for name, (reached, *ids) in (await access.calls("walk", requests)).items():
+    while unfinished := {name: way for name, way in ways.items() if way.goes_on(limit)}:
+        requests = {name: (_request(wanted, way, limit, oldest=oldest),) for name, way in unfinished.items()}
+        for name, (reached, seen, *ids) in (await access.calls("walk", requests)).items():
             way = ways[name]
             way.ids += [id_.decode() for id_ in ids]
-            way.reached, way.ended = reached.decode(), not reached
-        if not requests:
-            break
+            way.reached, way.ended, way.seen = reached.decode(), not reached, way.seen + seen
     return ways
 
 
-def _request(wanted: JobFilter, reached: JobId, limit: int, *, oldest: bool) -> tuple[object, ...]:
+def _request(wanted: JobFilter, way: Way, limit: int, *, oldest: bool) -> tuple[object, ...]:
+    """The request of walk.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
     said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.id_end)
-    return reached, limit, oldest, letters, *(each or False for each in said)
+    most = MOST_WALKED - way.seen
+    return way.reached, limit - len(way.ids), most, oldest, letters, *(each or False for each in said)

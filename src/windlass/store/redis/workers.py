@@ -25,18 +25,23 @@ async def forget(access: Access, worker: str) -> None:
 
 async def live_workers(access: Access) -> list[WorkerInfo]:
     """Those that are alive, as far as time tells, with the number of jobs that they hold now."""
-    found, members = await access.office("workers", ())
-    held = await _held(access, members) if found else Counter()
-    alive = [
-        to_worker(info[_SINCE.size :].decode(), _SINCE.unpack_from(info)[0], int(beat_at), held[worker.decode()])
-        for worker, info, beat_at in found
-        if info is not None
+    alive = await registered(access)
+    held = await _held(access) if alive else Counter()
+    return [msgspec.structs.replace(each, running=held[each.id]) for each in alive]
+
+
+async def registered(access: Access) -> list[WorkerInfo]:
+    """Those that are alive, without a look at what they hold."""
+    found = [
+        to_worker(info[_SINCE.size :].decode(), _SINCE.unpack_from(info)[0], int(beat_at), 0)
+        for info, beat_at in await access.office("workers", ())
     ]
-    return sorted(alive, key=lambda each: (each.started_at, each.id))
+    return sorted(found, key=lambda each: (each.started_at, each.id))
 
 
-async def _held(access: Access, members: list[bytes]) -> Counter[str]:
+async def _held(access: Access) -> Counter[str]:
     """How many jobs each worker's runners hold, in the queues in which they may hold any."""
+    members = await access.command("ZRANGE", "berths", 0, -1)
     worker_of = {runner: worker for worker, runner, _ in (member.decode().split("\0") for member in members)}
     replies = await access.calls("busy", dict.fromkeys(berths_of(members), ((),)))
     held: Counter[str] = Counter()

@@ -3,16 +3,16 @@
 -- is done before the next is looked at. The request is how many jobs at most, and where the call before stopped: after
 -- which urgency, and to which the next ones move (-32768: there is none). The answer is how many moved, and where to go
 -- on; nothing after the first number if all is done.
--- uses: call, record, index
+-- uses: call, record, index, stream
 -- keys: queue jobs ready pend
 local problem = strange()
 if problem then return problem end
 local now = the_time()
 local ageing = tonumber(redis.call('HGET', K.queue, 'ageing'))
 if not ageing then return {0} end
-local NONE, MOST_LEVELS, HEAD = -32768, 50, 500
+local NONE, MOST_LEVELS, HEAD, MOST_LOOKED = -32768, 50, 500, 500
 local left, after, above = unpack(request, 1, 3)
-local moved = 0
+local moved, looked = 0, 0
 
 -- The urgency of the first pending job of a type that is less urgent than `last`, or nil.
 local function next_urgency(type, last)
@@ -34,20 +34,12 @@ local function heads()
   return found
 end
 
--- Members at one urgency whose rank is old enough; those who wait longest are in front.
-local function old_ones(types, urgency)
-  local found, kinds = {}, 0
+-- How the places of jobs at one urgency begin, of each type that has any.
+local function stretches(types, urgency)
+  local found = {}
   for type, at in pairs(types) do
-    if at == urgency then
-      kinds = kinds + 1
-      local head = struct.pack('>I4I2', type, urgency + LEVEL)
-      local upto = '(' .. head .. struct.pack('>I8', now - ageing + 1)
-      for _, member in ipairs(redis.call('ZRANGEBYLEX', K.ready, '[' .. head, upto, 'LIMIT', 0, HEAD)) do
-        found[#found + 1] = member
-      end
-    end
+    if at == urgency then found[#found + 1] = struct.pack('>I4I2', type, urgency + LEVEL) end
   end
-  if kinds > 1 then table.sort(found, function(a, b) return string.sub(a, 7) < string.sub(b, 7) end) end
   return found
 end
 
@@ -59,11 +51,14 @@ local function lift(id, r)
   enter_places(id, r)
 end
 
--- Up to so many of these go up; who was changed or lifted lately waits again, though its rank is old.
-local function lift_aged(members)
-  for i = 1, math.min(#members, HEAD) do
-    if left == 0 then return end
-    local id = string.sub(members[i], 15)
+-- Those who wait longest are in front; who was changed or lifted lately waits again, though its rank is old.
+local function lift_aged(heads)
+  local next_one = stream(K.ready, heads, math.ceil(2 * left / #heads) + 1)
+  for _ = 1, HEAD do
+    local place = left > 0 and next_one()
+    if not place or struct.unpack('>I8', place) > now - ageing then return end
+    looked = looked + 1
+    local id = string.sub(place, 9)
     local value = redis.call('HGET', K.jobs, id)
     local _, _, _, _, updated = struct.unpack(HEAD_A, value)
     if updated <= now - ageing then
@@ -80,7 +75,7 @@ for _ = 1, MOST_LEVELS do
     if not urgency or at < urgency then urgency = at end
   end
   if not urgency then return {moved} end
-  if above > NONE then lift_aged(old_ones(types, urgency)) end
+  if above > NONE then lift_aged(stretches(types, urgency)) end
   if left == 0 then return {moved, after, above} end
   local remains = false
   for type, at in pairs(types) do
@@ -91,5 +86,6 @@ for _ = 1, MOST_LEVELS do
   end
   if remains then above = urgency end
   after = urgency
+  if looked >= MOST_LOOKED then break end
 end
 return {moved, after, above}

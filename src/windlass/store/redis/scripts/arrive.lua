@@ -12,8 +12,8 @@ local now, lines, answer = the_time(), {}, {}
 local function was_here(id, r)
   local tomb = redis.call('HGET', K.tombs, id)
   if not tomb then return false end
-  local version = moved_version(tomb)
-  if not version or version >= r.version then return true end
+  local version, ends = moved_version(tomb), tonumber(redis.call('ZSCORE', K.buried, id) or 0)
+  if ends > now and (not version or version >= r.version) then return true end
   redis.call('HDEL', K.tombs, id)
   redis.call('ZREM', K.buried, id)
   return false

@@ -4,17 +4,18 @@
 -- keys: queue jobs
 local problem = strange()
 if problem then return problem end
-local now, answer = the_time(), {}
+local now, answer, jobs = the_time(), {}, {}
 for i, id in ipairs(request) do
   local value = redis.call('HGET', K.jobs, id)
   local r = value and read_record(value)
-  if not r then
+  if not r or jobs[id] then
     answer[i] = 0
   elseif finished_letters[r.letter] then
-    drop(id, r, now)
+    jobs[id] = r
     answer[i] = r.letter
   else
     answer[i] = -r.letter
   end
 end
+drop_all(jobs, now)
 return answer

@@ -6,10 +6,11 @@ local problem = strange()
 if problem then return problem end
 local now, most = the_time(), request[1]
 local ids = redis.call('ZRANGEBYSCORE', K.ended, '-inf', now, 'LIMIT', 0, most)
-for _, id in ipairs(ids) do
-  local value = redis.call('HGET', K.jobs, id)
-  if value then drop(id, read_record(value), now) else redis.call('ZREM', K.ended, id) end
+local jobs = {}
+if #ids > 0 then
+  for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do jobs[ids[i]] = read_record(value) end
 end
+drop_all(jobs, now)
 clear_tombs(now, 2 * most)
 local over = redis.call('ZRANGEBYSCORE', K.windows, '-inf', now, 'LIMIT', 0, most)
 if #over > 0 then

@@ -8,6 +8,7 @@ local now = the_time()
 local worker, runners, length = unpack(request, 1, 3)
 feel_pulse(now)
 local kept = {}
+note_length(length, now)
 for i, runner in ipairs(runners) do
   local lease = read_lease(runner)
   kept[i] = lease and lease.expires > now and 1 or 0

@@ -1,12 +1,13 @@
 -- walk: ids of this queue that match, in the order of ids, newest or oldest first; a bounded piece of the way. The request
--- is the id to go on from (empty: the beginning), how many are wanted, whether the oldest come first, the status letters
--- that match (empty: all), type, tenant, tag as a list, parent, the end of the id; false where nothing is said. The answer
--- is the id up to which everything was looked at (empty: there is no more), and the ids that match.
+-- is the id to go on from (empty: the beginning), how many are wanted, how many may be looked at, whether the oldest come
+-- first, the status letters that match (empty: all), type, tenant, tag, parent, the end of the id; false where nothing is
+-- said. The answer is the id up to which everything was looked at (empty: there is no more), how many were, and the ids
+-- that match.
 -- uses: call, record
 -- keys: queue counts jobs ids types ready due held rare line parked children
 local problem = strange()
 if problem then return problem end
-local from, limit, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 9)
+local from, limit, most, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
 local MOST_READ, MOST_SEEN, MOST_BYTES, FEW, STEP = 400, 2000, 500000, 1000, 50
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
@@ -99,7 +100,7 @@ local function source()
 end
 
 local number = type and tonumber(redis.call('HGET', K.types, type))
-if type and not number then return {''} end
+if type and not number then return {'', 0} end
 local must_read = letters ~= '' or type or tenant or tag
 
 local function has_tag(text)
@@ -125,23 +126,26 @@ local function matches(value)
 end
 
 local next_ids = source()
-local answer, read, seen, bytes = {''}, 0, 0, 0
-while true do
-  local step = must_read and STEP or id_end and 500 or math.min(limit, FEW)
+local answer, found, read, seen, bytes = {'', 0}, 0, 0, 0, 0
+local ended = false
+while not ended and found < limit and seen < math.min(most, MOST_SEEN) and read < MOST_READ and bytes < MOST_BYTES do
+  local step = math.min(must_read and STEP or id_end and 500 or math.min(limit, FEW), most - seen)
   local ids = next_ids(from, step)
   local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
+  ended = #ids < step
   for i, id in ipairs(ids) do
     local value = values and values[i]
     if values then read, bytes = read + 1, bytes + (value and #value or 0) end
     from, seen = id, seen + 1
     if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(value)) then
-      answer[#answer + 1] = id
-      if #answer > limit then break end
+      found = found + 1
+      answer[2 + found] = id
+      if found == limit then
+        ended = ended and i == #ids
+        break
+      end
     end
   end
-  if #answer > limit then break end
-  if #ids < step then return answer end
-  if read >= MOST_READ or seen >= MOST_SEEN or bytes >= MOST_BYTES then break end
 end
-answer[1] = from
+answer[1], answer[2] = ended and '' or from, seen
 return answer

@@ -25,22 +25,39 @@ local function clear_tombs(now, most)
   redis.call('ZREM', K.buried, unpack(old))
 end
 
--- A finished job that is in no place any more. Plain completions are not among the listed attempts.
-local function forget(id, r, now)
-  local until_ = r.updated + TOMBSTONE
-  if until_ > now then
-    local outcome = r.letter == COMPLETED and 'completed' or last_outcome(read_more(id, r).attempts)
-    redis.call('HSET', K.tombs, id, string.format('%.0f %s', r.attempt, outcome))
-    redis.call('ZADD', K.buried, until_, id)
-  end
-  redis.call('HDEL', K.jobs, id)
-  redis.call('ZREM', K.ids, id)
-  if has(r.flags, MORE) then redis.call('HDEL', K.more, id) end
-  if has(r.flags, NOTED) then redis.call('HDEL', K.notes, id) end
-  if has(r.flags, CHILD) then redis.call('ZREM', K.children, fields_of(r)[PARENT] .. id) end
+-- The tombstone of a finished job. Plain completions are not among the listed attempts.
+local function tomb_of(id, r)
+  local outcome = r.letter == COMPLETED and 'completed' or last_outcome(read_more(id, r).attempts)
+  return string.format('%.0f %s', r.attempt, outcome)
 end
 
-local function drop(id, r, now)
-  leave_places(id, r)
-  forget(id, r, now)
+-- Finished jobs, id → record, that are in no place any more.
+local function forget_all(jobs, now)
+  local ids, tombs, buried = {}, {}, {}
+  for id, r in pairs(jobs) do
+    ids[#ids + 1] = id
+    local until_ = r.updated + TOMBSTONE
+    if until_ > now then
+      local n = #tombs
+      tombs[n + 1], tombs[n + 2] = id, tomb_of(id, r)
+      buried[n + 1], buried[n + 2] = until_, id
+    end
+    if has(r.flags, MORE) then redis.call('HDEL', K.more, id) end
+    if has(r.flags, NOTED) then redis.call('HDEL', K.notes, id) end
+    if has(r.flags, CHILD) then redis.call('ZREM', K.children, fields_of(r)[PARENT] .. id) end
+  end
+  if #ids == 0 then return end
+  redis.call('HDEL', K.jobs, unpack(ids))
+  redis.call('ZREM', K.ids, unpack(ids))
+  if #tombs == 0 then return end
+  -- Twice as many go as come: where nothing is kept there is one for every job, too many to wait for a coordinator.
+  clear_tombs(now, #tombs)
+  redis.call('HSET', K.tombs, unpack(tombs))
+  redis.call('ZADD', K.buried, unpack(buried))
+end
+
+-- Finished jobs, id → record, wherever they are.
+local function drop_all(jobs, now)
+  for id, r in pairs(jobs) do leave_places(id, r) end
+  forget_all(jobs, now)
 end

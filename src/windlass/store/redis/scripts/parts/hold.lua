@@ -20,20 +20,28 @@ local function take_key(id, digest, now)
   return nil
 end
 
--- Nobody has the key, unless another one than this has taken it.
-local function free_key(id, digest)
-  if redis.call('HGET', K.keys, digest) ~= id then return end
-  redis.call('HDEL', K.keys, digest)
-  redis.call('ZREM', K.windows, digest)
+-- Jobs have ended: their keys are free, at once or after their windows; what another one has taken since stays with it.
+-- `ended` is {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
+local function release_keys(ended, digests, now)
+  if #ended == 0 then return end
+  local freed, windows = {}, {}
+  for i, holder in ipairs(redis.call('HMGET', K.keys, unpack(digests))) do
+    local id, digest, window = unpack(ended[i], 1, 3)
+    if holder == id and window and window > 0 then
+      windows[#windows + 1] = now + window
+      windows[#windows + 1] = digest
+    elseif holder == id then
+      freed[#freed + 1] = digest
+    end
+  end
+  if #freed > 0 then redis.call('HDEL', K.keys, unpack(freed)) end
+  if #windows > 0 then redis.call('ZADD', K.windows, unpack(windows)) end
 end
 
--- The job has ended: its key is free, at once or after its window.
 local function release_key(id, r, now)
-  local fields = fields_of(r)
-  local digest, window = fields[KEY_DIGEST], fields[WINDOW]
-  if not window or window == 0 then
-    free_key(id, digest)
-  elseif redis.call('HGET', K.keys, digest) == id then
-    redis.call('ZADD', K.windows, now + window, digest)
-  end
+  local digest = fields_of(r)[KEY_DIGEST]
+  release_keys({{id, digest, fields_of(r)[WINDOW]}}, {digest}, now)
 end
+
+-- The job has gone to another queue, and its key with it.
+local function free_key(id, digest) release_keys({{id, digest}}, {digest}) end

@@ -1,26 +1,11 @@
 -- intake: new jobs come to a queue: who is known, who meets another's key, who is stored and where. An intake is a list
 -- of kinds, jobs that are alike but for what is their own, and the order, {kind, number, …}, of those who may meet each
 -- other: they have a key, or come twice. `blobs` are the fields of the kinds; intake.py tells more.
--- uses: record, index, hold, line, calloff
+-- uses: record, index, hold, line, calloff, known
 -- keys: queue jobs ids types ready pend lanes due expiring line slots tombs leaving keys windows children
 local KIND_FLAGS, IDS, DIGESTS, LINES, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
 local STORED, CLOSED, CONFLICT = 0, 1, 2
-
--- Whether each job was handed in before: it is here, under a tombstone, or on its way to another queue.
-local function known_ids(kinds)
-  local known, elsewhere = {}, {}
-  for _, key in ipairs({K.tombs, K.leaving}) do
-    if redis.call('EXISTS', key) == 1 then elsewhere[#elsewhere + 1] = key end
-  end
-  for k, kind in ipairs(kinds) do
-    known[k] = redis.call('HMGET', K.jobs, unpack(kind[IDS]))
-    for _, key in ipairs(elsewhere) do
-      for i, value in ipairs(redis.call('HMGET', key, unpack(kind[IDS]))) do known[k][i] = known[k][i] or value end
-    end
-  end
-  return known
-end
 
 -- core.idempotency.judge, as far as it does not refuse: whether the newcomer replaces who has the key.
 local function wins(letter, on_conflict)
@@ -101,7 +86,8 @@ end
 -- of it is refused.
 local function judge(intake, now, late)
   local kinds, order = intake[1], intake[2]
-  local known = known_ids(kinds)
+  local known = {}
+  for k, kind in ipairs(kinds) do known[k] = known_ids(kind[IDS]) end
   local found = order and contest(kinds, order, known, now, late) or {stands = {}}
   if found.conflict then return known, found, found.conflict end
   if not late and redis.call('HGET', K.queue, 'closed') == '1' and any_new(kinds, known, found) then

@@ -63,9 +63,9 @@ end
 
 -- All of a line who can: mostly one slot was freed, so the first look is at two.
 local function step_up_all(up, line)
-  local next_slot, looked, most = free_slots(line), 0, 2
-  repeat
-    local members = line_heads(line, looked, most)
+  local members, most, looked = line_heads(line, 0, 2), 2, 0
+  local next_slot = members[1] and free_slots(line)
+  while members[1] do
     for _, member in ipairs(members) do
       if up.jobs == MOST_UP then return redis.call('SADD', K.stalled, line) end
       local id = string.sub(member, LINE_ID)
@@ -74,9 +74,10 @@ local function step_up_all(up, line)
       if not slot then return end
       step_up(up, member, id, r, slot)
     end
-    local all = #members < most
+    if #members < most then return end
     looked, most = looked + #members, 100
-  until all
+    members = line_heads(line, looked, most)
+  end
 end
 
 -- Free slots of these keys go to the first in line: {id = true} of all who went on. What is more than a call may do is

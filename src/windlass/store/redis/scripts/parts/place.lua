@@ -24,8 +24,7 @@ local function put_record(id, before, r, now, lines)
   local over = finished_letters[r.letter]
   if over and has(r.flags, KEYED) then release_key(id, r, now) end
   if over and keep_of(r.letter) == 0 then
-    clear_tombs(now, 2)  -- twice as many as come: there may be too many to wait for a coordinator
-    forget(id, r, now)
+    forget_all({[id] = r}, now)
   else
     redis.call('HSET', K.jobs, id, write_record(r))
     enter_places(id, r, over and r.updated + keep_of(r.letter))

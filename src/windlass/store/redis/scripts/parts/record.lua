@@ -24,6 +24,14 @@ local function read_record(value)
     tail = string.sub(value, at + B_SIZE + 1), fields = false}
 end
 
+-- Flags, and when it expires: all that a claim must know of most jobs. The place of the latter is that in HEAD_B.
+local EXPIRES_AT = 36
+local function glance(value)
+  local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
+  local flags, expires = struct.unpack('>I2', value, head_b), struct.unpack('>i8', value, head_b + EXPIRES_AT)
+  return flags, expires
+end
+
 local function write_record(r)
   return struct.pack(HEAD_A, r.letter, r.version, r.attempt, r.claim, r.updated, r.claimed, r.started, #r.runner)
     .. r.runner

@@ -3,7 +3,7 @@
 -- uses: turns, stream
 -- keys: lanes turns
 local LISTED = 100
-local MOST_ROUNDS, MOST_ENDS = 200, 1000
+local MOST_ROUNDS, MOST_ENDS = 200, 300
 local NEXT = '\1'  -- after a name, gives the first that can come after it: no name has a zero byte
 
 local function read_round(urgency, weights)

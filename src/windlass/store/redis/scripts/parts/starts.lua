@@ -4,8 +4,7 @@
 -- if it was found there.
 -- uses: record, index, till, more, calloff, line, claimed, stream
 -- keys: counts jobs ready pend lanes due aside
-local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 250, 50, 1500
-local EXPIRES_AT = 34  -- so many bytes after the beginning of head B, which begins with the flags
+local MOST_ASIDE, MOST_EXPIRED, MOST_LOOKED = 100, 50, 600
 local NEEDS_READING = RATED + COSTLY + MORE
 
 local function open_claim(now, runner, number, limit)
@@ -48,10 +47,12 @@ local function take(claim, candidate, value)
   claim.left = claim.left - 1
 end
 
--- Whether it can pay. If not, it steps aside; or the queue has nothing left, and nobody starts any more.
+-- Whether it can pay. If not, it steps aside; or the queue has nothing left, and nobody starts any more. `r` is nil for
+-- one whose start costs one token of the queue, and none of a key.
 local function pays(claim, candidate, r, value)
-  if not claim.till.rate and not has(r.flags, RATED) then return true end
-  local what, moment = pay(claim.till, fare_of(r, candidate[2]))
+  if not claim.till.rate and not (r and has(r.flags, RATED)) then return true end
+  local place = candidate[2]
+  local what, moment = pay(claim.till, r and fare_of(r, place) or {place = place, cost = 1})
   if what == STEPS_ASIDE then
     leave_lane(claim, candidate, value)
     step_aside(claim, candidate, r, moment)
@@ -61,10 +62,9 @@ local function pays(claim, candidate, r, value)
   return what == PAID
 end
 
--- Whether it has started. Most jobs need not be read for it: their flags and when they expire say enough.
+-- Whether it has started. Most jobs need not be read for it: a glance says enough.
 local function start_one(claim, candidate, value)
-  local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
-  local flags, expires = struct.unpack('>I2', value, head_b), struct.unpack('>i8', value, head_b + EXPIRES_AT)
+  local flags, expires = glance(value)
   if expires > 0 and expires <= claim.now then
     claim.expired = claim.expired + 1
     if claim.expired <= MOST_EXPIRED then
@@ -72,13 +72,13 @@ local function start_one(claim, candidate, value)
     end
     return false
   end
-  if claim.till.rate or bit.band(flags, NEEDS_READING) ~= 0 then
-    local r = read_record(value)
-    if not pays(claim, candidate, r, value) then return false end
+  local r = bit.band(flags, NEEDS_READING) ~= 0 and read_record(value) or nil
+  if not pays(claim, candidate, r, value) then return false end
+  leave_lane(claim, candidate, value)
+  if has(flags, MORE) then
     clear_reason(candidate[1], r)
     value = write_record(r)
   end
-  leave_lane(claim, candidate, value)
   take(claim, candidate, value)
   return true
 end

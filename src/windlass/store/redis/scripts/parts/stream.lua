@@ -2,7 +2,7 @@
 --     local next_one = stream(key, heads, portion)
 --     local rest, head = next_one()      -- nothing, if there are no more
 -- A head is how all members of a stretch begin. `portion` of them are read at a time.
--- uses: heap
+-- uses: heap, order
 local STRETCH_END = '\255\255\255'  -- no urgency, rank or id goes on like this
 
 local function fill(stretch, key, portion)
@@ -21,10 +21,16 @@ local function step(stretch, key, portion)
   end
   stretch.at = stretch.at + 1
   stretch.rest = string.sub(stretch.members[stretch.at], #stretch.head + 1)
+  stretch.first, stretch.second = struct.unpack('>I6I6', stretch.rest)
   return stretch
 end
 
-local function stands_before(a, b) return a.rest < b.rest end
+-- Mostly the first twelve bytes tell, read as two numbers once.
+local function stands_before(a, b)
+  if a.first ~= b.first then return a.first < b.first end
+  if a.second ~= b.second then return a.second < b.second end
+  return comes_before(a.rest, b.rest)
+end
 
 local function stream(key, heads, portion)
   local stretches = {}

@@ -4,7 +4,7 @@
 --     fare = {place, cost, key, rate}      key and rate: nil, if its key has none
 -- `bucket_of` gives a key's bucket or nil, `aside_of` who of the key has stepped aside with a place after `from` (nil: any)
 -- and before `to`, in their order, as {till when, cost}; one that costs ALL leaves nothing, for those before it. A place is a text that sorts as urgency, rank and id do.
--- uses: bucket
+-- uses: bucket, order
 local PAID, STEPS_ASIDE, STOP = 1, 2, 3
 local ALL = -1
 
@@ -45,7 +45,7 @@ end
 -- Until when it must step aside; nil: its key can pay. Nobody pays before one who stands before him.
 local function must_wait(till, plan, fare)
   local rate = fare.rate
-  if not plan.passed or plan.passed < fare.place then
+  if not plan.passed or comes_before(plan.passed, fare.place) then
     for _, before in ipairs(till.aside_of(fare.key, plan.passed, fare.place)) do pass(plan, before, rate) end
     plan.passed = fare.place
   end

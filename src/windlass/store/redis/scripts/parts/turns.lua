@@ -1,12 +1,12 @@
 -- turns: how a claim is shared out between tenants who all have jobs waiting, as core/fairness.py says. A standing is
 -- {present, ends = {tenant = end}}. Tenants and weights are tables by name; who has no weight has 1.
--- uses: heap
+-- uses: heap, order
 
 -- By the end of the next job, newcomers first among equals, then by name.
 local function ends_before(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   if a[2] ~= b[2] then return a[2] < b[2] end
-  return a[3] < b[3]
+  return comes_before(a[3], b[3])
 end
 
 -- Whose the next jobs are, one after the other, if all of them have enough.
