@@ -132,5 +132,5 @@ def test_a_template_that_cannot_be_used_is_refused(template: str, problem: str) 
 
 
 def test_a_server_that_is_not_there_is_an_error_that_says_so() -> None:
-    with pytest.raises(ConfigError, match="redis://127.0.0.1:1"):
+    with pytest.raises(ConfigError, match=r"redis://127\.0\.0\.1:1"):
         RedisYardstick("redis://127.0.0.1:1/{run}").fresh()

@@ -67,6 +67,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     package: str
     script: str
     node: bool = False
+    server: int = 0
+    """The oldest version of the server that it runs on."""
     drain: Share | None = None
     threads: Share | None = None
     bulk: Share | None = None
@@ -251,6 +253,7 @@ BESIDE_REDIS = (
         name="streaQ",
         package="streaq",
         script="streaq_peer.py",
+        server=7,
         drain=Share(10_000, _AHEAD),
         bulk=Share(10_000),
         single=Share(2_000),

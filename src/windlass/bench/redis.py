@@ -34,7 +34,6 @@ class RedisYardstick:
     """Databases of one server, which are taken if they are empty, and emptied again."""
 
     goals = REDIS
-    entries: tuple[Entry, ...] = BESIDE_REDIS
 
     def __init__(self, template: str) -> None:
         if urlsplit(template).path.strip("/") != "{run}":
@@ -43,6 +42,13 @@ class RedisYardstick:
         # All that is wrong with the options is said now, not in the middle of a run.
         if parse_address(self._at(1), redact(template)).kind is not Kind.SERVER:
             raise ConfigError(f"--store {redact(template)}: the bench runs on one server")
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Those that can run on this server."""
+        with self._client(self._at(0)) as client:
+            major = int(client.info("server")["redis_version"].partition(".")[0])
+        return tuple(entry for entry in BESIDE_REDIS if entry.server <= major)
 
     def facts(self) -> dict[str, str]:
         """The server, what it flushes, and the driver."""

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -61,7 +62,9 @@ def serve(folder: Path) -> Iterator[str]:
 
 def find_program() -> Path:
     """That of the search path, Debian's tools, or the one that a package from PyPI brings."""
-    if found := shutil.which("redis-server"):
+    found = shutil.which("redis-server")
+    # That of our own environment is the package's, which comes last.
+    if found and not Path(found).is_relative_to(sys.prefix):
         return Path(found)
     if TOOL.exists():
         return TOOL

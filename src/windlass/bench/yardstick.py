@@ -53,8 +53,10 @@ class Yardstick(Protocol):
     """One kind of store, as the bench needs it."""
 
     goals: Goals
-    entries: tuple[Entry, ...]
-    """Its peers."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its peers."""
 
     def facts(self) -> dict[str, str]:
         """Versions, file system and settings: what a reader must know to judge the figures."""

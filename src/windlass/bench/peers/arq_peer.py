@@ -39,7 +39,7 @@ async def stamp(ctx: Any, sent: int) -> None:
 
 def worker() -> Worker:
     """It keeps no results."""
-    functions = [func(each, keep_result=0) for each in (noop, stamp)]  # type: ignore[arg-type]
+    functions = [func(each, keep_result=0) for each in (noop, stamp)]
     return Worker(functions, redis_settings=SETTINGS, max_jobs=AT_ONCE, handle_signals=False)
 
 

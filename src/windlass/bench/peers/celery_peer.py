@@ -21,6 +21,7 @@ app.conf.update(
     task_ignore_result=True,
     worker_prefetch_multiplier=64,
     worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
     broker_connection_retry_on_startup=True,
 )
 calls: list[float] = []

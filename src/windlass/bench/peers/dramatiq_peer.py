@@ -21,13 +21,13 @@ dramatiq.set_broker(broker)
 calls: list[float] = []
 
 
-@dramatiq.actor
+@dramatiq.actor  # type: ignore[untyped-decorator]
 def noop(n: int, s: str) -> None:
     """Nothing; the times of the calls are all that is kept of a drain."""
     calls.append(time.perf_counter())
 
 
-@dramatiq.actor
+@dramatiq.actor  # type: ignore[untyped-decorator]
 def stamp(sent: int) -> None:
     """Leave the moment of hand-in and that of the start, on the clock that all processes share."""
     started = time.monotonic_ns()

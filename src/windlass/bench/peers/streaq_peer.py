@@ -20,13 +20,13 @@ worker = Worker(redis_url=os.environ["BENCH_STORE"], concurrency=64)
 calls: list[float] = []
 
 
-@worker.task()
+@worker.task()  # type: ignore[untyped-decorator]
 async def noop(n: int, s: str) -> None:
     """Nothing; the times of the calls are all that is kept of a drain."""
     calls.append(time.perf_counter())
 
 
-@worker.task()
+@worker.task()  # type: ignore[untyped-decorator]
 async def stamp(sent: int) -> None:
     """Leave the moment of hand-in and that of the start, on the clock that all processes share."""
     started = time.monotonic_ns()

@@ -23,7 +23,7 @@ calls: list[float] = []
 drained = asyncio.Event()
 
 
-@broker.task(task_name="noop")
+@broker.task(task_name="noop")  # type: ignore[untyped-decorator]
 async def noop(n: int, s: str) -> None:
     """Nothing; the times of the calls are all that is kept of a drain."""
     calls.append(time.perf_counter())
@@ -31,7 +31,7 @@ async def noop(n: int, s: str) -> None:
         drained.set()
 
 
-@broker.task(task_name="stamp")
+@broker.task(task_name="stamp")  # type: ignore[untyped-decorator]
 async def stamp(sent: int) -> None:
     """Leave the moment of hand-in and that of the start, on the clock that all processes share."""
     started = time.monotonic_ns()
