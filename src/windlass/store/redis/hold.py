@@ -29,7 +29,8 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
     for id_, value in zip(reply, reply, strict=True):
         n = numbers(value)
         urgency, lifted, _, run_at, created_at, expires_at, timeout, max_attempts = n[10:18]
-        end = begin + n[25]
+        failures, crashes, rescues, suspicions, hand_backs, snoozes, size = n[19:26]
+        end = begin + size
         said = value[begin:end]
         fields = kinds.get(said)
         if fields is None:
@@ -42,7 +43,12 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             value[begins : begins + length(value, end)[0]].decode(),
             n[2],  # attempt
             max_attempts,
-            *n[19:25],  # failures, crashes, rescues, suspicions, hand_backs, snoozes
+            failures,
+            crashes,
+            rescues,
+            suspicions,
+            hand_backs,
+            snoozes,
             -urgency - lifted,
             run_at,
             created_at,
