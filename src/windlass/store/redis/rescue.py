@@ -67,9 +67,9 @@ async def _put_back(access: Access, berths: Berths, fate: Callable[[Running], Fa
     rescued: list[Rescued] = []
     while berths:
         replies = await access.calls("desert", {queue: ((runners, PORTION),) for queue, runners in berths.items()})
-        held = {queue: (now, _records(rows)) for queue, (now, *rows) in replies.items() if rows}
+        held = {queue: (now, _records(rows)) for queue, (now, _, *rows) in replies.items() if rows}
         rescued += await _end(access, held, fate)
-        berths = {queue: berths[queue] for queue in held}
+        berths = {queue: berths[queue] for queue, (_, more, *rows) in replies.items() if more or rows}
     return sorted(rescued, key=lambda each: each.id)
 
 
