@@ -33,10 +33,14 @@ class Rescuer:
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
         """Of up to `limit` runners whose leases lapsed; now and then also of those that the office never heard of."""
-        runners, berths = await access.office("sink", (limit,))
-        rescued = await _put_back(access, berths_of(berths), lambda _: LOST)
-        if runners:
-            await access.office("salvaged", [runner.decode() for runner in runners])
+        rescued: list[Rescued] = []
+        more = 1
+        while more and limit > 0:
+            runners, berths, more = await access.office("sink", (limit,))
+            rescued += await _put_back(access, berths_of(berths), lambda _: LOST)
+            if runners:
+                await access.office("salvaged", [runner.decode() for runner in runners])
+            limit -= len(runners)
         now = since_boot()
         if now - self._strays_on >= STRAYS_EVERY:
             self._strays_on = now
