@@ -31,6 +31,8 @@ class Intake(msgspec.Struct, frozen=True):
     """The places of jobs that are alike, kind by kind."""
     request: Any
     blobs: list[bytes]
+    plain: bool
+    """Whether they are all alike, due at once and can meet nobody: enqueue_plain.lua may take them."""
 
     def answers(self, reply: Sequence[Any]) -> list[Enqueued]:
         """What the store says of each job; raises if it refused them all."""
@@ -64,7 +66,8 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
         own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
         request.append(_kind(alike, len(blobs) + 1, own))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
-    return Intake(jobs, kinds, (request, _order(jobs, kinds)), blobs)
+    order = _order(jobs, kinds)
+    return Intake(jobs, kinds, (request, order), blobs, len(kinds) == 1 and order is None and _is_plain(jobs[0]))
 
 
 def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
@@ -111,6 +114,18 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool) -> tuple[Any, ...]:
         [line_of(each.concurrency_key or "") for each in alike] if job.concurrency_key is not None else None,
         _ON_CONFLICT[job.on_conflict],
         job.key_limit,
+    )
+
+
+def _is_plain(job: NewJob) -> bool:
+    return (
+        job.idempotency_key is None
+        and job.concurrency_key is None
+        and job.parent is None
+        and job.run_at is None
+        and job.delay == 0
+        and job.expires is None
+        and job.expires_at is None
     )
 
 
