@@ -82,4 +82,4 @@ def _note(access: Access, queue: str, answers: Sequence[Enqueued]) -> None:
 
 
 def _is_large(jobs: Sequence[NewJob]) -> bool:
-    return next(portions(jobs)) is not jobs
+    return len(jobs) > 1 and next(portions(jobs)) is not jobs

@@ -38,6 +38,8 @@ class Intake(msgspec.Struct, frozen=True):
         """What the store says of each job; raises if it refused them all."""
         self.check(reply)
         answers = [Enqueued(job.id) for job in self.jobs]
+        if len(reply) == 1:  # mostly nobody stood before
+            return answers
         for kind, number, holder in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
             answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
         return answers
@@ -71,6 +73,8 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
 
 
 def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
+    if len(jobs) == 1:
+        return [[0]]
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
@@ -84,7 +88,7 @@ def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
 
 def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] | None:
     """Those who may meet each other: they have a key, or come twice. Nobody, mostly."""
-    twice = len({job.id for job in jobs}) < len(jobs)
+    twice = len(jobs) > 1 and len({job.id for job in jobs}) < len(jobs)
     if not twice and all(jobs[places[0]].idempotency_key is None for places in kinds):
         return None
     where = {place: (k, i) for k, places in enumerate(kinds, 1) for i, place in enumerate(places, 1)}
@@ -159,7 +163,7 @@ def line_of(key: str) -> str:
 
 def flags_of(job: NewJob) -> int:
     """What scripts must know of a new job."""
-    flags = Flag(0)
+    flags = 0
     if job.idempotency_key is not None:
         flags |= Flag.KEYED
     if job.concurrency_key is not None:
@@ -174,4 +178,4 @@ def flags_of(job: NewJob) -> int:
         flags |= Flag.TENANTED
     if job.parent is not None:
         flags |= Flag.CHILD
-    return int(flags)
+    return int(flags)  # each `|=` above makes a Flag of it
