@@ -2,10 +2,9 @@
 -- keys: jobs tombs leaving
 local function known_ids(ids)
   local known = redis.call('HMGET', K.jobs, unpack(ids))
+  if redis.call('EXISTS', K.tombs, K.leaving) == 0 then return known end
   for _, key in ipairs({K.tombs, K.leaving}) do
-    if redis.call('EXISTS', key) == 1 then
-      for i, value in ipairs(redis.call('HMGET', key, unpack(ids))) do known[i] = known[i] or value end
-    end
+    for i, value in ipairs(redis.call('HMGET', key, unpack(ids))) do known[i] = known[i] or value end
   end
   return known
 end
