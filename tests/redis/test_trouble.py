@@ -47,6 +47,22 @@ def test_a_server_that_is_not_there_is_certain_without_a_loop_too(redis_server: 
         nothing.enqueue()
 
 
+def test_a_producer_that_was_refused_many_times_goes_on_when_the_server_is_back(redis_server: RedisServer) -> None:
+    app = App(redis_server.url)
+
+    @app.task
+    def nothing() -> None: ...
+
+    redis_server.stop()
+    for _ in range(200):  # the driver's own pool gives up after a hundred
+        with pytest.raises(EnqueueFailed, match="refused"):
+            nothing.enqueue()
+    redis_server.start()
+    nothing.enqueue()
+    assert app.stats.counts().totals["pending"] == 1
+    app.close()
+
+
 async def test_a_restart_between_two_calls_is_unnoticed_and_scripts_are_told_again(
     redis_server: RedisServer, store: Store
 ) -> None:

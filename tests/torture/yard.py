@@ -68,7 +68,8 @@ class Yard:
                 return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
         if self.app.store.startswith("redis:"):
             with redis.Redis.from_url(self.app.store) as server:
-                return [runner.decode() for runner in server.hkeys("windlass:{*}:leases")]
+                # The empty field is the pulse of all of them.
+                return [runner.decode() for runner in server.hkeys("windlass:{*}:leases") if runner]
         database = apsw.Connection(str(self.database), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]

@@ -163,5 +163,6 @@ class Line:
             pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-            self._threads[seconds] = Threads(pool.make_connection)
+            # Not by the pool's own method: that one makes a hundred and no more, the dead ones counted.
+            self._threads[seconds] = Threads(lambda: pool.connection_class(**pool.connection_kwargs))
         return self._threads[seconds]
