@@ -2,6 +2,7 @@
 -- The request is runner, claim, types, limit. The answer is ids and records, one after the other; NO_LEASE; or RULED: the
 -- queue has rules, or one of the next jobs is not plain, and claim_ruled.lua must be asked. A limit of 0 asks only what was
 -- taken before.
+-- makes no queue
 -- uses: call, record, lease, claimed, stream
 -- keys: queue jobs ready expiring
 local RULED = 'ruled'
