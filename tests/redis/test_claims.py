@@ -12,6 +12,7 @@ from tests.support.clock import ManualClock
 from tests.support.runners import Runner, new_runner, rule
 from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle
 from windlass.core.moments import SECOND, to_datetime
+from windlass.core.queue import QueueSettings
 from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
@@ -65,6 +66,7 @@ async def test_a_claim_from_a_ruled_queue_is_one_trip_once_that_is_known(
 
 async def test_of_many_queues_only_those_with_work_are_asked(store: RedisStore, trips: Counter[str]) -> None:
     names = tuple(f"q{i}" for i in range(30))
+    await store.queues.declare(dict.fromkeys(names, QueueSettings()))
     runner = await new_runner(store)
     await runner.claim(queues=names)
     await enqueue(store, 2, queue="q0")

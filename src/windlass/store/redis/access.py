@@ -99,7 +99,7 @@ class Access:
         self.seconds = deadline or LONGEST_CALL
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        """One script, for one queue; the queue is made if it is new."""
+        """One script, for one queue. One that is new is made, or there is no answer: as the script says."""
         await self.be_known()
         call = self.server.to_call(self.server.script(name), queue, request, blobs)
         try:
@@ -109,18 +109,26 @@ class Access:
         except TROUBLE as error:
             if not _is(error, NEW_QUEUE):
                 raise self._trouble(error) from error
+        if not call.script.makes:
+            return await self._check_mark()
         await self.open_queues([queue])
         return await self._one(call)
 
     async def calls(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """The same script for several queues: the request and the blobs of each. The first error is raised."""
+        """The same script for several queues: the request and the blobs of each. The first error is raised.
+
+        Queues that are new are made, or left out: as the script says.
+        """
         if not requests:
             return {}
         await self.be_known()
         wanted = self.server.script(name)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
-        if new:
+        if new and not wanted.makes:
+            await self._check_mark()
+            replies = {queue: reply for queue, reply in replies.items() if queue not in new}
+        elif new:
             await self.open_queues(new)
             replies |= await self._send(wanted, {queue: requests[queue] for queue in new})
         for reply in replies.values():
@@ -155,13 +163,17 @@ class Access:
             await self._open_queues(list(names))
 
     async def _open_queues(self, names: Sequence[str]) -> None:
-        if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
-            raise emptied(self.server.shown)
+        await self._check_mark()
         await self.command("SADD", "queues", *names)
         requests = {name: ([each for pair in fresh_queue(name) for each in pair],) for name in names}
         for reply in (await self._send(script("open_queue"), requests)).values():
             if isinstance(reply, Exception):
                 raise self._trouble(reply) from reply
+
+    async def _check_mark(self) -> None:
+        """Where a queue is not there, all of the store may be gone."""
+        if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
+            raise emptied(self.server.shown)
 
     async def be_known(self) -> None:
         """Learn which store this is, or make it one."""

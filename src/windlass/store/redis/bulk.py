@@ -73,8 +73,7 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
                 await _give_up(access, batch, staged)
         error.maybe_done = False  # whatever was staged: nothing is committed
         raise
-    for queue, mine_staged in staged.items():
-        await _flip(access, queue, batch, mine_staged)
+    await _flip_all(access, batch, staged)
     for queue, mine_staged in staged.items():
         await _unfold(access, queue, batch, mine_staged)
     return {queue: [answer for each in mine for answer in each.answers] for queue, mine in staged.items()}
@@ -118,17 +117,30 @@ async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
         await unstage(access, queue, batch)
 
 
+async def _flip_all(access: Access, batch: JobId, staged: Mapping[str, Sequence[Staged]]) -> None:
+    """Queue by queue. What was committed before one of them failed stays so, and whoever hears of it must know."""
+    flipped: list[str] = []
+    try:
+        for queue, mine in staged.items():
+            await _flip(access, queue, batch, mine)
+            flipped.append(queue)
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or bool(flipped)
+        raise
+    except QueueClosed:
+        await _give_up(access, batch, staged.keys() - set(flipped))
+        for queue in flipped:
+            await unfold(access, queue, batch)
+        raise
+
+
 async def _flip(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:
     if all(answer.existing for each in staged for answer in each.answers):
         await unstage(access, queue, batch)
         return
     reply = await access.call("flip", queue, (batch, len(staged)))
     _check_there(access, reply)
-    try:
-        staged[0].intake.check(reply)
-    except QueueClosed:
-        await unstage(access, queue, batch)
-        raise
+    staged[0].intake.check(reply)
 
 
 async def _unfold(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:

@@ -35,6 +35,8 @@ class Script(msgspec.Struct, frozen=True):
     """Whether it works on what belongs to no queue."""
     grows: bool
     """Whether it takes new jobs in: not near the end of the server's memory."""
+    makes: bool
+    """Whether a queue that is not there is made for it; else there is nothing to be found in one."""
 
 
 @cache
@@ -50,6 +52,7 @@ def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
     declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
     grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
+    makes = not any("-- makes no queue" in line for line in body.splitlines()[:8])
     known = OFFICE_KEYS if office else QUEUE_KEYS
     unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
@@ -60,7 +63,7 @@ def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
     text = _with_keys(text, keys)
     if "CLUSTERED" in text:
         text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, makes)
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:

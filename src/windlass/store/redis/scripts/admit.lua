@@ -58,8 +58,10 @@ local function admit_all(ids)
   local lines, plain, records = {}, {}, {}
   local values = redis.call('HMGET', K.jobs, unpack(ids))
   for i, id in ipairs(ids) do
-    local r = read_record(values[i])
-    if is_plain(r) then
+    local r = values[i] and read_record(values[i])
+    if not r then
+      redis.call('ZREM', K.due, id)  -- removed by hand: it must not hold up the others
+    elseif is_plain(r) then
       plain[#plain + 1], records[#records + 1] = id, r
     else
       admit(id, r, lines)

@@ -3,7 +3,7 @@
 -- is not in line); its tenant in a fair queue (false: the queue is not fair); how many tenants and how many jobs to name.
 -- The answer is the counts {at a higher priority, before it at its own, in its lane, beside it, in line before it,
 -- running, slots held}, the tenants, what has run longest, who has its key's slots, and the buckets of queue and key.
--- uses: call, record, claims
+-- uses: call, record, claims, order
 -- keys: queue counts jobs ready pend lanes line slots gates
 local problem = strange()
 if problem then return problem end
@@ -76,7 +76,7 @@ local function longest_running()
     local one = holder(each)
     if one and one[2] == RUNNING then found[#found + 1] = one end
   end
-  table.sort(found, function(a, b) return a[3] < b[3] or a[3] == b[3] and a[1] < b[1] end)
+  table.sort(found, function(a, b) return a[3] < b[3] or a[3] == b[3] and comes_before(a[1], b[1]) end)
   for i = #found, most_named + 1, -1 do found[i] = nil end
   return found
 end
