@@ -63,6 +63,10 @@ class Server:
         """The role itself; where a test lets things go wrong, one whose verbs say what they are."""
         return role if self.watched is None else self.watched.named(role)
 
+    def script(self, name: str) -> Script:
+        """The verb's script, as it is for this kind of server."""
+        return script(name, clustered=self.address.kind is Kind.CLUSTER)
+
     def moment(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
         return "" if self.clock is None else str(self.clock.wall())
@@ -97,7 +101,7 @@ class Access:
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         """One script, for one queue; the queue is made if it is new."""
         await self.be_known()
-        call = self.server.to_call(script(name), queue, request, blobs)
+        call = self.server.to_call(self.server.script(name), queue, request, blobs)
         try:
             return await self.server.wire.call(call, self.seconds)
         except TimeoutError as error:
@@ -113,7 +117,7 @@ class Access:
         if not requests:
             return {}
         await self.be_known()
-        wanted = script(name)
+        wanted = self.server.script(name)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
         if new:
@@ -127,7 +131,7 @@ class Access:
     async def office(self, name: str, request: Any, *blobs: bytes) -> Any:
         """One script on what belongs to no queue."""
         await self.be_known()
-        return await self._one(self.server.to_call(script(name), "", request, blobs))
+        return await self._one(self.server.to_call(self.server.script(name), "", request, blobs))
 
     async def command(self, name: str, key: str, *words: str | bytes | int | float) -> Any:
         """One plain command on what belongs to no queue; `key` as in keys.py."""

@@ -38,13 +38,13 @@ class Script(msgspec.Struct, frozen=True):
 
 
 @cache
-def script(name: str) -> Script:
+def script(name: str, *, clustered: bool = False) -> Script:
     """The verb's script, put together once."""
-    return put_together(name, (_HOME / f"{name}.lua").read_text())
+    return put_together(name, (_HOME / f"{name}.lua").read_text(), clustered=clustered)
 
 
-def put_together(name: str, body: str) -> Script:
-    """A script's own text, with all that it uses."""
+def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
+    """A script's own text, with all that it uses. It may ask for CLUSTERED, whether it runs on a cluster."""
     parts: dict[str, str] = {}
     _gather(body, parts)
     declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
@@ -58,6 +58,8 @@ def put_together(name: str, body: str) -> Script:
     assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
     keys = tuple(key for key in known if key in touched)
     text = _with_keys(text, keys)
+    if "CLUSTERED" in text:
+        text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
     return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
 
 

@@ -2,7 +2,7 @@
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room
 -- rarely: put_record read_more write_more move_up release_keys forget_all
--- keys: queue counts jobs more ended held left slots
+-- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
 local now = the_time()
@@ -52,8 +52,8 @@ local function add(i, value, flags, runner, claim)
     records[n + 1], records[n + 2] = ids[i], finished
     ended[n + 1], ended[n + 2] = now + keep, ids[i]
   end
-  local field = runner .. ':' .. string.format('%.0f', claim)
-  claims[field] = (claims[field] or 0) + 1
+  local head = claim_head(runner, claim)
+  claims[head] = (claims[head] or 0) + 1
 end
 
 -- It failed before, or somebody wants it stopped. Neither reason nor error outlives a good end.
@@ -89,12 +89,7 @@ if #records > 0 then
   redis.call('ZADD', K.ended, unpack(ended))
   bump(COMPLETED, done)
 end
-for field, jobs in pairs(claims) do
-  if redis.call('HINCRBY', K.left, field, -jobs) <= 0 then
-    redis.call('HDEL', K.left, field)
-    redis.call('HDEL', K.held, field)
-  end
-end
+for head, jobs in pairs(claims) do release_claim(head, jobs) end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if keep == 0 then forget_all(unkept, now) end
