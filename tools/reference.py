@@ -350,8 +350,9 @@ def _redis_user() -> Iterator[str]:
     yield from wrap(f"ACL SETUSER windlass on >password {' '.join(acl_rules())}", 110, break_on_hyphens=False)
     yield "```"
     yield ""
-    yield f"On a cluster of Redis 7 or later add `{' '.join(f'+{word}' for word in SHARDED)}`: hints then stay on the server"
-    yield "that keeps the queue. Without these words they go to all servers of the cluster, and everything else is the same."
+    words = " ".join(f"+{word}" for word in SHARDED)
+    yield f"On a cluster of Redis 7 or later add `{words}`: hints then stay on the server that keeps the queue."
+    yield "Without these words they go to all servers of the cluster, and everything else is the same."
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
