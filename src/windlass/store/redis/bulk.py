@@ -6,7 +6,7 @@ checked.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from windlass.store.redis.record import encode
 
 MOST_WEIGHT = 500
 """What a script takes in, in about 4 ms: so many plain jobs, or fewer that are more work."""
+NEW_KIND = 4
 MOST_TEXT = 1_000_000
 GONE = 3
 
@@ -38,20 +39,31 @@ def weight_of(job: NewJob) -> int:
     if job.idempotency_key is not None:
         weight += 7 if job.on_conflict is OnConflict.REPLACE else 2
     if job.concurrency_key is not None:
-        weight += 3
+        weight += 5
+    if job.expires is not None or job.expires_at is not None:
+        weight += 1
     return weight
+
+
+def look_of(job: NewJob) -> tuple[Hashable, ...]:
+    """Those that differ in any of this are stored one kind after the other."""
+    return job.type, job.priority, job.tenant, job.run_at, job.delay, job.parent
 
 
 def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
     """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
     start, weight, text = 0, 0, 0
+    looks: set[tuple[Hashable, ...]] = set()
     for place, job in enumerate(jobs):
         mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
         weight += mine
+        if (look := look_of(job)) not in looks:
+            weight += NEW_KIND if looks else 0
+            looks.add(look)
         text += length
         if place > start and (weight > MOST_WEIGHT or text > MOST_TEXT):
             yield jobs[start:place]
-            start, weight, text = place, mine, length
+            start, weight, text, looks = place, mine, length, {look}
     yield jobs[start:] if start else jobs
 
 

@@ -19,7 +19,7 @@ from windlass.store.redis.leases import Berths, berths_of
 from windlass.store.redis.record import Record, unpack
 from windlass.store.redis.replace import replace_all
 
-PORTION = 200
+PORTION = 100
 """Jobs put back by one call of a script."""
 STRAYS_EVERY: Micros = 5 * SECOND
 """They are rare, and every queue is asked for them."""
