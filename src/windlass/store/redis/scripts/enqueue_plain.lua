@@ -12,7 +12,7 @@ if settings[2] == '1' or settings[3] == '1' or now < (tonumber(settings[6]) or 0
 local flags, name, urgency, _, _, max_attempts, timeout, _, _, ids, payloads = unpack(request[1][1], 1, 11)
 local type = redis.call('HGET', K.types, name)
 if not type then return OTHER end
-for _, value in ipairs(known_ids(ids)) do
+for _, value in ipairs(known_ids(ids, now)) do
   if value then return OTHER end
 end
 
