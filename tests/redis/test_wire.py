@@ -35,6 +35,7 @@ async def test_calls_at_the_same_time_get_each_its_own_answer(dsn: str) -> None:
 
 async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
     line = Line(dsn)
+    await line.command("PING", seconds=SECONDS)
     blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=0.05))
     with pytest.raises(TimeoutError):
         await blocked

@@ -27,34 +27,9 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
     kinds: dict[bytes, Fields] = {}
     """Most jobs are of few kinds: what is said once is read once."""
     for id_, value in zip(reply, reply, strict=True):
-        (
-            _letter,
-            _version,
-            attempt,
-            _claim,
-            _updated_at,
-            claimed_at,
-            _started_at,
-            _runner,
-            _flags,
-            _type,
-            urgency,
-            lifted,
-            _rank,
-            run_at,
-            created_at,
-            expires_at,
-            timeout,
-            max_attempts,
-            _slot,
-            failures,
-            crashes,
-            rescues,
-            suspicions,
-            hand_backs,
-            snoozes,
-            size,
-        ) = numbers(value)
+        n = numbers(value)
+        urgency, lifted, _, run_at, created_at, expires_at, timeout, max_attempts = n[10:18]
+        failures, crashes, rescues, suspicions, hand_backs, snoozes, size = n[19:26]
         end = begin + size
         said = value[begin:end]
         fields = kinds.get(said)
@@ -66,7 +41,7 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             queue,
             fields.type,
             value[begins : begins + length(value, end)[0]].decode(),
-            attempt,
+            n[2],  # attempt
             max_attempts,
             failures,
             crashes,
@@ -77,7 +52,7 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             -urgency - lifted,
             run_at,
             created_at,
-            claimed_at,
+            n[5],  # claimed_at
             fields.idempotency_key,
             fields.concurrency_key,
             fields.tenant,
