@@ -194,8 +194,10 @@ class Access:
     async def _begin(self) -> None:
         server = self.server
         (key,) = server.keys.of_office(("meta",))
-        await self._command("HSETNX", key, "store", token_hex(8))
         mark, version = await self._command("HMGET", key, "store", "version")
+        if mark is None:  # only then: a server that is full can still be read
+            await self._command("HSETNX", key, "store", token_hex(8))
+            mark, version = await self._command("HMGET", key, "store", "version")
         found = int(version or 0)
         if found > VERSION:
             raise too_new(server.shown, found, VERSION)

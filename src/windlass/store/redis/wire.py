@@ -125,7 +125,8 @@ class Line:
             raise reached
         if reached < self._replicas:
             raise NotReplicated(
-                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost"
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost "
+                "(replicas= is more than are connected, or they are slow)"
             )
         return replies
 
