@@ -35,6 +35,8 @@ class Script(msgspec.Struct, frozen=True):
     """Whether it works on what belongs to no queue."""
     grows: bool
     """Whether it takes new jobs in: not near the end of the server's memory."""
+    finds: bool
+    """Whether it answers only where there is a queue."""
     makes: bool
     """Whether a queue that is not there is made for it; else there is nothing to be found in one."""
 
@@ -61,7 +63,8 @@ def put_together(name: str, body: str) -> Script:
     assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
     keys = tuple(key for key in known if key in touched)
     text = _with_keys(text, keys)
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, makes)
+    finds = "WINDLASS_NEW_QUEUE" in text
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, finds, makes)
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:
