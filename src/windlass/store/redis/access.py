@@ -19,7 +19,7 @@ from windlass.store.redis.script import Script, script
 from windlass.store.redis.seen import Seen
 from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, is_lost, translate
-from windlass.store.redis.watch import Watch, emptied, too_new
+from windlass.store.redis.watch import Watch, emptied, gone, too_new
 from windlass.store.redis.wire import Call, Wire
 from windlass.store.redis.wires import wire_to
 
@@ -49,6 +49,8 @@ class Server:
         self.watch = Watch(address, shown)
         self.named: set[str] = set()
         """Queues that were asked for anything."""
+        self.there: set[str] = set()
+        """Queues that have answered: one that is gone was lost, and is not new."""
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
@@ -103,14 +105,18 @@ class Access:
         await self.be_known()
         call = self.server.to_call(self.server.script(name), queue, request, blobs)
         try:
-            return await self.server.wire.call(call, self.seconds)
+            reply = await self.server.wire.call(call, self.seconds)
         except TimeoutError as error:
             raise self._silence() from error
         except TROUBLE as error:
             if not _is(error, NEW_QUEUE):
                 raise self._trouble(error) from error
+        else:
+            self.server.there.add(queue)
+            return reply
+        await self._check_new([queue])
         if not call.script.makes:
-            return await self._check_mark()
+            return None
         await self.open_queues([queue])
         return await self._one(call)
 
@@ -125,8 +131,8 @@ class Access:
         wanted = self.server.script(name)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
+        await self._check_new(new)
         if new and not wanted.makes:
-            await self._check_mark()
             replies = {queue: reply for queue, reply in replies.items() if queue not in new}
         elif new:
             await self.open_queues(new)
@@ -134,6 +140,8 @@ class Access:
         for reply in replies.values():
             if isinstance(reply, Exception):
                 raise self._trouble(reply, among=replies.values()) from reply
+        if wanted.finds:
+            self.server.there.update(replies)
         return replies
 
     async def office(self, name: str, request: Any, *blobs: bytes) -> Any:
@@ -163,17 +171,25 @@ class Access:
             await self._open_queues(list(names))
 
     async def _open_queues(self, names: Sequence[str]) -> None:
-        await self._check_mark()
         await self.command("SADD", "queues", *names)
         requests = {name: ([each for pair in fresh_queue(name) for each in pair],) for name in names}
         for reply in (await self._send(script("open_queue"), requests)).values():
             if isinstance(reply, Exception):
                 raise self._trouble(reply) from reply
 
-    async def _check_mark(self) -> None:
-        """Where a queue is not there, all of the store may be gone."""
+    async def _check_new(self, queues: Sequence[str]) -> None:
+        """Where a queue is not there, all of the store may be gone.
+
+        In a cluster one server can lose what it had, alone. That is said once: nothing can be done about it.
+        """
+        if not queues:
+            return
         if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
             raise emptied(self.server.shown)
+        lost = sorted(self.server.there.intersection(queues))
+        self.server.there.difference_update(lost)
+        if lost:
+            raise gone(self.server.shown, lost)
 
     async def be_known(self) -> None:
         """Learn which store this is, or make it one."""

@@ -35,6 +35,8 @@ class Script(msgspec.Struct, frozen=True):
     """Whether it works on what belongs to no queue."""
     grows: bool
     """Whether it takes new jobs in: not near the end of the server's memory."""
+    finds: bool
+    """Whether it answers only where there is a queue."""
     makes: bool
     """Whether a queue that is not there is made for it; else there is nothing to be found in one."""
 
@@ -61,9 +63,11 @@ def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
     assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
     keys = tuple(key for key in known if key in touched)
     text = _with_keys(text, keys)
+    finds = "WINDLASS_NEW_QUEUE" in text
     if "CLUSTERED" in text:
-        text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, makes)
+        text = f"local CLUSTERED = {str(clustered).lower()}
+{text}"
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, finds, makes)
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:
