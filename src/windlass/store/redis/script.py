@@ -65,8 +65,7 @@ def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
     text = _with_keys(text, keys)
     finds = "WINDLASS_NEW_QUEUE" in text
     if "CLUSTERED" in text:
-        text = f"local CLUSTERED = {str(clustered).lower()}
-{text}"
+        text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
     return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, finds, makes)
 
 
