@@ -13,8 +13,8 @@ from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
 
-from windlass.store.redis.access import Server
 from windlass.store.redis.address import Kind
+from windlass.store.redis.server import Server
 from windlass.store.redis.trouble import TROUBLE, said_by
 
 PROBE_SECONDS = 5.0

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Sequence
 
 from windlass.store.drive import running_loop
-from windlass.store.redis.access import Server
 from windlass.store.redis.hearing import Hearing
+from windlass.store.redis.server import Server
 
 
 class Hints:

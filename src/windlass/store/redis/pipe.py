@@ -5,6 +5,7 @@ more than the call, so it is left out.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from windlass.store.redis.packing import Word, packed
 Answer = asyncio.Future[Any]
 
 CLOSED = "the connection was closed"
+GOODBYE = 0.5
+"""Seconds."""
 
 
 class Pipe:
@@ -72,10 +75,12 @@ class Pipe:
             self._writing -= 1
 
     async def close(self) -> None:
-        """Hang up."""
+        """Hang up. With TLS a word is said and heard to that end; of a server that is gone none comes."""
         self._end(Disconnected(CLOSED))
+        with contextlib.suppress(TimeoutError, TimedOut):
+            async with asyncio.timeout(GOODBYE):
+                await self._connection.disconnect()
         self._reader.cancel()
-        await self._connection.disconnect(nowait=True)
 
     async def _read(self) -> None:
         """Give every answer to who waits for it, for as long as there is a connection, or somebody who waits."""
