@@ -141,9 +141,12 @@ class EnqueueUnknown(WindlassError):
 
     code = "enqueue_unknown"
 
-    def __init__(self, ids: Sequence[str]) -> None:
+    def __init__(self, ids: Sequence[str], problem: str = "") -> None:
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        super().__init__(f"it is not known whether {shown} was stored: hand in the same id again, that is safe")
+        because = f" ({problem})" if problem else ""
+        super().__init__(
+            f"it is not known whether {shown} was stored{because}: hand in the same id again, that is safe"
+        )
         self.ids = list(ids)
         self.id = self.ids[0]
 

@@ -119,7 +119,7 @@ async def test_a_hand_in_whose_connection_is_killed_is_unknown_and_the_same_id_s
         caller = asyncio.create_task(work.aenqueue(1))
         await until_waiting(server)
         kill_all(server)
-        with pytest.raises(EnqueueUnknown, match="hand in the same id again") as caught:
+        with pytest.raises(EnqueueUnknown, match=r"\(postgresql:.*\): hand in the same id again") as caught:
             await caller
     for existing in (False, True):
         again = await work.using(id=caught.value.id).aenqueue(1)

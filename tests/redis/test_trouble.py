@@ -101,7 +101,8 @@ async def test_a_silent_server_leaves_a_doubt_and_the_same_id_settles_it(redis_s
         await store.jobs.enqueue([job])
     assert caught.value.maybe_done
     redis_server.thaw()
-    answers = [await store.jobs.enqueue([job]) for _ in range(2)]
+    patient = store.bounded(20)
+    answers = [await patient.jobs.enqueue([job]) for _ in range(2)]
     assert answers[1][0].existing
     assert (await store.operator.counts()).totals["pending"] == 2
     await store.close()

@@ -259,7 +259,7 @@ class App(Registrar):
             raise
         except StoreUnavailable as error:
             if error.maybe_done and store is not None:
-                raise EnqueueUnknown([job.id for job in jobs]) from error
+                raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
             raise EnqueueFailed(f"nothing was stored: {error}") from error
 
     def _portal(self) -> Portal:
