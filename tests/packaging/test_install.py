@@ -10,7 +10,7 @@ import importlib, pkgutil, windlass
 names = [module.name for module in pkgutil.walk_packages(windlass.__path__, "windlass.")]
 for name in names:
     # What an extra is needed for is not there: peers, and a store with a driver of its own.
-    if not name.endswith("__main__") and not any(part in name for part in (".peers.", "postgres", "_trips")):
+    if not name.endswith("__main__") and not any(part in name for part in (".peers.", "postgres", "redis", "_trips")):
         importlib.import_module(name)
 print(len(names), windlass.__file__)
 """

@@ -37,6 +37,9 @@ class Access:
         """One script, for one queue. One that is new is made, or there is no answer: as the script says."""
         await self.be_known()
         call = self.server.to_call(self.server.script(name), queue, request, blobs)
+        stood = self.server.there.intersection(
+            [queue]
+        )  # as yet: another thread may make it while this one is told no
         try:
             reply = await self.server.wire.call(call, self.seconds)
         except TimeoutError as error:
@@ -47,7 +50,7 @@ class Access:
         else:
             self.server.there.add(queue)
             return reply
-        await self._check_new([queue])
+        await self._check_new([queue], stood)
         if not call.script.makes:
             return None
         await self.open_queues([queue])
@@ -62,9 +65,10 @@ class Access:
             return {}
         await self.be_known()
         wanted = self.server.script(name)
+        stood = self.server.there.intersection(requests)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
-        await self._check_new(new)
+        await self._check_new(new, stood)
         if new and not wanted.makes:
             replies = {queue: reply for queue, reply in replies.items() if queue not in new}
         elif new:
@@ -110,8 +114,8 @@ class Access:
             if isinstance(reply, Exception):
                 raise self._trouble(reply) from reply
 
-    async def _check_new(self, queues: Sequence[str]) -> None:
-        """Where a queue is not there, all of the store may be gone.
+    async def _check_new(self, queues: Sequence[str], stood: set[str]) -> None:
+        """Where a queue is not there, all of the store may be gone; `stood` had answered before they were asked.
 
         In a cluster one server can lose what it had, alone. That is said once: nothing can be done about it.
         """
@@ -119,7 +123,7 @@ class Access:
             return
         if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
             raise emptied(self.server.shown)
-        lost = sorted(self.server.there.intersection(queues))
+        lost = sorted(stood.intersection(queues))
         self.server.there.difference_update(lost)
         if lost:
             raise gone(self.server.shown, lost)
@@ -161,6 +165,7 @@ class Access:
     async def _look_round(self) -> None:
         """At every server, and whether the store is still the one that we know."""
         server, seconds = self.server, min(self.seconds, LONGEST_LOOK)
+        known = server.mark  # as yet: another thread may make the store while this one looks
         (key,) = server.keys.of_office(("meta",))
         try:
             infos = await server.wire.each("INFO", seconds=seconds)
@@ -170,7 +175,7 @@ class Access:
         except TROUBLE as error:
             raise self._trouble(error, unsent=True) from error
         refusal: StoreUnavailable | None = None
-        if server.mark is not None and mark != server.mark.encode():
+        if known is not None and mark != known.encode():
             refusal = emptied(server.shown)
         elif int(version or 0) > VERSION:
             refusal = too_new(server.shown, int(version), VERSION)
