@@ -24,6 +24,8 @@ ADMIT_EVERY = 1.0
 MOST_ADMITTED = 500
 MOST_CLAIMED = 2_000
 """By one claim, however many slots are free: what it brings is one answer."""
+MANY = 100
+"""Who got so many asks again at once: a store may give less than was asked for, so as not to be held up for long."""
 MOST_IN_VAIN = 8
 VAIN_PAUSE = 0.05
 """After so many claims in a row that brought nothing although something called for them, each waits so long."""
@@ -92,7 +94,7 @@ class ClaimLoop:
                 await self._reconcile()
             if self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit()
-            if len(jobs) == room:
+            if len(jobs) == room or len(jobs) >= MANY:
                 continue
             if jobs:
                 self._poll, self._vain = SHORTEST_POLL, 0

@@ -16,8 +16,9 @@ from windlass.store.redis.work import open_queues
 
 RULED = b"ruled"
 """What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
-MOST_AT_ONCE = 250
+MOST_AT_ONCE = 500
 """No script may keep the server from others for long."""
+MOST_EXPIRED = 100
 MOST_LOOKS = 8
 """So often a claim looks on that was cut short before it found anything."""
 EXPIRED = 1
@@ -77,7 +78,7 @@ async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[C
         if found or not cut:
             break
         if cut == EXPIRED:
-            await access.call("expire", queue, MOST_AT_ONCE)
+            await access.call("expire", queue, MOST_EXPIRED)
     if wait >= 0:
         openings.note(queue, now, wait, rate.decode())
     return to_claimed(queue, asked[0], found)
