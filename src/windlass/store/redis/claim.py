@@ -18,6 +18,8 @@ RULED = b"ruled"
 """What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
 MOST_AT_ONCE = 500
 """No script may keep the server from others for long."""
+MOST_RULED = 250
+"""Under rules each costs more."""
 MOST_EXPIRED = 100
 MOST_LOOKS = 8
 """So often a claim looks on that was cut short before it found anything."""
@@ -63,7 +65,8 @@ async def _from(access: Access, request: ClaimRequest, share: QueueShare, taken:
             return to_claimed(queue, request.runner, reply or ())
         recall.note_ruled(queue)
     free = None if request.free is None else request.free - taken
-    return await _by_rule(access, queue, (*asked, request.limit, free))
+    ruled = (*asked[:3], min(limit, MOST_RULED), request.limit, free)
+    return await _by_rule(access, queue, ruled)
 
 
 async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[Claimed]:
