@@ -77,9 +77,10 @@ def allowed(text: str, low: int, high: int) -> set[int]:
 
 def ticks(cron: Cron, zone: str, begin: Micros, end: Micros) -> list[Micros]:
     found: list[Micros] = []
-    at: Micros | None = begin - 1
-    while (at := next_match(cron, zone, at)) is not None and at < end:
+    at = next_match(cron, zone, begin - 1)
+    while at is not None and at < end:
         found.append(at)
+        at = next_match(cron, zone, at)
     return found
 
 
@@ -151,7 +152,7 @@ def test_what_comes_next(text: str, zone: str, after: str, expected: str) -> Non
     ],
 )
 def test_an_expression_that_cannot_be_is_refused_with_its_place(text: str, said: str) -> None:
-    with pytest.raises(InvalidTime, match="^cron: ") as refused:
+    with pytest.raises(InvalidTime, match=r"^cron: ") as refused:
         parse_cron(text)
     assert said in str(refused.value)
 

@@ -81,7 +81,9 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
     words = list(_WORD.finditer(text))
     names = {5: FIELDS, 6: SECOND_FIELD | FIELDS}.get(len(words))
     if names is None:
-        raise InvalidTime(field, f"{shown(text)} has {len(words)} fields, not 5 (from the minute) or 6 (seconds first)")
+        raise InvalidTime(
+            field, f"{shown(text)} has {len(words)} fields, not 5 (from the minute) or 6 (seconds first)"
+        )
     for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
         if not _is_sound(place, len(words), word[0]):
             raise InvalidTime(
@@ -119,11 +121,15 @@ def _is_sound(place: int, count: int, word: str) -> bool:
 def parse_zone(name: object, field: str = "tz") -> str:
     """The name of a time zone that is known here."""
     if not isinstance(name, str):
-        raise InvalidTime(field, f"must be the name of a time zone such as 'Europe/Berlin', not {type(name).__name__}")
+        raise InvalidTime(
+            field, f"must be the name of a time zone such as 'Europe/Berlin', not {type(name).__name__}"
+        )
     try:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidTime(field, f"{shown(name)} is no time zone that is known here; one is 'Europe/Berlin'") from None
+        raise InvalidTime(
+            field, f"{shown(name)} is no time zone that is known here; one is 'Europe/Berlin'"
+        ) from None
     return name
 
 
@@ -147,7 +153,7 @@ def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
 def _minutes(expression: CronSim, day: date, here: ZoneInfo, after: Micros) -> Iterator[Micros]:
     """The minutes of a local day at which it matches, in their order: those long before `after` may be left out."""
     midnight = datetime.combine(day, time(), here)
-    offset = midnight.utcoffset()
+    offset = midnight.utcoffset() or timedelta()
     walls = (
         midnight.replace(hour=hour, minute=minute)
         for hour in sorted(expression.hours)
