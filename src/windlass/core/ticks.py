@@ -19,7 +19,7 @@ LATE: Micros = 10 * SECOND
 MOST_AT_ONCE = 1000
 """Of ticks that are made up for; the rest comes with the next look."""
 _WINDOWS = (60 * SECOND, 3600 * SECOND, DAY, 31 * DAY, 366 * DAY, 9 * 366 * DAY)
-"""Through which it is looked back for the last tick, the shortest first: nine years reach over a missing 29 February."""
+"""Through which the last tick is looked for, the shortest first: nine years reach over a missing 29 February."""
 
 
 class CatchUp(StrEnum):
@@ -92,10 +92,7 @@ def due(table: Timetable, pending: Micros, now: Micros, catch_up: CatchUp) -> Du
         ticks = tuple(_first(table.between(pending - 1, now), MOST_AT_ONCE))
         return Due(ticks, table.next(ticks[-1]) if ticks else table.next(now), 0)
     late = table.last(now - LATE, pending) if pending <= now - LATE else None
-    if late is None or recent or catch_up is CatchUp.NONE:
-        ticks = recent
-    else:
-        ticks = (late,)
+    ticks = recent if late is None or recent or catch_up is CatchUp.NONE else (late,)
     counted = len(list(_first(table.between(pending - 1, now), MOST_AT_ONCE)))
     return Due(ticks, table.next(ticks[-1] if recent else now), max(0, counted - len(ticks)))
 
