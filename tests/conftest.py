@@ -14,6 +14,13 @@ from tests.support.stores import STORES
 from windlass.store.contract import Store
 
 POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_rescue", "test_settle", "test_store")
+SPREAD = (*POOLED, "test_counts", "test_get", "test_leader", "test_list", "test_moves", "test_queues", "test_signals")
+"""What spans queues, besides."""
+IN_PART = {
+    "[postgres-pgbouncer": ("WINDLASS_TEST_POOLER", POOLED),
+    "[redis-cluster": ("WINDLASS_TEST_CLUSTER", SPREAD),
+}
+"""Kinds of stores of which a part of the tests is enough, the variable that asks for all, and that part."""
 
 # What a shell starts in the background is deaf to SIGINT, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -35,12 +42,17 @@ settings.load_profile("windlass")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Behind the pooler the same SQL is run in other frames: a part of the tests shows that, all of them if asked."""
-    if os.environ.get("WINDLASS_TEST_POOLER") == "all":
-        return
-    passed_over = [item for item in items if "[postgres-pgbouncer" in item.name and item.path.stem not in POOLED]
-    config.hook.pytest_deselected(items=passed_over)
-    items[:] = [item for item in items if item not in set(passed_over)]
+    """Behind the pooler and on a cluster the same is done in other frames: a part of the tests shows that."""
+    passed_over = {item for item in items if _is_passed_over(item)}
+    config.hook.pytest_deselected(items=list(passed_over))
+    items[:] = [item for item in items if item not in passed_over]
+
+
+def _is_passed_over(item: pytest.Item) -> bool:
+    for mark, (variable, part) in IN_PART.items():
+        if mark in item.name and item.path.stem not in part and os.environ.get(variable) != "all":
+            return True
+    return False
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.core import events
 from windlass.core.queue import QueueOptions
+from windlass.store.redis.acl import acl_rules
+from windlass.store.redis.keys import DEFAULT_PREFIX, OFFICE, OFFICE_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then say `make docs`. -->"
@@ -309,6 +312,45 @@ MADE_FOR_YOU = (
 )
 """Nobody calls these classes; the app does."""
 
+# Redis.
+
+
+def redis_keys_page() -> Iterator[str]:
+    """Everything that is kept in Redis, by name."""
+    yield "# Keys in Redis"
+    yield ""
+    yield (
+        "Read what you like; change nothing: what is kept twice must agree, and only the scripts see to that. "
+        "`windlass doctor --deep` recounts it. Moments are microseconds since 1970. The number of keys does not "
+        "depend on the number of jobs. A *zset, by member* has all scores 0 and is sorted by what its members begin "
+        "with."
+    )
+    for title, tag, keys in (
+        ("Of a queue", "queue", QUEUE_KEYS),
+        ("Of no queue", OFFICE, OFFICE_KEYS),
+    ):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield f"`{DEFAULT_PREFIX}:{{{tag}}}:key`; the part in braces is what a cluster finds the slot by."
+        rows = [[f"`{name}`", *said.split(": ", 1)] for name, said in keys.items()]
+        yield from table(["key", "kind", "holds"], rows)
+    yield f"`{DEFAULT_PREFIX}:{{queue}}:hints` is a channel: it is said there that a queue has work."
+    yield from _redis_user()
+
+
+def _redis_user() -> Iterator[str]:
+    """The recipe for a user with the fewest rights."""
+    yield ""
+    yield "## A user with the fewest rights"
+    yield ""
+    yield "As one line for `redis-cli`, or without its first two words as a line `user …` of the server's ACL file:"
+    yield ""
+    yield "```text"
+    yield from wrap(f"ACL SETUSER windlass on >password {' '.join(acl_rules())}", 110, break_on_hyphens=False)
+    yield "```"
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "cli": cli_page,
     "errors": errors_page,
@@ -316,6 +358,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "settings": settings_page,
     "python": python_page,
     "testing": testing_page,
+    "redis-keys": redis_keys_page,
 }
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def test_a_fresh_store_is_never_one_that_is_there_already(tmp_path: Path, yardst
     [
         ("sqlite:///one.db", "write {run}"),
         ("sqlite:////no/such/folder/{run}.db", "there is no folder /no/such/folder"),
-        ("redis://user:secret@host/0", "yardsticks for sqlite: and postgresql: only"),
+        ("mysql://user:secret@host/0", "yardsticks for sqlite:, postgresql: and redis: only"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_refused(template: str, problem: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.client.labour import Labour
+from tests.support.addresses import on_sql
 from windlass import App, Dead, InvalidOption, WindlassError
 from windlass.core.meter import Meter, histogram
 from windlass.core.moments import SECOND
@@ -82,6 +83,7 @@ def test_a_course_without_samples_is_all_gaps(app: App) -> None:
     assert (course.until - course.since) == timedelta(minutes=10)
 
 
+@on_sql
 async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
     store = await app._ready()
     now = begin_of((await store.stats.recent(1)).now, MINUTE) - 5 * MINUTE

@@ -152,8 +152,8 @@ def test_a_verb_by_filter_ends_also_where_it_may_not_move_what_it_meets(
 async def _kill_all(app: App, queue: str) -> None:
     store = await app._ready()
     await open_lease(store)
-    jobs = await store.jobs.claim(request(queues=(queue,), most=2000, limit=2000))
-    await store.jobs.settle([dead(job) for job in jobs])
+    while jobs := await store.jobs.claim(request(queues=(queue,), most=2000, limit=2000)):
+        await store.jobs.settle([dead(job) for job in jobs])
 
 
 def test_a_queue_is_paused_and_resumed(app: App) -> None:

@@ -132,3 +132,49 @@ async def test_ageing_works_in_a_fair_queue(store: Store, clock: ManualClock) ->
     assert await store.jobs.age(10) == 1
     runner = await new_runner(store)
     assert low in [job.id for job in await runner.claim(2)]
+
+
+async def test_the_lowest_priority_moves_up_to_the_highest(store: Store, clock: ManualClock) -> None:
+    await rule(store, ageing=LONG)
+    low = await enqueue_one(store, priority=-32768)
+    clock.advance(LONG)
+    high = await enqueue_one(store, priority=32767)
+    assert await store.jobs.age(10) == 1
+    await open_lease(store, length=DAY)
+    assert await claim_ids(store) == [low, high]
+    assert (await look(store, low)).priority == -32768
+
+
+async def test_of_several_types_those_move_that_wait_longest(store: Store, clock: ManualClock) -> None:
+    await rule(store, ageing=LONG)
+    waiting = []
+    for type_ in ("b", "a", "c", "a", "b"):
+        waiting.append(await enqueue_one(store, type=type_))
+        clock.advance(1)
+    clock.advance(LONG)
+    high = await enqueue_one(store, type="c", priority=5)
+    assert await store.jobs.age(3) == 3
+    await open_lease(store, length=DAY)
+    assert await claim_ids(store, types=("a", "b", "c")) == [*waiting[:3], high, *waiting[3:]]
+
+
+async def test_very_many_priorities_are_gone_through(store: Store, clock: ManualClock) -> None:
+    await rule(store, ageing=LONG)
+    steps = 120
+    ids = [await enqueue_one(store, priority=-step) for step in range(steps)]
+    clock.advance(LONG)
+    top = await enqueue_one(store, priority=1)
+    assert await store.jobs.age(1000) == steps
+    assert await store.jobs.age(1000) == 0
+    await open_lease(store, length=DAY)
+    claimed = await claim_ids(store, limit=200, most=200)
+    assert (claimed[0], sorted(claimed)) == (ids[0], sorted([*ids, top]))
+
+
+async def test_many_move_at_once(store: Store, clock: ManualClock) -> None:
+    await rule(store, ageing=LONG)
+    await enqueue(store, 450)
+    clock.advance(LONG)
+    await enqueue_one(store, priority=5)
+    assert await store.jobs.age(420) == 420
+    assert await store.jobs.age(420) == 30

@@ -45,9 +45,10 @@ async def test_priority_comes_first_then_rank_then_id(store: Store, clock: Manua
     late = await enqueue_one(store)
     high = await enqueue_one(store, priority=1)
     low = await enqueue_one(store, priority=-1, run_at=0)
+    lowest = await enqueue_one(store, priority=-32768, run_at=0)
     highest = await enqueue_one(store, priority=32767)
     await open_lease(store)
-    assert await claim_ids(store) == [highest, high, *sorted(early), late, low]
+    assert await claim_ids(store) == [highest, high, *sorted(early), late, low, lowest]
 
 
 async def test_the_limit_takes_the_best(store: Store) -> None:

@@ -22,6 +22,7 @@ from tests.support.seed import (
     settle,
     status_of,
 )
+from windlass.core.change import JobChange
 from windlass.core.job import Enqueued
 from windlass.core.moments import DAY, SECOND, to_datetime
 from windlass.core.queue import QueueSettings
@@ -98,6 +99,28 @@ async def test_one_bad_job_in_a_batch_keeps_all_of_it_out(store: Store) -> None:
     assert await store.operator.get([good.id, bad.id]) == [None, None]
     again = new_job(idempotency_key="k")
     assert await store.jobs.enqueue([again]) == [Enqueued(again.id)], "the key is not left behind either"
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING, Status.COMPLETED])
+async def test_an_id_is_known_in_every_queue(store: Store, status: Status) -> None:
+    id_ = await put(store, status)
+    again, other = new_job(id=id_, queue="other"), new_job(queue="other")
+    assert await store.jobs.enqueue([again, other]) == [Enqueued(id_, existing=True), Enqueued(other.id)]
+    assert (await look(store, id_)).queue == "default"
+
+
+async def test_an_id_twice_in_a_batch_for_two_queues_is_one_job(store: Store) -> None:
+    job = new_job()
+    again = msgspec.structs.replace(job, queue="other")
+    assert await store.jobs.enqueue([job, again]) == [Enqueued(job.id), Enqueued(job.id, existing=True)]
+    assert (await look(store, job.id)).queue == "default"
+
+
+async def test_an_id_of_a_job_that_was_moved_is_known_where_it_was(store: Store) -> None:
+    job = new_job()
+    await store.jobs.enqueue([job])
+    await store.operator.change([job.id], JobChange(queue="other"))
+    assert await store.jobs.enqueue([job]) == [Enqueued(job.id, existing=True)]
 
 
 async def test_an_id_twice_in_a_batch_is_one_job(store: Store) -> None:

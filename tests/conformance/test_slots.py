@@ -115,6 +115,13 @@ async def test_a_line_goes_by_priority_then_by_age(store: Store, clock: ManualCl
     assert await drain(store) == [holder, high, low, late]
 
 
+async def test_the_highest_and_the_lowest_priority_have_their_places_in_a_line(store: Store) -> None:
+    (holder,) = await line_up(store)
+    await look_again(store)
+    order = [(await line_up(store, priority=priority))[0] for priority in (-32768, -32767, 0, 32766, 32767)]
+    assert await drain(store) == [holder, *order[::-1]]
+
+
 async def test_of_one_bulk_the_most_urgent_goes_first(store: Store) -> None:
     low, high = new_job(concurrency_key="k"), new_job(concurrency_key="k", priority=1)
     await store.jobs.enqueue([low, high])

@@ -8,6 +8,7 @@ What a block is, is said by its language, and by a comment on the line before it
     ```ini, toml, dockerfile              must be well-formed; `# /etc/…/name` or `# name` first
     ```text, ```mermaid                   not run
     postgresql://localhost/shop           wherever it stands: an empty database of the page's own
+    redis://localhost/0                   the same: a prefix of the page's own
     <!-- test: output -->                 the text is what the example before it printed; … stands for anything
     <!-- test: fails -->                  this example must fail
     <!-- test: background -->             it is started, and ended with SIGTERM after the page; it must exit with 0

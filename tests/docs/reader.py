@@ -16,12 +16,15 @@ import msgspec
 from tests.docs.page import PARSED, Block
 from tests.support.processes import MARK, Process, Processes, until
 from tests.support.servers.places import postgres_place
+from tests.support.servers.redis_places import redis_place
 
 SECONDS = 120
 PORT = "8322"
 """The health port of every page."""
 DATABASE = "postgresql://localhost/shop"
 """The PostgreSQL database of every page."""
+REDIS = "redis://localhost/0"
+"""The Redis of every page."""
 KEPT = ".exported"
 """What the reader's shell has exported so far."""
 DOCKER = ("FROM", "WORKDIR", "COPY", "RUN", "USER", "STOPSIGNAL", "HEALTHCHECK", "CMD", "ENTRYPOINT", "ENV", "#")
@@ -46,6 +49,8 @@ class Reader:
         text = block.text.replace(PORT, self._port)
         if DATABASE in text:
             text = text.replace(DATABASE, postgres_place(self._folder))
+        if REDIS in text:
+            text = text.replace(REDIS, redis_place(self._folder))
         block = msgspec.structs.replace(block, text=text)
         if block.mark == "output":
             if self._printed is None:

@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.stage import SHOP, Stage
-from tests.support.stores import postgres_url
+from tests.support.addresses import ADDRESSES
 
 
 @pytest.fixture
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A file, as durable as it is by default, unless a test says `on_every_store`."""
-    if getattr(request, "param", "sqlite") == "postgres":
-        return postgres_url(tmp_path)
+    kind = getattr(request, "param", "sqlite")
+    if kind != "sqlite":
+        return ADDRESSES[kind](tmp_path)
     return f"sqlite:///{tmp_path}/jobs.db"
 
 

@@ -1,10 +1,15 @@
-"""The demo on a server: in a schema of its own, beside other people's jobs, and nothing is left of it."""
+"""The demo on a server: in a corner of its own, beside other people's jobs, and nothing is left of it."""
+
+from pathlib import Path
 
 import psycopg
 import pytest
+import redis
 
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
+from tests.support.processes import Processes
+from tests.support.servers.redis_places import shared_redis
 
 on_postgres = pytest.mark.parametrize("address", ["postgres"], indirect=True)
 
@@ -36,3 +41,16 @@ def test_a_server_that_cannot_be_reached_is_one_line(stage: Stage) -> None:
     assert demo.wait() == 1
     assert len(demo.output.splitlines()) == 1, demo.output
     assert "hunter2" not in demo.output
+
+
+def test_the_tour_leaves_nothing_in_redis(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    try:
+        demo = processes.start("demo", "-m", "windlass", "demo", "--store", shared_redis())
+        assert demo.wait() == 0, demo.output
+    finally:
+        processes.end()
+    assert "The store is a prefix of its own, windlass_demo_" in demo.output
+    assert "Nothing was lost." in demo.output
+    with redis.Redis.from_url(shared_redis()) as client:
+        assert list(client.scan_iter(match="windlass_demo_*")) == []

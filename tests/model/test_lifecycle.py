@@ -24,6 +24,7 @@ from tests.model.choices import IDS, changes, fields, first_fields, ids, limits,
 from tests.model.leases import Leases
 from tests.model.reference import Reference
 from tests.support.clock import ManualClock
+from tests.support.redis_books import wrong_books
 from tests.support.seed import ENDINGS, LEASE, new_job, request
 from tests.support.stores import STORES
 from windlass.core.change import JobChange
@@ -36,6 +37,7 @@ from windlass.core.queue import NO_LIMIT, QueueSettings
 from windlass.core.status import LIVE, Status, may_move
 from windlass.errors import KeyConflict, LeaseLost, QueueClosed
 from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, QueueShare, RunnerEnd
+from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
 
@@ -77,6 +79,8 @@ class Lifecycle(RuleBasedStateMachine):
         return self.clock.wall()
 
     def teardown(self) -> None:
+        if self.kind == "redis" and isinstance(self.store, RedisStore):
+            assert self.run(wrong_books(self.store)) == [], "every place says of a job what its record says"
         self.run(self.store.close())
         self.loop.close()
         self.folder.cleanup()

@@ -178,13 +178,13 @@ async def test_a_claim_tells_what_is_held_of_each_queue_and_how_many_can_start_a
     assert last.shares == (QueueShare("images", 1, 2), QueueShare("default", last.limit, 1))
 
 
-@pytest.mark.parametrize("relayed", [False, True])
+@pytest.mark.parametrize("telling", [False, True])
 async def test_a_queue_that_gives_nothing_although_there_is_work_is_not_asked_without_pause(
-    store: Store, relayed: bool
+    store: Store, telling: bool
 ) -> None:
     """As if a limit kept all of it back, and the store's hints did not know."""
     async with rig_of(store) as rig:
-        rig.view.signals = Lures(store.signals, relayed)
+        rig.view.signals = Lures(store.signals, telling)
         await rig.until(lambda: len(rig.claims) > MOST_IN_VAIN)
         asked, began = len(rig.claims), asyncio.get_running_loop().time()
         await rig.until(lambda: len(rig.claims) > asked + 5)
@@ -197,7 +197,7 @@ async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_
     await enqueue(store, 9)
     async with rig_of(store) as rig:
         rig.jobs.__dict__["claim"] = Frugal(store, rig.jobs.asked)
-        rig.view.signals = Lures(store.signals, relayed=False)
+        rig.view.signals = Lures(store.signals, telling=False)
         rig.loop._pace = Quick()
         await rig.until(lambda: len(rig.ran) == 4)
         await rig.until(lambda: rig.claims[-1].free == 0)
@@ -212,9 +212,14 @@ async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_
 class Lures:
     """Hints that call for a claim at every look."""
 
-    def __init__(self, signals: Any, relayed: bool) -> None:
+    relayed = True
+
+    def __init__(self, signals: Any, telling: bool) -> None:
         self._signals = signals
-        self.relayed = relayed
+        self.telling = telling
+
+    def attend(self, queues: Any) -> None:
+        """Whatever they are."""
 
     def mark(self) -> int:
         return 0

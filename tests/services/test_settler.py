@@ -35,7 +35,10 @@ class Bench:
     async def claim(self, jobs: int) -> list[Claimed]:
         await open_lease(self.store)
         await enqueue(self.store, jobs)
-        return await self.store.jobs.claim(request(most=jobs, limit=jobs))
+        claimed: list[Claimed] = []
+        while len(claimed) < jobs:
+            claimed += await self.store.jobs.claim(request(most=jobs, limit=jobs))
+        return claimed
 
     async def settle(self, settler: Settler) -> None:
         """Run until all is written."""

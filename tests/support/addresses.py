@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.servers.redis_places import redis_place
 from tests.support.stores import postgres_url
 
 
@@ -13,9 +14,15 @@ def sqlite_address(folder: Path) -> str:
     return f"sqlite:///{folder}/jobs.db?durability=relaxed"
 
 
-ADDRESSES: dict[str, Callable[[Path], str]] = {"postgres": postgres_url, "sqlite": sqlite_address}
+ADDRESSES: dict[str, Callable[[Path], str]] = {
+    "postgres": postgres_url,
+    "redis": redis_place,
+    "sqlite": sqlite_address,
+}
 
 on_every_store = pytest.mark.parametrize("address", sorted(ADDRESSES), indirect=True)
 """For a test of those that run on a file unless they say so, only because each takes seconds."""
+on_sql = pytest.mark.parametrize("address", ["postgres", "sqlite"], indirect=True)
+"""For a test that reaches into tables."""
 on_sqlite = pytest.mark.parametrize("address", ["sqlite"], indirect=True)
 """For a test about the file itself, or about what has nothing to do with the store."""

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import apsw
 import psycopg
 
+from tests.support.inside_redis import Redis
+
 NOT_UTF8 = b'{"a": "\xff"}'
 
 
@@ -95,6 +97,8 @@ class Postgres:
 
 def inside(address: str, folder: Path) -> Inside:
     """Of the store of a test, which is in its folder if it is a file."""
+    if address.startswith("redis:"):
+        return Redis(address)
     return Postgres(address) if address.startswith("postgresql:") else Sqlite(folder / "jobs.db")
 
 

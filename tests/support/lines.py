@@ -85,21 +85,25 @@ async def _rescued(store: Store, clock: ManualClock, job: Claimed) -> None:
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
+async def _end(store: Store, job: Claimed, *, crashed: bool, runner: str = "r1") -> None:
+    await store.leases.end(RunnerEnd(runner=runner, started=frozenset({(job.id, job.attempt)}), crashed=crashed))
+
+
 async def _runner_stopped(store: Store, clock: ManualClock, job: Claimed) -> None:
-    await store.leases.end(RunnerEnd(runner="r1", started=frozenset({(job.id, job.attempt)}), crashed=False))
+    await _end(store, job, crashed=False)
 
 
 async def _runner_crashed(store: Store, clock: ManualClock, job: Claimed) -> None:
-    await store.leases.end(RunnerEnd(runner="r1", started=frozenset({(job.id, job.attempt)}), crashed=True))
+    await _end(store, job, crashed=True)
 
 
 async def _crashed_to_death(store: Store, clock: ManualClock, job: Claimed) -> None:
-    await _runner_crashed(store, clock, job)
-    again = await claim_one(store, await open_lease(store))
-    assert again.id == job.id, "it had its slot until it died"
-    await _runner_crashed(store, clock, again)
-    again = await claim_one(store, await open_lease(store))
-    await _runner_crashed(store, clock, again)
+    """Each time under another runner: one that is gone does not come back."""
+    await _end(store, job, crashed=True)
+    for runner in ("r1 again", "r1 once more"):
+        again = await claim_one(store, await open_lease(store, runner))
+        assert again.id == job.id, "it had its slot until it died"
+        await _end(store, again, crashed=True, runner=runner)
     assert await status_of(store, job.id) is Status.DEAD
 
 

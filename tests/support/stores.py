@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from tests.support.servers.places import behind_pooler, postgres_place
-from tests.support.servers.redis_places import redis_place
+from tests.support.servers.redis_places import redis_cluster_place, redis_place
 from windlass.store.clock import Clock
 from windlass.store.contract import Store
 from windlass.store.open import open_memory, open_store
@@ -60,6 +60,11 @@ def redis(folder: Path, clock: Clock) -> Store:
     return open_store(redis_place(folder), clock=clock)
 
 
+def redis_cluster(folder: Path, clock: Clock) -> Store:
+    """The same on the cluster of the test run, whose queues lie on several servers."""
+    return open_store(redis_cluster_place(folder), clock=clock)
+
+
 def _migrated(url: str) -> None:
     """What every test's database is a copy of."""
 
@@ -76,6 +81,7 @@ STORES: dict[str, Kind] = {
     "postgres": Kind(postgres),
     "postgres-pgbouncer": Kind(postgres_pgbouncer),
     "redis": Kind(redis),
+    "redis-cluster": Kind(redis_cluster),
     "sqlite": Kind(sqlite_file),
     "sqlite-stdlib": Kind(sqlite_file_by_stdlib),
     "sqlite-memory": Kind(sqlite_memory, lasting=False),

@@ -6,9 +6,13 @@ from typing import Any, Protocol
 
 import apsw
 import psycopg
+import redis
 
 from tests.support.servers.places import copy_postgres_place, postgres_place
+from tests.support.servers.redis_places import redis_place, shared_redis
 from tests.support.stores import postgres_url
+from tests.torture.scene import Scene
+from windlass.store.redis.address import parse_address
 
 Rows = dict[str, list[Any]]
 
@@ -16,8 +20,8 @@ Rows = dict[str, list[Any]]
 class Ground(Protocol):
     """A kind of store; a path names one store of it."""
 
-    stepwise: bool
-    """Whether a verb may be committed in several steps."""
+    def is_piecemeal(self, scene: Scene) -> bool:
+        """Whether what happens there may be committed in several steps."""
 
     def bare(self, path: Path) -> str:
         """The address of a new one, without anything of ours in it."""
@@ -35,7 +39,8 @@ class Ground(Protocol):
 class SqliteGround:
     """Files."""
 
-    stepwise = False
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal and not scene.by_servers
 
     def bare(self, path: Path) -> str:
         path.touch()
@@ -66,7 +71,8 @@ _ALL_OF = {"marks": b"SELECT DISTINCT queue, key FROM windlass.marks"}
 class PostgresGround:
     """Databases of the server of this run."""
 
-    stepwise = True
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal
 
     def bare(self, path: Path) -> str:
         return postgres_place(path)
@@ -88,4 +94,47 @@ class PostgresGround:
             }
 
 
-GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "sqlite": SqliteGround()}
+STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "migrate", "park")
+"""Verbs that go from the office to queues, or from queue to queue, each by a script of its own."""
+
+
+class RedisGround:
+    """Prefixes of the Redis of this run. Every script is a commit of its own: a repeat does what is left."""
+
+    def is_piecemeal(self, scene: Scene) -> bool:
+        return scene.piecemeal or scene.verb in STEPWISE
+
+    def bare(self, path: Path) -> str:
+        return redis_place(path)
+
+    def url(self, path: Path) -> str:
+        return redis_place(path)
+
+    def copy(self, source: Path, target: Path) -> None:
+        old, new = (parse_address(self.url(path), "").prefix for path in (source, target))
+        with redis.Redis.from_url(shared_redis()) as client:
+            for key in client.scan_iter(f"{old}:*"):
+                client.restore(new.encode() + key.removeprefix(old.encode()), 0, client.dump(key))
+
+    def rows(self, path: Path) -> Rows:
+        prefix = parse_address(self.url(path), "").prefix
+        with redis.Redis.from_url(shared_redis()) as client:
+            keys = sorted(client.scan_iter(f"{prefix}:*"))
+            return {key.decode().removeprefix(prefix): _content(client, key) for key in keys}
+
+
+def _content(client: redis.Redis, key: bytes) -> list[Any]:
+    kind = client.type(key)
+    if kind == b"hash":
+        # Which store this is, is different each time. A record's version says only that it was written.
+        items: list[Any] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
+        if key.endswith(b"}:jobs"):
+            items = [(id_, record[:1] + record[5:]) for id_, record in items]
+        return sorted(items)
+    if kind == b"zset":
+        return sorted(client.zrange(key, 0, -1, withscores=True))
+    assert kind == b"set", kind
+    return sorted(client.smembers(key))
+
+
+GROUNDS: dict[str, Ground] = {"postgres": PostgresGround(), "redis": RedisGround(), "sqlite": SqliteGround()}

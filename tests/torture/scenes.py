@@ -97,6 +97,13 @@ _OUTCOMES = [
 _END = RunnerEnd(runner="r1", started=frozenset({(JOBS[0], 1)}), crashed=True)
 _METER = Meter(queue="default", type="t", completed=1, wait=histogram([1]), run=histogram([2]))
 
+
+async def _sampled(store: Store) -> None:
+    """A call makes a bounded number of minutes: as many calls as an hour needs."""
+    for _ in range(4):
+        await store.stats.sample()
+
+
 _ALL = [
     Scene(verb="migrate", act=lambda store: store.migrate()),
     Scene(
@@ -138,7 +145,7 @@ _ALL = [
         verb="note",
         before=_running,
         act=lambda store: store.jobs.note(
-            [Note(id=JOBS[0], queue="", attempt=1, started_after=5, progress=Progress(1))]
+            [Note(id=JOBS[0], queue="default", attempt=1, started_after=5, progress=Progress(1))]
         ),
     ),
     Scene(verb="park", before=_stranger, act=lambda store: store.jobs.park()),
@@ -222,7 +229,7 @@ _ALL = [
         verb="sample",
         before=_metered,
         later=lambda clock: clock.advance(HOUR + 2 * SECOND),
-        act=lambda store: store.stats.sample(),
+        act=_sampled,
         piecemeal=True,
     ),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),

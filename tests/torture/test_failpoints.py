@@ -55,7 +55,7 @@ class Twin:
         """All or nothing; then the call is repeated, as a caller may who does not know."""
         found = self.ground.rows(path)
         whole = found in (self.before, self.after)
-        piecemeal = self.scene.piecemeal and (self.ground.stepwise or not self.scene.by_servers)
+        piecemeal = self.ground.is_piecemeal(self.scene)
         assert whole or piecemeal
         assert piecemeal or (found != self.before) is done
         if done and self.scene.adds_up:

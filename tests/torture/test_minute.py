@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers.postgres import PostgresServer
+from tests.support.servers.redis import RedisServer
 from tests.torture.nemesis import Nemesis
+from tests.torture.redis_nemesis import RedisNemesis
 from tests.torture.rules import touched
 from tests.torture.server_nemesis import ServerNemesis
 from tests.torture.yard import Yard
@@ -46,6 +48,18 @@ def test_a_minute_of_faults_of_a_server_too_breaks_no_law(
         nemesis = ServerNemesis(yard, seed, postgres_server)
         with nemesis.old_snapshot():
             spend(nemesis, yard, seed)
+    finally:
+        yard.close()
+
+
+@EVERY_SEED
+def test_a_minute_of_faults_of_a_redis_too_breaks_no_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, redis_server: RedisServer
+) -> None:
+    yard = Yard(tmp_path, url=redis_server.url, lease="3s")
+    monkeypatch.setenv(SWITCH, str(yard.histories))
+    try:
+        spend(RedisNemesis(yard, seed, redis_server), yard, seed)
     finally:
         yard.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 import msgspec
 import psycopg
+import redis
 
 from tests.support.checker import Report, audit, read
 from tests.support.processes import Process, Processes
@@ -65,6 +66,9 @@ class Yard:
         if self.app.store.startswith("postgresql:"):
             with psycopg.connect(self.app.store) as server:
                 return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
+        if self.app.store.startswith("redis:"):
+            with redis.Redis.from_url(self.app.store) as server:
+                return [runner.decode() for runner in server.hkeys("windlass:{*}:leases")]
         database = apsw.Connection(str(self.database), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]

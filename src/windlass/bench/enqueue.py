@@ -149,7 +149,8 @@ def _section(ground: Ground, rates: Rates) -> Section:
         rows=[*bulk, *single],
         charts=[bars("Jobs per second, in bulk", bulk), bars("Jobs per second, one by one", single)],
         notes=[
-            "Every figure ends with the job flushed to disk. `enqueue_many` stores all or none by one commit.",
+            goals.stored,
+            "`enqueue_many` stores all or none.",
             goals.bare_inserts,
             "Jobs that are made are checked against the task's annotations and encoded one by one; the bare rows "
             "share one payload made beforehand.",

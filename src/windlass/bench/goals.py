@@ -16,9 +16,12 @@ class Goals(msgspec.Struct, frozen=True, kw_only=True):
     bare: str
     bare_inserts: str
     """What the bare loop and the bare driver's hand-ins do, in words."""
+    bare_wake: str = ""
+    """The same of the bare wake-up, where there is one."""
+    stored: str = "Every figure ends with the job flushed to disk."
     drain: Target
     """One runner, of the bare loop."""
-    two_runners: Target
+    two_runners: Target | None
     """Of what bare loops reach together; of one runner where that says nothing, since only one can write."""
     threads: Target | None
     """Plain functions, of async ones."""
@@ -26,12 +29,14 @@ class Goals(msgspec.Struct, frozen=True, kw_only=True):
     """Without history, of the same drain with it."""
     bulk: Target
     together: Target | None
-    alone: Target
+    alone: Target | None
     """Enqueue: in bulk, by many coroutines, one by one; of the bare driver."""
     median: Target
     """From hand-in to start: of the bare wake-up where there is one, else in milliseconds."""
     worst: Target
     """p99: of our own median where there is a bare wake-up, else in milliseconds."""
+    snapshots: bool = True
+    """Whether somebody can hold one."""
     held: Target | None
     """The drain under a held snapshot, of that without; also its last jobs, of its first ones."""
     trickle: Target | None
@@ -40,6 +45,12 @@ class Goals(msgspec.Struct, frozen=True, kw_only=True):
     """The drain with much history, of that with none."""
     waiting: Target | None
     """Claim and settle while many wait, of that while few do."""
+    steady: Target = at_most(1.5)
+    """A claim while many wait, or many have ended, of that while few do."""
+    space: Target | None = None
+    """Bytes of memory for each waiting job, where jobs are kept in memory."""
+    longest: Target | None = None
+    """Milliseconds of the longest call that the server saw."""
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -56,6 +67,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     package: str
     script: str
     node: bool = False
+    server: int = 0
+    """The oldest version of the server that it runs on."""
     drain: Share | None = None
     threads: Share | None = None
     bulk: Share | None = None
@@ -105,6 +118,8 @@ POSTGRES = Goals(
     "completion of the batch before on another, every commit flushed, rows moved to history.",
     bare_inserts="The bare driver inserts by `INSERT … SELECT FROM unnest`, 1,000 rows to a commit, into the live "
     "table of the bare loop with its indexes; one commit per job: a prepared `INSERT` on one connection.",
+    bare_wake="The bare wake-up is the driver alone: one process inserts a row and notifies in one flushed "
+    "statement, another that listens claims it; from just before the statement to the claim's answer.",
     drain=Target(0.50),
     two_runners=Target(0.50),
     threads=None,
@@ -161,5 +176,114 @@ BESIDE_POSTGRES = (
         single=Share(2_000),
         note="graphile-worker: Node; localQueue 2,000, 24 jobs at once, completions in batches without delay. It "
         "keeps no history.",
+    ),
+)
+
+REDIS = Goals(
+    bare="The bare loop is the driver alone: redis-py with hiredis, one connection, three scripts over a sorted set "
+    "of ids and a hash for each job, batches of 100, completion after claim, no history.",
+    bare_inserts="The bare driver inserts by such a script, 1,000 jobs to a call; one commit per job: one to a call.",
+    bare_wake="The bare wake-up is the driver alone: one process inserts a job and pushes a word in one trip, "
+    "another waits for the word by BLPOP and claims; from just before the trip to the claim's answer.",
+    stored="Every figure ends with the server's answer; it flushes its log once a second, for all alike.",
+    drain=Target(0.40),
+    two_runners=None,
+    threads=None,
+    unkept=None,
+    bulk=Target(0.50),
+    together=None,
+    alone=None,
+    median=at_most(1.5),
+    worst=at_most(3.0),
+    snapshots=False,
+    held=None,
+    trickle=None,
+    history=None,
+    waiting=None,
+    steady=at_most(1.3),
+    space=at_most(700.0),
+    longest=at_most(10.0),
+)
+_AHEAD = Target(6.0)
+"""Of every peer in Python."""
+BESIDE_REDIS = (
+    Entry(
+        name="Dramatiq",
+        package="dramatiq",
+        script="dramatiq_peer.py",
+        drain=Share(30_000, _AHEAD),
+        single=Share(2_000),
+        note="Dramatiq: its Redis broker, one process with 8 threads. It keeps no history.",
+    ),
+    Entry(
+        name="taskiq",
+        package="taskiq",
+        script="taskiq_peer.py",
+        drain=Share(20_000, _AHEAD),
+        single=Share(2_000),
+        note="taskiq: its list broker without results, uvloop, 100 at once. It keeps no history, and a job that was "
+        "popped by a worker that dies is lost.",
+    ),
+    Entry(
+        name="Huey",
+        package="huey",
+        script="huey_redis_peer.py",
+        drain=Share(20_000, _AHEAD),
+        single=Share(2_000, Target(0.9)),
+        note="Huey: RedisHuey, its consumer's defaults (one thread, blocking pop), without its log line per task. It "
+        "keeps no history, and a job that was popped by a worker that dies is lost.",
+    ),
+    Entry(
+        name="SAQ",
+        package="saq",
+        script="saq_peer.py",
+        drain=Share(10_000, _AHEAD),
+        single=Share(2_000),
+        note="SAQ: uvloop, a concurrency of 30; finished jobs are kept for ten minutes.",
+    ),
+    Entry(
+        name="arq",
+        package="arq",
+        script="arq_peer.py",
+        drain=Share(5_000, _AHEAD),
+        single=Share(2_000),
+        note="arq: uvloop, 100 at once, no results; it looks for work every 0.5 s.",
+    ),
+    Entry(
+        name="streaQ",
+        package="streaq",
+        script="streaq_peer.py",
+        server=7,
+        drain=Share(10_000, _AHEAD),
+        bulk=Share(10_000),
+        single=Share(2_000),
+        note="streaQ: a concurrency of 64, its defaults otherwise; results are kept for five minutes.",
+    ),
+    Entry(
+        name="Celery",
+        package="celery",
+        script="celery_peer.py",
+        drain=Share(5_000, _AHEAD),
+        single=Share(1_000),
+        note="Celery: a pool of 8 threads, acknowledged late, no results. It keeps no history.",
+    ),
+    Entry(
+        name="RQ",
+        package="rq",
+        script="rq_peer.py",
+        drain=Share(2_000, _AHEAD),
+        bulk=Share(10_000),
+        single=Share(2_000),
+        note="RQ: SimpleWorker, which does not fork for each job and so is its fastest; results are kept for 500 s.",
+    ),
+    Entry(
+        name="bullmq",
+        package="bullmq",
+        script="bullmq_peer.cjs",
+        node=True,
+        drain=Share(50_000, Target(1.3)),
+        bulk=Share(50_000),
+        single=Share(2_000),
+        note="BullMQ: Node, a concurrency of 100; finished jobs are kept.",
     ),
 )

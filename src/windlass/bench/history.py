@@ -64,6 +64,6 @@ def _section(ground: Ground, rates: dict[str, list[float]]) -> Section:
         charts=[Bars("Drain by what is in history", UNIT, bars, len(bars))],
         notes=[
             "`windlass worker --until-empty` with default settings. From the first completion to the last, as the "
-            "store recorded them. The jobs in history are put there by one SQL statement, not by draining them.",
+            "store recorded them. The jobs in history are put there directly, not by draining them.",
         ],
     )

@@ -16,10 +16,6 @@ from windlass.bench.labour import Labour
 
 IDLE = Target(2.0, at_least=False)
 BARE = "bare wake-up"
-BARE_NOTE = (
-    "The bare wake-up is the driver alone: one process inserts a row and notifies in one flushed statement, another "
-    "that listens claims it; from just before the statement to the claim's answer."
-)
 SETTLE_SECONDS = 0.5
 PEER_HEAD_START = 3.0
 
@@ -155,7 +151,7 @@ def _section(ground: Ground, ours: Found, bare: Found, theirs: list[tuple[Peer, 
             "first line, on the clock that all processes share. Pauses of 50 to 150 ms between jobs, for all.",
             "The processor time while idle is that of the worker's whole process tree (a supervisor and a runner), "
             f"over {ground.scale.idle_seconds:g} s.",
-            *([BARE_NOTE] if bare.samples else []),
+            *([ground.yardstick.goals.bare_wake] if bare.samples else []),
             *(peer.entry.note for peer, _ in theirs),
         ],
     )

@@ -16,3 +16,4 @@ class Measurement(StrEnum):
     MEMORY = "memory"
     POOLER = "pooler"
     PROFILE = "profile"
+    SPACE = "space"

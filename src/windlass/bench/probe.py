@@ -64,7 +64,7 @@ def counter(path: Path) -> Callable[[], None]:
 
 def read_count(path: Path) -> int:
     """How many there were."""
-    return int(path.read_text()) if path.exists() else 0
+    return int(path.read_text() or 0) if path.exists() else 0
 
 
 def profile_threads(folder: Path) -> None:

@@ -21,8 +21,8 @@ COUNTING_IN_THE_DRIVER = (
     "Commits are counted by a hook of the driver in a run of its own: those of the runner that write."
 )
 COUNTING_AT_THE_SERVER = (
-    "Commits and write-ahead log as the server counts them over a run of its own, everybody's: the supervisor's, the "
-    "runner's, also those that only read. Round trips: messages that the runner's driver sent."
+    "Commits (of Redis: scripts) and write-ahead log as the server counts them over a run of its own, everybody's: "
+    "the supervisor's, the runner's, also those that only read. Round trips: messages that the runner's driver sent."
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.bench import drain, enqueue, flow, growth, held, history, latency, memory, pooler, profile
+from windlass.bench import drain, enqueue, flow, growth, held, history, latency, memory, pooler, profile, space
 from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
 from windlass.bench.ground import FULL, QUICK, VERY_FULL, Ground
@@ -20,7 +20,7 @@ from windlass.errors import ConfigError
 from windlass.store.open import redact
 from windlass.version import __version__
 
-OWN_POSTGRES = "postgres"
+OWN_POSTGRES, OWN_REDIS = "postgres", "redis"
 Say = Callable[[str], None]
 
 MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
@@ -34,6 +34,7 @@ MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.MEMORY: memory.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.SPACE: space.measure,
 }
 
 
@@ -42,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     wanted: Sequence[Measurement]
     store: str | None = None
-    """A template of addresses with {run} in it; `postgres`: a server of our own; None: SQLite files."""
+    """A template of addresses with {run} in it; `postgres` or `redis`: a server of our own; None: SQLite files."""
     quick: bool = False
     rounds: int | None = None
     out: Path = Path("bench/out")
@@ -81,11 +82,16 @@ def _ground(plan: Plan, say: Say) -> Iterator[Ground]:
 
 @contextmanager
 def _template(plan: Plan, folder: Path) -> Iterator[str]:
-    """The addresses of stores: as given, of a PostgreSQL of our own, or of files in our folder."""
+    """The addresses of stores: as given, of a server of our own, or of files in our folder."""
     if plan.store == OWN_POSTGRES:
         from windlass.bench.postgres_server import serve
 
         with serve(plan.out.resolve()) as template:
+            yield template
+    elif plan.store == OWN_REDIS:
+        from windlass.bench.redis_server import serve as serve_redis
+
+        with serve_redis(plan.out.resolve()) as template:
             yield template
     else:
         yield plan.store or f"sqlite:///{folder}/{{run}}.db"
@@ -100,4 +106,10 @@ def find_yardstick(template: str) -> Yardstick:
         from windlass.bench.postgres import PostgresYardstick
 
         return PostgresYardstick(template)
-    raise ConfigError(f"--store {redact(template)}: the bench has yardsticks for sqlite: and postgresql: only")
+    if template.startswith(("redis:", "rediss:")):
+        from windlass.bench.redis import RedisYardstick
+
+        return RedisYardstick(template)
+    raise ConfigError(
+        f"--store {redact(template)}: the bench has yardsticks for sqlite:, postgresql: and redis: only"
+    )

@@ -136,6 +136,12 @@ class SqliteYardstick:
     def counters(self, address: str) -> None:
         """No server that would count."""
 
+    def occupied(self, address: str) -> None:
+        """On disk."""
+
+    def longest_call(self) -> None:
+        """Nobody looks."""
+
     @contextlib.contextmanager
     def _bare(self) -> Iterator[Bare]:
         address = self.fresh()

@@ -53,8 +53,10 @@ class Yardstick(Protocol):
     """One kind of store, as the bench needs it."""
 
     goals: Goals
-    entries: tuple[Entry, ...]
-    """Its peers."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its peers."""
 
     def facts(self) -> dict[str, str]:
         """Versions, file system and settings: what a reader must know to judge the figures."""
@@ -97,3 +99,9 @@ class Yardstick(Protocol):
 
     def counters(self, address: str) -> Counters | None:
         """What the server has counted so far; None if there is no server."""
+
+    def occupied(self, address: str) -> int | None:
+        """Bytes of memory that the server has for its data; None if jobs are not kept in memory."""
+
+    def longest_call(self) -> float | None:
+        """Milliseconds of the longest call since this was last asked, as the server saw it; None if none looks."""

@@ -22,7 +22,7 @@ def bench(
         str | None,
         typer.Option(
             help="Where, {run} standing for a number: sqlite:////mnt/disk/{run}.db (default: in --out), "
-            "postgresql://user@host/{run}, or postgres for a server of its own."
+            "postgresql://user@host/{run}, redis://host/{run}; postgres or redis: a server of its own."
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="See that it works; the figures mean nothing.")] = False,

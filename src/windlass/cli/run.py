@@ -76,8 +76,8 @@ def demo(
         str | None,
         typer.Option(
             "--store",
-            help="A store to use instead of a temporary SQLite file: an empty one, or a PostgreSQL database, "
-            "in which the demo makes a schema of its own and drops it at the end.",
+            help="A store to use instead of a temporary SQLite file: an empty one, or a PostgreSQL database or a "
+            "Redis, where the demo makes a schema or a prefix of its own and drops it at the end.",
         ),
     ] = None,
 ) -> None:

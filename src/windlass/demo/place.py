@@ -11,17 +11,18 @@ from windlass.store.open import apart, discard, redact
 
 @contextlib.contextmanager
 def own_place(store: str | None, folder: Path) -> Iterator[tuple[str, str]]:
-    """An address, and what is said of it: a temporary file, a schema of our own, or the empty store that is named."""
+    """An address, and what is said of it: a temporary file, a corner of our own, or the empty store that is named."""
     if store is None:
         address = f"sqlite:///{folder}/demo.db"
         yield address, f"The store is one file: [cyan]{address}[/]"
         return
-    schema = f"windlass_demo_{secrets.token_hex(4)}"
-    own = apart(store, schema)
+    name = f"windlass_demo_{secrets.token_hex(4)}"
+    own = apart(store, name)
     if own is None:
         yield store, f"The store is [cyan]{redact(store)}[/]"
         return
+    corner = own[len(store) + 1 :].partition("=")[0]
     try:
-        yield own, f"The store is a schema of its own, [cyan]{schema}[/], in [cyan]{redact(store)}[/]"
+        yield own, f"The store is a {corner} of its own, [cyan]{name}[/], in [cyan]{redact(store)}[/]"
     finally:
         asyncio.run(discard(own))

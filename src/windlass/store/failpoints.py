@@ -8,9 +8,11 @@ itself: nobody knows, and before the commit nothing was done, after it everythin
 once at all if WINDLASS_FAILPOINTS_ONCE names a folder to keep that in. For our own tests only; see tests/torture.
 """
 
+import inspect
 import os
 import signal
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -70,3 +72,25 @@ class Failpoints:
         if action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         raise self._error(f"failpoint {point}={action}")
+
+
+class Named:
+    """A role whose verbs say what they are: `verb` is set for the time of each of its calls."""
+
+    def __init__(self, role: Any, verb: ContextVar[str]) -> None:
+        self._role = role
+        self._verb = verb
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._role, name)
+        if not inspect.iscoroutinefunction(call):
+            return call
+
+        async def named(*arguments: Any) -> Any:
+            token = self._verb.set(name)
+            try:
+                return await call(*arguments)
+            finally:
+                self._verb.reset(token)
+
+        return named

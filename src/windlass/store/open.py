@@ -11,7 +11,7 @@ from windlass.store.opener import Opener
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
-REDIS = ("redis", "rediss", "unix")
+REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
 """Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
@@ -74,18 +74,35 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
             raise _not_installed(url, error) from error
 
         return await examine_server(parse_postgres(url, redact(url)), redact(url), clock, deep=deep)
+    if scheme in REDIS:
+        try:
+            from windlass.store.redis.address import parse_address as parse_redis
+            from windlass.store.redis.examination.examine import examine as examine_redis
+        except ImportError as error:
+            raise _not_installed(url, error, "redis") from error
+
+        return await examine_redis(parse_redis(url, redact(url)), redact(url), clock, deep=deep)
     raise _unknown(url)
 
 
 def apart(url: str, name: str) -> str | None:
-    """The address of tables of one's own at the same server; None where there are none such, or a schema is named."""
-    if url.partition(":")[0] not in POSTGRES or "schema=" in url:
+    """The address of tables or keys of one's own at the same server; None where there are none such, or some are
+    named."""
+    scheme = url.partition(":")[0]
+    option = "schema" if scheme in POSTGRES else "prefix" if scheme in REDIS else None
+    if option is None or f"{option}=" in url:
         return None
-    return f"{url}{'&' if '?' in url else '?'}schema={name}"
+    return f"{url}{'&' if '?' in url else '?'}{option}={name}"
 
 
 async def discard(url: str) -> None:
-    """Remove the tables that were made `apart`, with all that is in them."""
+    """Remove the tables or keys that were made `apart`, with all that is in them."""
+    if url.partition(":")[0] in REDIS:
+        from windlass.store.redis.address import parse_address as parse_redis
+        from windlass.store.redis.discard import discard as discard_prefix
+
+        await discard_prefix(parse_redis(url, redact(url)), redact(url))
+        return
     from windlass.store.postgres.address import parse_address as parse_postgres
     from windlass.store.postgres.discard import discard as discard_schema
 
@@ -98,9 +115,8 @@ def _not_installed(url: str, error: ImportError, extra: str = "postgres") -> Con
 
 def _unknown(url: str) -> ConfigError:
     scheme = url.partition(":")[0]
-    return ConfigError(
-        f"{redact(url)}: unknown store {scheme!r}; this version has sqlite:///file.db and postgresql://user@host/database"
-    )
+    known = "sqlite:///file.db, postgresql://user@host/database and redis://host:6379/0"
+    return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has {known}")
 
 
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:

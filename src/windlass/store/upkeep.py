@@ -78,20 +78,24 @@ class SignalStore(Protocol):
 
     @property
     def relayed(self) -> bool:
-        """Whether hints reach only supervisors, which pass them on to their runners, and each tells of work.
+        """Whether hints reach only supervisors, which pass them on to their runners."""
 
-        Otherwise everybody sees for himself that something was written, and looks whether it concerns him.
+    @property
+    def telling(self) -> bool:
+        """Whether a hint tells of work in the queues that one attends to: then the claim itself is the look.
+
+        Otherwise it says that something was written, and everybody looks whether it concerns him.
         """
 
     @property
     def silence(self) -> str | None:
-        """Why hints of other processes do not reach a supervisor, in words; None if they do, as far as is known.
+        """Why hints of other processes do not come here, in words; None if they do, as far as is known.
 
-        Known since the first verb of a store that a supervisor opened.
+        Where they are relayed, known since the first verb of a store that a supervisor opened; else since it attends.
         """
 
     def attend(self, queues: Sequence[str]) -> None:
-        """A supervisor serves these queues only: it need not be told of others."""
+        """This process serves these queues only: it need not be told of others."""
 
     def hear(self) -> None:
         """A hint was passed on to this process."""

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Mapping
 
-from windlass.core.events import Emit, StoreBack, StoreTrouble
+from windlass.core.events import Emit, HintsSilent, StoreBack, StoreTrouble
 from windlass.core.job import Claimed
 from windlass.core.outcome import hand_back
 from windlass.errors import LeaseLost, SchemaMismatch, StoreUnavailable
@@ -55,6 +55,7 @@ class ClaimLoop:
         self._lease = asyncio.Event()
         self._poll = SHORTEST_POLL
         self._vain = 0
+        self._silence: str | None = None
         self._admitted = 0.0
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
@@ -71,6 +72,7 @@ class ClaimLoop:
 
     async def run(self, queues: Mapping[str, int | None], types: tuple[str, ...]) -> None:
         """Until cancelled."""
+        self._store.signals.attend(tuple(queues))
         while True:
             await self._lease.wait()
             await self._wait_for_room()
@@ -96,7 +98,8 @@ class ClaimLoop:
                 self._poll, self._vain = SHORTEST_POLL, 0
             if len(jobs) <= free and not self._slots.free:
                 await self._wait_for_slot()
-            elif self._store.signals.relayed:
+            elif self._store.signals.telling:
+                self._tell_silence()
                 await self._wait_for_hint(mark)
             else:
                 await self._wait_for_work(tuple(queues), types)
@@ -211,6 +214,14 @@ class ClaimLoop:
             await self._called()
         else:
             self._poll, self._vain = min(self._poll * 2, LONGEST_POLL), 0
+
+    def _tell_silence(self) -> None:
+        """Said once each time that hints stop coming. Where they are relayed, the supervisor says it."""
+        signals = self._store.signals
+        if not signals.relayed and signals.silence != self._silence:
+            self._silence = signals.silence
+            if self._silence is not None:
+                self._emit(HintsSilent(why=self._silence))
 
     async def _called(self) -> None:
         """Something calls for a claim. If those before were in vain, it is kept back or always somebody else's."""

@@ -4,7 +4,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -17,7 +17,9 @@ class Account(NamedTuple):
     user: int | None
     group: int | None
 
-    def start(self, command: Sequence[str | Path], folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def start(
+        self, command: Sequence[str | Path], folder: Path, log: IO[bytes], env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Run this in a folder, in a session of its own: a Ctrl-C at the tests is not for it."""
         return subprocess.Popen(
             command,
@@ -29,7 +31,7 @@ class Account(NamedTuple):
             user=self.user,
             group=self.group,
             extra_groups=None if self.user is None else [],
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", **(env or {})},
         )
 
     def runs(self, program: Path) -> str:

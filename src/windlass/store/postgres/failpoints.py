@@ -1,15 +1,14 @@
 """The failpoints of this store: each verb is known by its name, and the frames of its commits are watched."""
 
 import contextlib
-import inspect
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import asyncpg
 
-from windlass.store.failpoints import ACTIONS, Failpoints, armed
+from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
 from windlass.store.postgres.session import Frame, Session
 
 Role = TypeVar("Role")
@@ -30,7 +29,7 @@ class WatchedCommits:
 
     def named(self, role: Role) -> Role:
         """The same role, whose verbs say what they are. Tasks that they start are a part of them."""
-        return cast(Role, _Named(role, self._verb))
+        return cast(Role, Named(role, self._verb))
 
     def watched(self, frame: Frame) -> Frame:
         """The same frame, with what happens on either side of its commit."""
@@ -69,25 +68,3 @@ def _cut_off(session: Session) -> Iterator[None]:
         session.ending = True
         session.drop()
         raise ConnectionResetError(str(fault)) from None
-
-
-class _Named:
-    """A role; `verb` is set for the time of each of its calls."""
-
-    def __init__(self, role: Any, verb: ContextVar[str]) -> None:
-        self._role = role
-        self._verb = verb
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._role, name)
-        if not inspect.iscoroutinefunction(call):
-            return call
-
-        async def named(*arguments: Any) -> Any:
-            token = self._verb.set(name)
-            try:
-                return await call(*arguments)
-            finally:
-                self._verb.reset(token)
-
-        return named

@@ -9,10 +9,10 @@ import msgspec
 
 from windlass.core.job import Claimed
 from windlass.core.moments import Micros
+from windlass.store.openings import Openings
 from windlass.store.postgres import shares
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.lines import Lines
-from windlass.store.postgres.openings import Openings
 from windlass.store.postgres.recall import Recall
 from windlass.store.postgres.tolls import Grant
 from windlass.store.postgres.visit import Asked, Leave, Outcome, Visit

@@ -115,6 +115,7 @@ class PostgresSignals:
         self._claims = claims
 
     relayed = True
+    telling = True
 
     @property
     def silence(self) -> str | None:

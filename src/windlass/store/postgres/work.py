@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from windlass.core.rate import Bucket, refilled
+from windlass.store.openings import Openings
 from windlass.store.postgres.db import Db
-from windlass.store.postgres.openings import Openings
 from windlass.store.postgres.tolls import rate_of
 
 

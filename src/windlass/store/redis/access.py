@@ -1,27 +1,37 @@
 """The ways to the server: which store it is, which queues it has, and how a script is asked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from redis.exceptions import ResponseError
 
 from windlass.core.queue import Queue
-from windlass.errors import SchemaMismatch, StoreUnavailable
+from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.queues import queue_values
-from windlass.store.redis.address import Address
+from windlass.store.redis.address import Address, Kind
+from windlass.store.redis.failpoints import armed_wire, naming
 from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.migrate import STEPS, bring_up
+from windlass.store.redis.recall import Recall
 from windlass.store.redis.script import Script, script
-from windlass.store.redis.trouble import TROUBLE, translate
-from windlass.store.redis.wire import Call, Line, Wire
+from windlass.store.redis.seen import Seen
+from windlass.store.redis.settings import kept_settings
+from windlass.store.redis.trouble import TROUBLE, is_lost, translate
+from windlass.store.redis.watch import Watch, emptied, too_new
+from windlass.store.redis.wire import Call, Wire
+from windlass.store.redis.wires import wire_to
 
-VERSION = 1
+VERSION = len(STEPS)
 """Of the key map; one that is higher is not ours to touch."""
+LONGEST_LOOK = 2.0
 LONGEST_CALL = 20.0
+MOST_NAMED = 5_000
+"""Lists of keys that are remembered: queues can be many."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
+Role = TypeVar("Role")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -33,20 +43,48 @@ class Server:
         self.shown = shown
         self.clock = clock
         self.keys = KeyMap(address.prefix)
-        self.wire: Wire = Line(address.dsn)
+        self.watched = armed_wire(wire_to(address))
+        """What a test lets go wrong; nobody else's business."""
+        self.wire: Wire = self.watched or wire_to(address)
+        self.watch = Watch(address, shown)
+        self.named: set[str] = set()
+        """Queues that were asked for anything."""
         self.mark: str | None = None
         """Which store this is, since the first call."""
         self.applied: list[str] = []
+        self.seen = Seen()
+        self.recall = Recall()
         self.closed = False
+        self.hear: Callable[[], None] = lambda: None
+        """Those who wait in this process may look."""
+        self._named: dict[tuple[str, str], Sequence[str]] = {}
+
+    def named_role(self, role: Role) -> Role:
+        """The role itself; where a test lets things go wrong, one whose verbs say what they are."""
+        return role if self.watched is None else self.watched.named(role)
 
     def moment(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
         return "" if self.clock is None else str(self.clock.wall())
 
     def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
-        """The call of a script for one queue."""
+        """The call of a script for one queue; refused if it takes jobs in and there is no room for them."""
+        keys = self._named.get((script.name, queue))
+        if keys is None:
+            keys = self._name(script, queue)
+        self.named.add(queue)
+        call = Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        if script.grows:
+            self.watch.check_room(call.size)
+        return call
+
+    def _name(self, script: Script, queue: str) -> Sequence[str]:
+        """The keys of a script, remembered: they are asked for with every call."""
         keys = self.keys.of_office(script.keys) if script.office else self.keys.of_queue(queue, script.keys)
-        return Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
+        if len(self._named) >= MOST_NAMED:
+            self._named.clear()
+        self._named[script.name, queue] = keys
+        return keys
 
 
 class Access:
@@ -58,7 +96,17 @@ class Access:
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         """One script, for one queue; the queue is made if it is new."""
-        return (await self.calls(name, {queue: (request, *blobs)}))[queue]
+        await self.be_known()
+        call = self.server.to_call(script(name), queue, request, blobs)
+        try:
+            return await self.server.wire.call(call, self.seconds)
+        except TimeoutError as error:
+            raise self._silence() from error
+        except TROUBLE as error:
+            if not _is(error, NEW_QUEUE):
+                raise self._trouble(error) from error
+        await self.open_queues([queue])
+        return await self._one(call)
 
     async def calls(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         """The same script for several queues: the request and the blobs of each. The first error is raised."""
@@ -73,7 +121,7 @@ class Access:
             replies |= await self._send(wanted, {queue: requests[queue] for queue in new})
         for reply in replies.values():
             if isinstance(reply, Exception):
-                raise self._trouble(reply) from reply
+                raise self._trouble(reply, among=replies.values()) from reply
         return replies
 
     async def office(self, name: str, request: Any, *blobs: bytes) -> Any:
@@ -99,7 +147,12 @@ class Access:
 
     async def open_queues(self, names: Iterable[str]) -> None:
         """Begin to keep these queues: named first, so that nothing is ever in one that nobody knows."""
-        names = list(names)
+        with naming(self.server.watched, "open_queue"):
+            await self._open_queues(list(names))
+
+    async def _open_queues(self, names: Sequence[str]) -> None:
+        if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
+            raise emptied(self.server.shown)
         await self.command("SADD", "queues", *names)
         requests = {name: ([each for pair in fresh_queue(name) for each in pair],) for name in names}
         for reply in (await self._send(script("open_queue"), requests)).values():
@@ -111,18 +164,58 @@ class Access:
         server = self.server
         if server.closed:
             raise StoreUnavailable(f"{server.shown}: this store is closed", lasting=True)
-        if server.mark is not None:
-            return
+        if server.watch.is_due():
+            await self._look_round()
+        server.watch.check()
+        if server.mark is None:
+            try:
+                with naming(server.watched, "migrate"):
+                    await self._begin()
+            except StoreUnavailable as error:
+                error.maybe_done = False  # what was asked for has not begun
+                raise
+
+    async def _begin(self) -> None:
+        server = self.server
         (key,) = server.keys.of_office(("meta",))
-        if await self._command("HSETNX", key, "store", token_hex(8)):
-            await self._command("HSETNX", key, "version", VERSION)
-            server.applied.append("0001_initial")
+        await self._command("HSETNX", key, "store", token_hex(8))
         mark, version = await self._command("HMGET", key, "store", "version")
-        if version is not None and int(version) > VERSION:
-            raise SchemaMismatch(
-                f"{server.shown}: its key map is version {int(version)}, this Windlass knows up to {VERSION}"
-            )
+        found = int(version or 0)
+        if found > VERSION:
+            raise too_new(server.shown, found, VERSION)
         server.mark = mark.decode()
+        if found < VERSION:
+            try:
+                server.applied += await bring_up(self, found)
+            except BaseException:
+                server.mark = None  # the next call tries again
+                raise
+
+    async def _look_round(self) -> None:
+        """At every server, and whether the store is still the one that we know."""
+        server, seconds = self.server, min(self.seconds, LONGEST_LOOK)
+        (key,) = server.keys.of_office(("meta",))
+        try:
+            infos = await server.wire.each("INFO", seconds=seconds)
+            if all(isinstance(info, Exception) for info in infos):
+                raise infos[0]
+            mark, version = await server.wire.command("HMGET", key, "store", "version", seconds=seconds)
+        except TROUBLE as error:
+            raise self._trouble(error, unsent=True) from error
+        refusal: StoreUnavailable | None = None
+        if server.mark is not None and mark != server.mark.encode():
+            refusal = emptied(server.shown)
+        elif int(version or 0) > VERSION:
+            refusal = too_new(server.shown, int(version), VERSION)
+        server.watch.see(infos, refusal)
+        if refusal is None and server.mark is not None and server.address.kind is not Kind.SERVER:
+            await self._name_again()
+
+    async def _name_again(self) -> None:
+        """A master that died may have taken the name of a queue with it, while the queue is on another server."""
+        names = self.server.named - {""}
+        if names:
+            await self.command("SADD", "queues", *names)
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
@@ -153,22 +246,21 @@ class Access:
     def _silence(self) -> StoreUnavailable:
         return StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=True)
 
-    def _trouble(self, error: Exception) -> StoreUnavailable:
+    def _trouble(self, error: Exception, among: Iterable[Any] = (), *, unsent: bool = False) -> StoreUnavailable:
+        """`among` are the answers to what was asked at the same time; `unsent`: it was only looked."""
         if _is(error, EMPTIED):
-            return StoreUnavailable(
-                f"{self.server.shown}: this is not the store that was here: it was emptied or replaced", lasting=True
-            )
-        return translate(error, self.server.shown)
+            return emptied(self.server.shown)
+        if is_lost(error):
+            self.server.watch.hurry()
+        said = translate(error, self.server.shown)
+        done = any(not isinstance(reply, Exception) or translate(reply, "").maybe_done for reply in among)
+        said.maybe_done = (said.maybe_done or done) and not unsent
+        return said
 
 
 def fresh_queue(name: str) -> list[tuple[str, Any]]:
     """What is written of a queue of which nobody has said anything; nothing for None."""
-    values = queue_values(Queue(name=name))
-    return [
-        (field, int(value) if isinstance(value, bool) else value)
-        for field, value in values.items()
-        if value is not None
-    ]
+    return list(kept_settings(Queue(name=name)).items())
 
 
 def _is(reply: Any, code: str) -> bool:

@@ -1,9 +1,91 @@
-"""circumstances: a job and all that may hold it up."""
+"""circumstances: a job and all that may hold it up, each fact by an index and none counted for ever."""
 
-from windlass.core.circumstances import Circumstances
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from windlass.core.circumstances import MOST_NAMED, MOST_TENANTS, Circumstances, Holder, Pace
+from windlass.core.estimate import LATELY
 from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.meter import KEPT, Histogram, Recent
+from windlass.core.status import FINISHED, Status
+from windlass.store.circumstances import Standing, crew_of, place_of, values_of
 from windlass.store.redis.access import Access
+from windlass.store.redis.gates import to_bucket
+from windlass.store.redis.look import Found, find, jobs_of
+from windlass.store.redis.meters import recent
+from windlass.store.redis.office import worker_of
+from windlass.store.redis.queues import Kept, read_queues
+from windlass.store.redis.record import STATUS, Record
+from windlass.store.redis.workers import live_workers
 
 
 async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
-    raise NotImplementedError
+    """One look after the other: each was true a moment ago. What is around it in its queue is one picture."""
+    found = (await find(access, [id_])).get(id_)
+    if found is None:
+        return None
+    kept = (await read_queues(access, [found.queue]))[found.queue]
+    measured = await recent(access, KEPT)
+    usual = _usual(measured, found)
+    job = (await jobs_of(access, {id_: found}))[id_]
+    facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "usual": usual}
+    if job.status in FINISHED:
+        return Circumstances(**facts)
+    if job.status is Status.RUNNING:
+        return Circumstances(**facts, worker=await worker_of(access, found.record.runner))
+    around = await access.call("around", found.queue, _question(found.record, job, kept))
+    counts, tenants, runners, holders, of_queue, of_key = around
+    return Circumstances(
+        **facts,
+        place=place_of(counts, [(tenant.decode(),) for tenant in tenants]),
+        runners=_holders(runners),
+        holders=_holders(holders),
+        queue_bucket=to_bucket(of_queue) if of_queue else None,
+        key_bucket=to_bucket(of_key) if of_key else None,
+        crew=crew_of(await live_workers(access), job),
+        pace=_pace(measured.since(LATELY), found.queue),
+    )
+
+
+def _question(record: Record, job: Job, kept: Kept) -> tuple[Any, ...]:
+    """The request of around.lua."""
+    values = values_of(job, kept.queue, Standing(record.urgency, record.rank), kept.now)
+    in_line = values["in_line"]
+    return (
+        values["id"],
+        values["urgency"],
+        values["rank"],
+        record.fields.line or False,
+        values["order"] if in_line else False,
+        values["line_rank"] if in_line else False,
+        values["lane"] if values["fair"] else False,
+        MOST_TENANTS,
+        MOST_NAMED,
+    )
+
+
+def _holders(rows: Iterable[Sequence[Any]]) -> tuple[Holder, ...]:
+    return tuple(
+        Holder(id_.decode(), STATUS[letter], since, run_at, runner.decode() or None)
+        for id_, letter, since, run_at, runner in rows
+    )
+
+
+def _usual(measured: Recent, found: Found) -> Histogram:
+    """How long attempts of its type took in its queue."""
+    runs = [
+        each.run for each in measured.meters if (each.queue, each.type) == (found.queue, found.record.fields.type)
+    ]
+    return reduce(Histogram.merge, runs, Histogram())
+
+
+def _pace(measured: Recent, queue: str) -> Pace:
+    """How many attempts of its queue ended, by slot."""
+    ended: Counter[int] = Counter()
+    for each in measured.meters:
+        if each.queue == queue:
+            ended[each.slot] += each.ended
+    return Pace(dict(ended))

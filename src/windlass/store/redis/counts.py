@@ -1,13 +1,35 @@
 """counts and failures: cheap, however many jobs there are."""
 
+from collections import defaultdict
+
 from windlass.core.job import Job
+from windlass.core.status import Status
 from windlass.store.records import Counts
 from windlass.store.redis.access import Access
+from windlass.store.redis.record import STATUS, row_of, unpack
+from windlass.store.rows import to_job
+
+MOST_AT_ONCE = 250
+"""So many failures are read from one queue: more than people look at."""
 
 
 async def counts(access: Access) -> Counts:
-    raise NotImplementedError
+    """Every script that moves a job counts along: nothing is counted here."""
+    replies = await access.calls("counts", dict.fromkeys(await access.queue_names(), ((),)))
+    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
+    for queue, flat in replies.items():
+        for letter, jobs in zip(flat[::2], flat[1::2], strict=True):
+            queues[queue][STATUS[ord(letter)]] += int(jobs)
+    return Counts({name: queues[name] for name in sorted(queues)})
 
 
 async def failures(access: Access, limit: int) -> list[Job]:
-    raise NotImplementedError
+    """The newest of each queue by an index of its own, and the newest of all."""
+    most = min(limit, MOST_AT_ONCE)
+    replies = await access.calls("failures", dict.fromkeys(await access.queue_names(), ((most,),)))
+    jobs = [
+        to_job(row_of(unpack(id_.decode(), value, more), queue))
+        for queue, found in replies.items()
+        for id_, value, more in found
+    ]
+    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]

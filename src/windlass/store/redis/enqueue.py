@@ -1,96 +1,63 @@
 """enqueue: store new jobs, all or none."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from windlass.core.codec import encode as to_json
+import msgspec
+
 from windlass.core.job import Enqueued, NewJob
-from windlass.store.keys import place_of
-from windlass.store.kinds import kind_of
 from windlass.store.redis.access import Access
-from windlass.store.redis.record import Fields, Flag, encode
+from windlass.store.redis.bulk import enqueue_bulk, portions
+from windlass.store.redis.elsewhere import known_elsewhere, strays
+from windlass.store.redis.intake import to_intake
 
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """What is alike goes as one kind: its fields are sent once."""
+    """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
     if not jobs:
         return []
-    by_queue: dict[str, dict[Any, list[NewJob]]] = defaultdict(lambda: defaultdict(list))
-    for job in jobs:
-        by_queue[job.queue][kind_of(job), job.idempotency_key, job.concurrency_key].append(job)
-    requests = {queue: _request(list(kinds.values())) for queue, kinds in by_queue.items()}
+    elsewhere = await known_elsewhere(access, jobs)
+    later = strays(jobs) if any(job.queue != jobs[0].queue for job in jobs) else []
+    if not elsewhere and not later:
+        return await _enqueue_here(access, jobs)
+    answers = {place: Enqueued(job.id, existing=True) for place, job in enumerate(jobs) if job.id in elsewhere}
+    here = sorted(set(range(len(jobs))) - answers.keys() - set(later))
+    answers |= zip(here, await _enqueue_here(access, [jobs[place] for place in here]), strict=True)
+    later = [place for place in later if place not in answers]
+    asked = [msgspec.structs.replace(jobs[place], fresh="") for place in later]
+    answers |= zip(later, await enqueue(access, asked), strict=True)
+    return [answers[place] for place in range(len(jobs))]
+
+
+async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Jobs whose ids no other queue knows."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, job in enumerate(jobs):
+        places[job.queue].append(place)
+    if len(places) == 1:
+        answered = await _enqueue_by_queue(access, {jobs[0].queue: jobs})
+    else:
+        answered = await _enqueue_by_queue(access, {queue: [jobs[i] for i in mine] for queue, mine in places.items()})
+    answers: dict[int, Enqueued] = {}
+    for queue, mine in answered.items():
+        access.server.seen.note(queue, [answer.id for answer in mine])
+        answers |= zip(places[queue], mine, strict=True)
+    return [answers[place] for place in range(len(jobs))]
+
+
+async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> dict[str, list[Enqueued]]:
+    if any(_is_large(mine) for mine in jobs.values()):
+        return await enqueue_bulk(access, jobs)
+    intakes = {queue: to_intake(mine) for queue, mine in jobs.items()}
+    requests = {queue: (intake.request, *intake.blobs) for queue, intake in intakes.items()}
+    if len(jobs) > 1:
+        # Nothing is atomic over two queues: all of them are asked first, so that what is refused is refused by all.
+        replies = await access.calls("check", requests)
+        for queue, intake in intakes.items():
+            intake.check(replies[queue])
     replies = await access.calls("enqueue", requests)
-    known = {id_.decode() for reply in replies.values() for id_ in reply}
-    return [Enqueued(job.id, existing=job.id in known) for job in jobs]
+    return {queue: intake.answers(replies[queue]) for queue, intake in intakes.items()}
 
 
-def _request(kinds: Sequence[Sequence[NewJob]]) -> tuple[Any, ...]:
-    """The request of enqueue.lua, and the fields of each kind."""
-    return [_kind(alike) for alike in kinds], *(encode(fields_of(alike[0])) for alike in kinds)
-
-
-def _kind(alike: Sequence[NewJob]) -> tuple[Any, ...]:
-    job = alike[0]
-    return (
-        flags_of(job),
-        job.type,
-        -job.priority,
-        job.run_at,
-        job.delay,
-        job.max_attempts,
-        job.timeout,
-        job.expires_at,
-        job.expires,
-        [each.id for each in alike],
-        [each.payload for each in alike],
-    )
-
-
-def fields_of(job: NewJob) -> Fields:
-    """What is said once of a job."""
-    rate = job.key_rate
-    return Fields(
-        type=job.type,
-        tenant=job.tenant,
-        idempotency_key=job.idempotency_key,
-        key_digest=None if job.idempotency_key is None else place_of(job.queue, job.idempotency_key)[1],
-        window=job.idempotency_window,
-        concurrency_key=job.concurrency_key,
-        line=None if job.concurrency_key is None else line_of(job.concurrency_key),
-        key_limit=job.key_limit,
-        key_strict=job.key_strict,
-        key_rate=None if rate is None else (rate.tokens, rate.period, rate.burst),
-        rate_cost=job.rate_cost,
-        parent=job.parent,
-        flow=job.flow,
-        parents=to_json(job.parents, "parents") if job.parents else None,
-        tags=to_json(job.tags, "tags") if job.tags else None,
-        meta=job.meta,
-    )
-
-
-def line_of(key: str) -> str:
-    """The digest of a concurrency key: of one length, so that it can stand before a place."""
-    return blake2b(key.encode(), digest_size=16).hexdigest()
-
-
-def flags_of(job: NewJob) -> int:
-    """What scripts must know of a new job."""
-    flags = Flag(0)
-    if job.idempotency_key is not None:
-        flags |= Flag.KEYED
-    if job.concurrency_key is not None:
-        flags |= Flag.LINED
-    if job.key_strict:
-        flags |= Flag.STRICT
-    if job.key_rate is not None:
-        flags |= Flag.RATED
-    if job.rate_cost is not None:
-        flags |= Flag.COSTLY
-    if job.tenant is not None:
-        flags |= Flag.TENANTED
-    if job.parent is not None:
-        flags |= Flag.CHILD
-    return int(flags)
+def _is_large(jobs: Sequence[NewJob]) -> bool:
+    return next(portions(jobs)) is not jobs

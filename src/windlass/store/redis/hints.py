@@ -1,35 +1,95 @@
-"""Hints: who waits is told that there is work."""
+"""Hints: who waits is told that there is work. They may be lost; polling is always enough.
+
+Scripts publish when a type of a queue has work that it had not before. Every process that serves queues hears that
+for itself, so nothing stands between a hand-in and a runner. A process that serves none hears only its own hand-ins.
+"""
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Sequence
 
 from windlass.store.redis.access import Server
+from windlass.store.redis.hearing import Hearing
 
 
 class Hints:
     """What this process hears."""
 
-    silence: str | None = None
-
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._heard = 0
+        self._mark = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._news = threading.Condition()
+        self._hearing: Hearing | None = None
+        self._task: asyncio.Task[None] | None = None
+        server.hear = self.hear
+
+    @property
+    def silence(self) -> str | None:
+        """Why no hint of others is heard here; None: they are, or nobody has tried."""
+        return None if self._hearing is None else self._hearing.silence
 
     def attend(self, queues: Sequence[str]) -> None:
-        """Hear of these queues only."""
+        """Hear of these queues from now on."""
+        self._stop()
+        self._hearing = Hearing(self._server, tuple(queues), self.hear)
+        self._listen()
 
     def hear(self) -> None:
-        """Something was said."""
-        self._heard += 1
+        """Something may have changed."""
+        with self._news:
+            self._mark += 1
+            self._news.notify_all()
+        for waiter in list(self._waiting):
+            with contextlib.suppress(RuntimeError):  # its loop is over, and nobody waits there any more
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     def mark(self) -> int:
-        """How often anything was heard."""
-        return self._heard
+        """Where things stand."""
+        return self._mark
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        """Until anything is heard."""
-        await asyncio.sleep(min(seconds, 0.05))
-        return True
+        """Until something was heard since the mark, or the time is over: whether it was."""
+        if self._mark != mark:
+            return True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            with self._news:
+                return self._news.wait_for(lambda: self._mark != mark, seconds)
+        self._listen()
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._waiting.add(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=seconds)
+        finally:
+            self._waiting.discard(waiter)
+        return self._mark != mark
 
     async def close(self) -> None:
         """Hear no more."""
+        task = self._task
+        self._stop()
+        with contextlib.suppress(RuntimeError):  # in a thread without a loop there is nobody to wait for
+            if task is not None and task.get_loop() is asyncio.get_running_loop():
+                await asyncio.wait([task])
+        self.hear()
+
+    def _listen(self) -> None:
+        """One listener, in the loop that serves."""
+        if self._hearing is None or (self._task is not None and not self._task.get_loop().is_closed()):
+            return
+        with contextlib.suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+            self._task = loop.create_task(self._hearing.run(), name="windlass hints")
+
+    def _stop(self) -> None:
+        if self._task is not None and not self._task.get_loop().is_closed():
+            self._task.cancel()
+        self._task = self._hearing = None
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

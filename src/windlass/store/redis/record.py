@@ -20,7 +20,7 @@ from windlass.core.status import FINISHED, Status
 from windlass.core.toll import RATED
 
 A = struct.Struct(">BIIIqqqB")
-B = struct.Struct(">HIhHqqqqqHhHHIHIIH")
+B = struct.Struct(">HIiHqqqqqHhHHIHIIH")
 _LENGTH = struct.Struct(">I")
 NOBODY = -1
 """In the place of a slot."""

@@ -27,9 +27,9 @@ from windlass.store.redis.admit import admit
 from windlass.store.redis.age import age
 from windlass.store.redis.circumstances import circumstances
 from windlass.store.redis.claim import claim
-from windlass.store.redis.enqueue import enqueue
 from windlass.store.redis.expire import expire
 from windlass.store.redis.held import held
+from windlass.store.redis.joint import Joint
 from windlass.store.redis.note import note
 from windlass.store.redis.park import park
 from windlass.store.redis.prune import prune
@@ -43,9 +43,12 @@ class RedisJobs:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._handing_in = Joint(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await enqueue(self._access, jobs)
+        handed_in = await self._handing_in.enqueue(jobs)
+        self._access.server.hear()
+        return handed_in
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]

@@ -4,9 +4,13 @@
     -- uses: record, held
     -- keys: jobs ready pend
 
-`uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key.
+`uses` names files in scripts/parts, which may use others. `K.jobs` is then the name of that key. What the verb does
+not need of its parts is left out, and so are the keys that only that would touch; what it says to need `rarely` is
+made at its first use (trim.py).
 """
 
+import re
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -14,7 +18,9 @@ from importlib.resources import files
 import msgspec
 
 from windlass.store.redis.keys import OFFICE_KEYS, QUEUE_KEYS
+from windlass.store.redis.trim import trimmed
 
+_TOUCHED = re.compile(r"\bK\.(\w+)")
 _HOME = files("windlass.store.redis") / "scripts"
 
 
@@ -27,23 +33,40 @@ class Script(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     office: bool
     """Whether it works on what belongs to no queue."""
+    grows: bool
+    """Whether it takes new jobs in: not near the end of the server's memory."""
 
 
 @cache
 def script(name: str) -> Script:
     """The verb's script, put together once."""
-    body = (_HOME / f"{name}.lua").read_text()
+    return put_together(name, (_HOME / f"{name}.lua").read_text())
+
+
+def put_together(name: str, body: str) -> Script:
+    """A script's own text, with all that it uses."""
     parts: dict[str, str] = {}
     _gather(body, parts)
-    wanted = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
+    declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
+    grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
     known = OFFICE_KEYS if office else QUEUE_KEYS
-    unknown = wanted - known.keys()
+    unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
-    keys = tuple(key for key in known if key in wanted)
-    named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
-    text = "\n".join([f"local K = {{{named}}}", *parts.values(), body])
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office)
+    text = trimmed(list(parts.values()), body, _named(body, "rarely"))
+    touched = declared if "K[" in text else set(_TOUCHED.findall(text))
+    assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
+    keys = tuple(key for key in known if key in touched)
+    text = _with_keys(text, keys)
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
+
+
+def _with_keys(text: str, keys: Sequence[str]) -> str:
+    """With the place of each key where its name was; a script that chooses its keys gets a table of them."""
+    if "K[" in text:
+        named = ", ".join(f"{key} = KEYS[{number}]" for number, key in enumerate(keys, 1))
+        return f"local K = {{{named}}}\n{text}"
+    return _TOUCHED.sub(lambda found: f"KEYS[{keys.index(found[1]) + 1}]", text)
 
 
 def _gather(text: str, parts: dict[str, str]) -> None:

@@ -38,14 +38,15 @@ class RedisStore:
         access = self._access = Access(server, deadline)
         self._server = server
         self._hints = hints
-        self.jobs = RedisJobs(access)
-        self.operator = RedisOperator(access)
-        self.queues = RedisQueues(access)
-        self.leases = RedisLeases(access)
-        self.workers = RedisWorkers(access)
-        self.leader = RedisLeader(access)
-        self.signals = RedisSignals(access, hints)
-        self.stats = RedisStats(access)
+        named = server.named_role
+        self.jobs = named(RedisJobs(access))
+        self.operator = named(RedisOperator(access))
+        self.queues = named(RedisQueues(access))
+        self.leases = named(RedisLeases(access))
+        self.workers = named(RedisWorkers(access))
+        self.leader = named(RedisLeader(access))
+        self.signals = named(RedisSignals(access, hints))
+        self.stats = named(RedisStats(access))
 
     def bounded(self, seconds: float) -> "RedisStore":
         """Another view of the same server and the same connections."""

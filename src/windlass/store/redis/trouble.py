@@ -1,18 +1,99 @@
-"""What the driver says, in our words."""
+"""What the driver says, in our words, and what can be done about it."""
 
-from redis.exceptions import AuthenticationError, BusyLoadingError, NoPermissionError, RedisError, ResponseError
+from typing import Any
+
+from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import TimeoutError as TimedOut
 
 from windlass.errors import StoreUnavailable
+from windlass.store.redis.wire import NotReplicated
 
 TROUBLE = (RedisError, OSError)
-REFUSED = (AuthenticationError, BusyLoadingError, NoPermissionError)
-"""The server answered, and did nothing."""
+
+_PASSING = {
+    "BUSY": "a script of somebody else runs for too long on this server",
+    "CLUSTERDOWN": "a part of the cluster has no master; it is waited for",
+    "LOADING": "the server reads its file and will soon be there",
+    "MASTERDOWN": "this is a replica that has lost its master",
+    "MISCONF": "the server cannot write its file: is the disk full?",
+    "NOREPLICAS": "the server has fewer good replicas than min-replicas-to-write",
+    "OOM": "the server's memory is full; raise maxmemory, or let workers finish and remove jobs",
+    "READONLY": "this is a replica; name the master, or use redis+sentinel:// or redis+cluster://",
+    "TRYAGAIN": "a slot of the cluster is being moved",
+    "UNKILLABLE": "a script of somebody else runs for too long on this server",
+    "max number of clients": "raise maxclients, or run fewer processes",
+}
+"""What is over some day, by how it begins or what it contains; the server has answered, and done nothing."""
+
+_LASTING = {
+    "CROSSSLOT": "the server is a cluster; write redis+cluster://",
+    "MOVED": "the server is a node of a cluster; write redis+cluster://",
+    "NOAUTH": "the server wants a password; write it into the address",
+    "already authenticated": "the server wants a password; write it into the address",
+    "NOPERM": "this user may not; see the recipe for a user in the guide to Redis",
+    "WRONGPASS": "check user and password in the address",
+    "invalid username-password": "check user and password in the address",
+    "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
+}
 
 
 def translate(error: Exception, shown: str) -> StoreUnavailable:
     """What is wrong, without a secret, and whether the call may have taken effect."""
-    maybe_done = isinstance(error, Disconnected | TimedOut | OSError) and not isinstance(error, REFUSED)
-    lasting = isinstance(error, ResponseError) and not isinstance(error, BusyLoadingError)
-    return StoreUnavailable(f"{shown}: {error}", maybe_done=maybe_done, lasting=lasting)
+    said = said_by(error)
+    passing, lasting = _advice(said, _PASSING), _advice(said, _LASTING)
+    refused = passing is not None or lasting is not None or isinstance(error, ResponseError | AuthenticationError)
+    advice = passing or lasting
+    return StoreUnavailable(
+        f"{shown}: {said}" + (f"; {advice}" if advice else ""),
+        maybe_done=isinstance(error, NotReplicated) or not (refused or is_unsent(error)),
+        lasting=passing is None and refused,
+    )
+
+
+def is_unsent(error: Exception) -> bool:
+    """Whether the server has not even been reached: nothing was done, and another may be asked."""
+    if isinstance(error, AuthenticationError | AuthorizationError | ConnectionRefusedError):
+        return True
+    return isinstance(error, Disconnected | TimedOut) and "connecting to" in str(error)
+
+
+def is_undone(reply: Any) -> bool:
+    """Whether it is an error that another server, or the same one a little later, may not give: nothing was done."""
+    if not isinstance(reply, Exception):
+        return False
+    return (is_unsent(reply) and not isinstance(reply, AuthenticationError)) or said_by(reply).startswith(_ELSEWHERE)
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the server is gone, or is no master any more: another may be by now."""
+    return isinstance(error, Disconnected | TimedOut | OSError) or said_by(error).startswith(
+        ("READONLY", "MASTERDOWN")
+    )
+
+
+def said_by(error: Exception) -> str:
+    """The first line. The driver takes the code off what it has a class for."""
+    silent = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+    said = str(error).partition("\n")[0] or silent
+    code = _CODES.get(type(error).__name__)
+    return said if code is None or said.startswith(code) else f"{code} {said}"
+
+
+_ELSEWHERE = ("CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
+_CODES = {
+    "AskError": "ASK",
+    "BusyLoadingError": "LOADING",
+    "ClusterCrossSlotError": "CROSSSLOT",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+    "TryAgainError": "TRYAGAIN",
+}
+
+
+def _advice(said: str, advices: dict[str, str]) -> str | None:
+    return next((advice for start, advice in advices.items() if said.startswith(start) or start in said), None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.core.course import Stretch, Window
 from windlass.core.meter import Meter, Recent
-from windlass.core.moments import Micros
+from windlass.core.moments import SECOND, Micros
 from windlass.core.samples import Sampled
 from windlass.store.records import (
     Campaign,
@@ -27,6 +27,7 @@ class RedisLeases:
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._rescuer = rescue.Rescuer()
 
     async def open(self, request: LeaseRequest) -> None:
         await leases.open_lease(self._access, request)
@@ -41,7 +42,7 @@ class RedisLeases:
         return await leases.cancels(self._access, worker)
 
     async def rescue(self, limit: int) -> list[Rescued]:
-        return await rescue.rescue(self._access, limit)
+        return await self._rescuer.rescue(self._access, limit)
 
     def vouch(self, holder: str) -> None:
         """Nothing to be seen from there."""
@@ -84,6 +85,7 @@ class RedisSignals:
     """Wake-up hints: every process that waits hears them for itself."""
 
     relayed = False
+    telling = True
 
     def __init__(self, access: Access, hints: Hints) -> None:
         self._access = access
@@ -103,7 +105,14 @@ class RedisSignals:
         return self._hints.mark()
 
     async def wait(self, mark: int, seconds: float) -> bool:
-        return await self._hints.wait(mark, seconds)
+        """Until something was heard, or a queue has tokens again for which the last claim came short."""
+        openings = self._access.server.recall.openings
+        opens = openings.next_in()
+        if opens is None or opens >= seconds * SECOND:
+            return await self._hints.wait(mark, seconds)
+        await self._hints.wait(mark, opens / SECOND)
+        openings.tell()
+        return True
 
     async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         return await has_work(self._access, queues, types)

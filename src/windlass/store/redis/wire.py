@@ -12,12 +12,17 @@ from weakref import WeakKeyDictionary
 import msgspec
 import redis
 import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 
+from windlass.store.redis.packing import Word
+from windlass.store.redis.pipe import Pipes
 from windlass.store.redis.script import Script
+from windlass.store.redis.threads import Threads
 
-Word = str | bytes | int | float
+LONGEST_WAIT = 2.0
+"""Seconds that replicas have."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -26,6 +31,11 @@ class Call(msgspec.Struct, frozen=True):
     script: Script
     keys: Sequence[str]
     arguments: Sequence[Word]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it brings."""
+        return sum(len(word) for word in self.arguments if isinstance(word, bytes))
 
     @property
     def by_sha(self) -> tuple[Word, ...]:
@@ -48,87 +58,108 @@ class Wire(Protocol):
         """Several, in as few trips as possible, each on its own: replies or errors."""
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        """One plain command; the key, if it has one, is the second word."""
+        """One plain command, never one that blocks; the key, if it has one, is the second word."""
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        """One plain command, to every server that is written to: replies or errors. Who they are is asked anew."""
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        """The driver's address of the server at which a key or a channel is, as far as that is known."""
 
     async def close(self) -> None:
         """Hang up."""
 
 
+class NotReplicated(redis.RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
+
+
 class Line:
     """The wire to one server."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, replicas: int = 0) -> None:
+        """`replicas` must have a change before it is answered."""
         self._dsn = dsn
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
-        self._blocking: dict[float, redis.Redis] = {}
+        self._replicas = replicas
+        self._pipes: WeakKeyDictionary[asyncio.AbstractEventLoop, Pipes] = WeakKeyDictionary()
+        self._threads: dict[float, Threads] = {}
 
     async def call(self, call: Call, seconds: float) -> Any:
-        try:
-            return await self.command(*call.by_sha, seconds=seconds)
-        except NoScriptError:
-            return await self.command(*call.by_text, seconds=seconds)
+        (reply,) = await self.calls((call,), seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
-        if len(calls) == 1:
-            try:
-                return [await self.call(calls[0], seconds)]
-            except redis.RedisError as error:
-                return [error]
-        replies = await self._pipelined([call.by_sha for call in calls], seconds)
+        replies = await self.replicated([call.by_sha for call in calls], seconds)
         missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if missing:
-            again = await self._pipelined([calls[i].by_text for i in missing], seconds)
+            again = await self.replicated([calls[i].by_text for i in missing], seconds)
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
 
     async def command(self, *words: Word, seconds: float) -> Any:
-        client = self._client()
-        if client is None:
-            return self._without_loop(seconds).execute_command(*words)
-        async with asyncio.timeout(seconds):
-            return await client.execute_command(*words)
+        (reply,) = await self.pipelined([words], seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        return [await self.command(*words, seconds=seconds)]
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return self._dsn
+
+    async def replicated(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """The same, and as many replicas as were asked for have what they changed."""
+        if not self._replicas:
+            return await self.pipelined(commands, seconds)
+        # On the same connection: what is waited for is what that one has written.
+        patience = int(min(seconds / 2, LONGEST_WAIT) * 1000)
+        *replies, reached = await self.pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
+        if isinstance(reached, Exception):
+            raise reached
+        if reached < self._replicas:
+            raise NotReplicated(
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost"
+            )
+        return replies
 
     async def close(self) -> None:
-        for blocking in self._blocking.values():
-            blocking.close()
-        self._blocking.clear()
+        for threads in self._threads.values():
+            threads.close()
+        self._threads.clear()
         try:
-            client = self._clients.pop(asyncio.get_running_loop(), None)
+            pipes = self._pipes.pop(asyncio.get_running_loop(), None)
         except RuntimeError:
             return
-        if client is not None:
-            await client.aclose()
+        if pipes is not None:
+            await pipes.close()
 
-    async def _pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
-        client = self._client()
-        if client is None:
-            line = self._without_loop(seconds).pipeline(transaction=False)
-            for words in commands:
-                line.execute_command(*words)
-            return list(line.execute(raise_on_error=False))
-        async with asyncio.timeout(seconds):
-            pipe = client.pipeline(transaction=False)
-            for words in commands:
-                pipe.execute_command(*words)
-            return list(await pipe.execute(raise_on_error=False))
-
-    def _client(self) -> redis.asyncio.Redis | None:
-        """The connections of this loop; None where there is no loop."""
+    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return None
-        client = self._clients.get(loop)
-        if client is None:
-            retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-            client = self._clients[loop] = redis.asyncio.Redis.from_url(self._dsn, retry=retry)
-        return client
+            return self._without_loop(seconds).ask(commands)
+        pipes = self._pipes.get(loop)
+        if pipes is None:
+            pipes = self._pipes[loop] = Pipes(self._connect, shared=not self._replicas)
+        return await pipes.ask(commands, seconds)
 
-    def _without_loop(self, seconds: float) -> redis.Redis:
-        if seconds not in self._blocking:
+    async def _connect(self) -> AbstractConnection:
+        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+        pool = redis.asyncio.ConnectionPool.from_url(self._dsn, retry=retry, socket_timeout=None)
+        connection: AbstractConnection = pool.make_connection()
+        await connection.connect()
+        return connection
+
+    def _without_loop(self, seconds: float) -> Threads:
+        if seconds not in self._threads:
             retry = redis.retry.Retry(NoBackoff(), 0)
-            self._blocking[seconds] = redis.Redis.from_url(
+            pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-        return self._blocking[seconds]
+            self._threads[seconds] = Threads(pool.make_connection)
+        return self._threads[seconds]

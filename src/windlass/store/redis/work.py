@@ -1,4 +1,4 @@
-"""work: whether anything may be claimed, without a lock."""
+"""work: whether anything may be claimed or is due. Looks, one in each queue, in one trip."""
 
 from collections.abc import Sequence
 
@@ -6,4 +6,23 @@ from windlass.store.redis.access import Access
 
 
 async def has_work(access: Access, queues: Sequence[str], types: Sequence[str] | None) -> bool:
-    raise NotImplementedError
+    """Whether anything is due, or jobs wait in queues that are not paused, full or without tokens."""
+    replies = await access.calls("work", dict.fromkeys(queues, ((types,),)))
+    due = any(reply[1] for reply in replies.values())
+    return due or bool(_opened(access, replies))
+
+
+async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str]) -> set[str]:
+    """Those of which a claim may get anything."""
+    return _opened(access, await access.calls("work", dict.fromkeys(queues, ((types,),))))
+
+
+def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes]]) -> set[str]:
+    """Those in which jobs wait that can start now. When the others have tokens again is remembered."""
+    openings, opened = access.server.recall.openings, set()
+    for queue, (now, _, waiting, wait, rate) in replies.items():
+        if wait >= 0:
+            openings.note(queue, now, wait, rate.decode())
+        elif waiting and not openings.is_shut(queue, now, rate.decode()):
+            opened.add(queue)
+    return opened

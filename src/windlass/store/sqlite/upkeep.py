@@ -105,6 +105,7 @@ class SqliteSignals:
         self._recall = recall
 
     relayed = False
+    telling = False
     silence = None
 
     def attend(self, queues: Sequence[str]) -> None:

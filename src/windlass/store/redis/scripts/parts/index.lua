@@ -7,24 +7,24 @@ local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [ASIDE] = true, [
 local finished_letters = {[COMPLETED] = true, [DEAD] = true, [CANCELLED] = true}
 
 local function ready_member(id, r)
-  return struct.pack('>I4I2I8', r.type, r.urgency + 32768, r.rank) .. id
+  return struct.pack('>I4I2I8', r.type, r.urgency + LEVEL, r.rank) .. id
 end
 
 local function lane_member(id, r)
   local tenant = has(r.flags, TENANTED) and fields_of(r)[TENANT] or ''
-  return struct.pack('>I2', r.urgency + 32768) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
+  return struct.pack('>I2', r.urgency + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
 -- In strict order, that of being due, priority says nothing.
 local function line_member(id, r)
   local urgency = has(r.flags, STRICT) and 0 or r.urgency
-  return fields_of(r)[LINE] .. struct.pack('>I2I8', urgency + 32768, r.rank) .. id
+  return fields_of(r)[LINE] .. struct.pack('>I2I8', urgency + LEVEL, r.rank) .. id
 end
 
 local function slot_member(id, r) return fields_of(r)[LINE] .. struct.pack('>I2', r.slot) .. id end
 local function parked_member(id, r) return struct.pack('>I4I8', r.type, r.rank) .. id end
 local function aside_member(id, r)
-  return fields_of(r)[LINE] .. struct.pack('>I2I8', r.urgency + 32768, r.rank) .. id
+  return fields_of(r)[LINE] .. struct.pack('>I2I8', r.urgency + LEVEL, r.rank) .. id
 end
 
 local function bump(letter, by) redis.call('HINCRBY', K.counts, string.char(letter), by) end

@@ -2,4 +2,8 @@
 -- uses: record
 -- keys: queue
 local kept_for = {[COMPLETED] = 'keep_completed', [CANCELLED] = 'keep_cancelled', [DEAD] = 'keep_dead'}
-local function keep_of(letter) return tonumber(redis.call('HGET', K.queue, kept_for[letter])) end
+local keeps = {}
+local function keep_of(letter)
+  if not keeps[letter] then keeps[letter] = tonumber(redis.call('HGET', K.queue, kept_for[letter])) end
+  return keeps[letter]
+end

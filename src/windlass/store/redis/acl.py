@@ -1,0 +1,22 @@
+"""A user who may do what Windlass does, and nothing else."""
+
+from windlass.store.redis.keys import DEFAULT_PREFIX
+
+CONNECTION = ("hello", "auth", "ping", "info", "time", "wait")
+SCRIPTS = ("eval", "evalsha")
+HINTS = ("publish", "subscribe", "unsubscribe")
+CLUSTER = ("cluster|slots", "asking")
+KEYS = (
+    *("exists", "del", "unlink", "type"),
+    *("hget", "hset", "hsetnx", "hdel", "hmget", "hgetall", "hincrby", "hlen", "hexists", "hkeys", "hvals", "hscan"),
+    *("zadd", "zrem", "zcard", "zcount", "zscore", "zlexcount", "zrange", "zrangebylex", "zrangebyscore"),
+    *("zrevrange", "zrevrangebylex", "zrevrangebyscore", "zremrangebyscore", "zremrangebylex", "zremrangebyrank"),
+    *("sadd", "srem", "smembers", "sismember", "scard", "spop", "srandmember"),
+)
+COMMANDS = (*CONNECTION, *SCRIPTS, *HINTS, *CLUSTER, *KEYS)
+
+
+def acl_rules(prefix: str = DEFAULT_PREFIX) -> list[str]:
+    """The words after ACL SETUSER name on >password: the keys and channels of one prefix, and what is done there."""
+    places = ["resetkeys", f"~{prefix}:*", "resetchannels", f"&{prefix}:*"]
+    return [*places, "-@all", *(f"+{command}" for command in COMMANDS)]

@@ -1,0 +1,149 @@
+"""Large hand-ins: staged in portions of which nothing is seen, committed by one flip, and then unfolded.
+
+A producer that dies before the flip has handed in nothing, and what it staged is dropped; after the flip all of its
+jobs will come, whoever unfolds them. Nothing is atomic over two queues: each is flipped by itself, after all were
+checked.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.idempotency import OnConflict
+from windlass.core.ids import JobId, new_id
+from windlass.core.job import Enqueued, NewJob
+from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
+from windlass.store.redis.access import Access
+from windlass.store.redis.intake import Intake, to_intake
+from windlass.store.redis.record import encode
+
+MOST_WEIGHT = 500
+"""What a script takes in, in about 4 ms: so many plain jobs, or fewer that are more work."""
+MOST_TEXT = 1_000_000
+GONE = 3
+
+
+class Staged(msgspec.Struct):
+    """A portion on its way, and what the store says of it."""
+
+    intake: Intake
+    answers: list[Enqueued]
+
+
+def weight_of(job: NewJob) -> int:
+    """How much work a job is, in plain ones, as measured."""
+    weight = 1
+    if job.idempotency_key is not None:
+        weight += 7 if job.on_conflict is OnConflict.REPLACE else 2
+    if job.concurrency_key is not None:
+        weight += 3
+    return weight
+
+
+def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+    """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
+    start, weight, text = 0, 0, 0
+    for place, job in enumerate(jobs):
+        mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
+        weight += mine
+        text += length
+        if place > start and (weight > MOST_WEIGHT or text > MOST_TEXT):
+            yield jobs[start:place]
+            start, weight, text = place, mine, length
+    yield jobs[start:] if start else jobs
+
+
+async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> dict[str, list[Enqueued]]:
+    """Jobs by queue: all or none in each; none in any if one of them would be refused."""
+    batch = new_id()
+    staged: dict[str, list[Staged]] = {}
+    try:
+        for queue, mine in jobs.items():
+            staged[queue] = []
+            await _stage(access, batch, mine, staged[queue])
+            _check_within(staged[queue])
+    except (QueueClosed, KeyConflict):
+        await _give_up(access, batch, staged)
+        raise
+    except StoreUnavailable as error:
+        if not error.maybe_done:  # it answered: there may be no room for more, and so what is there must go
+            with contextlib.suppress(StoreUnavailable):
+                await _give_up(access, batch, staged)
+        error.maybe_done = False  # whatever was staged: nothing is committed
+        raise
+    for queue, mine_staged in staged.items():
+        await _flip(access, queue, batch, mine_staged)
+    for queue, mine_staged in staged.items():
+        await _unfold(access, queue, batch, mine_staged)
+    return {queue: [answer for each in mine for answer in each.answers] for queue, mine in staged.items()}
+
+
+async def unfold(access: Access, queue: str, batch: str) -> None:
+    """Store what is left of a committed hand-in."""
+    while (await access.call("unfold", queue, batch))[0]:
+        pass
+
+
+async def unstage(access: Access, queue: str, batch: str) -> None:
+    """Drop what was staged and not committed."""
+    while await access.call("unstage", queue, batch):
+        pass
+
+
+async def _stage(access: Access, batch: JobId, jobs: Sequence[NewJob], staged: list[Staged]) -> None:
+    for number, portion in enumerate(portions(jobs), 1):
+        intake = to_intake(portion)
+        reply = await access.call("stage", portion[0].queue, (batch, number), encode(intake.request), *intake.blobs)
+        _check_there(access, reply)
+        answers = intake.answers(reply)
+        staged.append(Staged(msgspec.structs.replace(intake, request=None, blobs=[]), answers))
+
+
+def _check_within(staged: Sequence[Staged]) -> None:
+    """One that wants to be refused may meet another of the same hand-in, in another portion."""
+    holders: dict[str, JobId] = {}
+    for each in staged:
+        for job, answer in zip(each.intake.jobs, each.answers, strict=True):
+            if job.idempotency_key is None or answer.existing:
+                continue
+            if job.on_conflict is OnConflict.RAISE and job.idempotency_key in holders:
+                raise KeyConflict(job.idempotency_key, holders[job.idempotency_key])
+            holders[job.idempotency_key] = job.id
+
+
+async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
+    for queue in queues:
+        await unstage(access, queue, batch)
+
+
+async def _flip(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:
+    if all(answer.existing for each in staged for answer in each.answers):
+        await unstage(access, queue, batch)
+        return
+    reply = await access.call("flip", queue, (batch, len(staged)))
+    _check_there(access, reply)
+    try:
+        staged[0].intake.check(reply)
+    except QueueClosed:
+        await unstage(access, queue, batch)
+        raise
+
+
+async def _unfold(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:
+    """Who stands instead may be others than when it was staged; that must do if somebody else unfolds a portion."""
+    left = 1
+    while left:
+        try:
+            left, number, *reply = await access.call("unfold", queue, batch)
+        except StoreUnavailable as error:
+            error.maybe_done = True
+            raise
+        if number:
+            staged[number - 1].answers = staged[number - 1].intake.answers(reply)
+
+
+def _check_there(access: Access, reply: Sequence[Any]) -> None:
+    if reply[0] == GONE:
+        raise StoreUnavailable(f"{access.server.shown}: a hand-in took so long that its first portions were dropped")

@@ -1,0 +1,1 @@
+"""The examination of a Redis server and of our keys in it: by looking only."""

@@ -1,0 +1,104 @@
+"""Examine a server: every check, one after the other, whatever the others found. Nothing is made or changed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+from windlass.errors import StoreUnavailable
+from windlass.store.clock import Clock
+from windlass.store.examination import Census, Examination, Finding, Level, problem
+from windlass.store.redis.access import Server
+from windlass.store.redis.address import Address
+from windlass.store.redis.examination.census import take_census
+from windlass.store.redis.examination.contents import check_jobs, check_keys, check_shelves, check_tallies
+from windlass.store.redis.examination.onlooker import Onlooker
+from windlass.store.redis.examination.server import (
+    Info,
+    check_connections,
+    check_durability,
+    check_memory,
+    check_role,
+    check_versions,
+)
+from windlass.store.redis.trouble import translate
+
+SECONDS_TO_CHECK = 20.0
+"""Each check; a deep one takes as long as it needs."""
+
+OfServer = Callable[[Info, Address], Iterator[Finding]]
+OfContents = Callable[[Onlooker], AsyncIterator[Finding]]
+_OF_SERVER: tuple[OfServer, ...] = (
+    check_versions,
+    check_durability,
+    check_memory,
+    check_role,
+    check_connections,
+)
+_WORSE = list(Level)
+
+
+async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
+    """Everything that can be told about a server, reachable or not, with our keys or not."""
+    server = Server(address, shown, clock)
+    book = Notebook(Onlooker(server), shown)
+    try:
+        infos = await book.onlooker.infos()
+        book.findings += [each for check in _OF_SERVER for each in worst(check, infos, address)]
+        return await _inside(book, deep=deep)
+    except StoreUnavailable as error:
+        advice = "check host, port, user and password of the address, and whether the server runs"
+        book.findings.append(problem("server", str(error), advice))
+        return Examination(tuple(book.findings), None)
+    finally:
+        await server.wire.close()
+
+
+def worst(check: OfServer, infos: Sequence[Info], address: Address) -> list[Finding]:
+    """What a check finds at the server that is worst off, of several."""
+    found = [list(check(info, address)) for info in infos]
+    return max(found, key=lambda each: max(_WORSE.index(finding.level) for finding in each), default=[])
+
+
+async def _inside(book: "Notebook", *, deep: bool) -> Examination:
+    census = None
+    if await book.look("keys", check_keys):
+        await book.look("retention", check_shelves)
+        await book.look("contents", check_tallies)
+        if deep:
+            await book.look("contents", check_jobs, seconds=None)
+        census = await book.count()
+    return Examination(tuple(book.findings), census)
+
+
+class Notebook:
+    """What was found so far."""
+
+    def __init__(self, onlooker: Onlooker, shown: str) -> None:
+        self.onlooker = onlooker
+        self._shown = shown
+        self.findings: list[Finding] = []
+
+    async def look(self, name: str, check: OfContents, seconds: float | None = SECONDS_TO_CHECK) -> bool:
+        """Do a check and write down what it finds: whether all of that is as it should be, or better to know."""
+        found = []
+        try:
+            async with asyncio.timeout(seconds):
+                found = [each async for each in check(self.onlooker)]
+        except Exception as error:
+            found.append(self._trouble(name, error))
+        self.findings += found
+        return all(each.level in (Level.OK, Level.NOTE) for each in found)
+
+    async def count(self) -> Census | None:
+        """The census."""
+        try:
+            async with asyncio.timeout(SECONDS_TO_CHECK):
+                return await take_census(self.onlooker)
+        except Exception as error:
+            self.findings.append(self._trouble("jobs", error))
+            return None
+
+    def _trouble(self, name: str, error: Exception) -> Finding:
+        said = error if isinstance(error, StoreUnavailable) else translate(error, self._shown)
+        return problem(
+            name, f"could not be checked: {said}", "if no other finding explains that, look at the server's log"
+        )

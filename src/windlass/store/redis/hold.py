@@ -1,0 +1,70 @@
+"""What a claim gives, read straight from the packed records: no record of our own in between, since this is hot.
+
+All records of one claim have the same runner, so everything up to the fields lies at fixed places.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from windlass.core.job import Claimed
+from windlass.store.redis.record import A, B, Fields
+
+_LENGTH = struct.Struct(">I")
+_fields = msgspec.msgpack.Decoder(Fields).decode
+
+
+def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
+    """The jobs of a claim's answer: an id and a record, by turns."""
+    return list(_read(queue, len(runner.encode()), iter(reply)))
+
+
+def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
+    layout = _layout(runner)
+    numbers, begin, length = layout.unpack_from, layout.size, _LENGTH.unpack_from
+    kinds: dict[bytes, Fields] = {}
+    """Most jobs are of few kinds: what is said once is read once."""
+    for id_, value in zip(reply, reply, strict=True):
+        n = numbers(value)
+        urgency, lifted, _, run_at, created_at, expires_at, timeout, max_attempts = n[10:18]
+        failures, crashes, rescues, suspicions, hand_backs, snoozes, size = n[19:26]
+        end = begin + size
+        said = value[begin:end]
+        fields = kinds.get(said)
+        if fields is None:
+            fields = kinds[said] = _fields(said)
+        begins = end + 4
+        yield Claimed(
+            id_.decode(),
+            queue,
+            fields.type,
+            value[begins : begins + length(value, end)[0]].decode(),
+            n[2],  # attempt
+            max_attempts,
+            failures,
+            crashes,
+            rescues,
+            suspicions,
+            hand_backs,
+            snoozes,
+            -urgency - lifted,
+            run_at,
+            created_at,
+            n[5],  # claimed_at
+            fields.idempotency_key,
+            fields.concurrency_key,
+            fields.tenant,
+            fields.parent,
+            fields.flow,
+            timeout,
+            expires_at or None,
+            fields.tags,
+            fields.meta,
+        )
+
+
+@lru_cache(maxsize=64)
+def _layout(runner: int) -> struct.Struct:
+    return struct.Struct(f"{A.format}{runner}x{B.format[1:]}")

@@ -1,0 +1,162 @@
+"""New jobs as scripts take them in: what is alike goes as one kind, and its fields are sent once.
+
+An intake is a list of kinds and an order. A kind is what `_kind` below says, in its order; parts/intake.lua and
+parts/store.lua read it by number. Jobs with keys have their own fields, a blob each; others share one.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from windlass.core.codec import encode as to_json
+from windlass.core.idempotency import OnConflict
+from windlass.core.job import Enqueued, NewJob
+from windlass.errors import KeyConflict, QueueClosed
+from windlass.store.keys import place_of
+from windlass.store.kinds import kind_of
+from windlass.store.redis.record import Fields, Flag, encode
+
+STORED, CLOSED, CONFLICT = 0, 1, 2
+"""What a script answers with first."""
+_ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
+
+
+class Intake(msgspec.Struct, frozen=True):
+    """Jobs for one queue, as a script takes them."""
+
+    jobs: Sequence[NewJob]
+    kinds: list[list[int]]
+    """The places of jobs that are alike, kind by kind."""
+    request: Any
+    blobs: list[bytes]
+
+    def answers(self, reply: Sequence[Any]) -> list[Enqueued]:
+        """What the store says of each job; raises if it refused them all."""
+        self.check(reply)
+        answers = [Enqueued(job.id) for job in self.jobs]
+        for kind, number, holder in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
+            answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
+        return answers
+
+    def check(self, reply: Sequence[Any]) -> None:
+        """Raise what the store refused them for."""
+        if reply[0] == CLOSED:
+            raise QueueClosed(self.jobs[0].queue)
+        if reply[0] == CONFLICT:
+            _, kind, number, holder = reply
+            key = self.jobs[self._place(kind, number)].idempotency_key
+            assert key is not None
+            raise KeyConflict(key, holder.decode())
+
+    def _place(self, kind: int, number: int) -> int:
+        return self.kinds[kind - 1][number - 1]
+
+
+def to_intake(jobs: Sequence[NewJob]) -> Intake:
+    """Jobs of one queue, in their order."""
+    kinds = _kinds(jobs)
+    request: list[Any] = []
+    blobs: list[bytes] = []
+    for places in kinds:
+        alike = [jobs[place] for place in places]
+        own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
+        request.append(_kind(alike, len(blobs) + 1, own))
+        blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
+    return Intake(jobs, kinds, (request, _order(jobs, kinds)), blobs)
+
+
+def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
+    found: dict[Any, list[int]] = {}
+    last, places = None, []
+    for place, job in enumerate(jobs):
+        kind = (kind_of(job), job.idempotency_key is None, job.concurrency_key is None)
+        if kind != last:  # mostly all are alike: comparing is cheaper than hashing
+            places = found.setdefault(kind, [])
+            last = kind
+        places.append(place)
+    return list(found.values())
+
+
+def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] | None:
+    """Those who may meet each other: they have a key, or come twice. Nobody, mostly."""
+    twice = len({job.id for job in jobs}) < len(jobs)
+    if not twice and all(jobs[places[0]].idempotency_key is None for places in kinds):
+        return None
+    where = {place: (k, i) for k, places in enumerate(kinds, 1) for i, place in enumerate(places, 1)}
+    meeting = (place for place, job in enumerate(jobs) if twice or job.idempotency_key is not None)
+    return [number for place in meeting for number in where[place]]
+
+
+def _kind(alike: Sequence[NewJob], blob: int, own: bool) -> tuple[Any, ...]:
+    job = alike[0]
+    return (
+        flags_of(job),
+        job.type,
+        -job.priority,
+        job.run_at,
+        job.delay,
+        job.max_attempts,
+        job.timeout,
+        job.expires_at,
+        job.expires,
+        [each.id for each in alike],
+        [each.payload for each in alike],
+        blob,
+        own,
+        [place_of(each.queue, each.idempotency_key or "")[1] for each in alike]
+        if job.idempotency_key is not None
+        else None,
+        [line_of(each.concurrency_key or "") for each in alike] if job.concurrency_key is not None else None,
+        _ON_CONFLICT[job.on_conflict],
+        job.key_limit,
+    )
+
+
+def fields_of(job: NewJob) -> Fields:
+    """What is said once of a job."""
+    rate = job.key_rate
+    return Fields(
+        type=job.type,
+        tenant=job.tenant,
+        idempotency_key=job.idempotency_key,
+        key_digest=None if job.idempotency_key is None else place_of(job.queue, job.idempotency_key)[1],
+        window=job.idempotency_window,
+        concurrency_key=job.concurrency_key,
+        line=None if job.concurrency_key is None else line_of(job.concurrency_key),
+        key_limit=job.key_limit,
+        key_strict=job.key_strict,
+        key_rate=None if rate is None else (rate.tokens, rate.period, rate.burst),
+        rate_cost=job.rate_cost,
+        parent=job.parent,
+        flow=job.flow,
+        parents=to_json(job.parents, "parents") if job.parents else None,
+        tags=to_json(job.tags, "tags") if job.tags else None,
+        meta=job.meta,
+    )
+
+
+def line_of(key: str) -> str:
+    """The digest of a concurrency key: of one length, so that it can stand before a place."""
+    return blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def flags_of(job: NewJob) -> int:
+    """What scripts must know of a new job."""
+    flags = Flag(0)
+    if job.idempotency_key is not None:
+        flags |= Flag.KEYED
+    if job.concurrency_key is not None:
+        flags |= Flag.LINED
+    if job.key_strict:
+        flags |= Flag.STRICT
+    if job.key_rate is not None:
+        flags |= Flag.RATED
+    if job.rate_cost is not None:
+        flags |= Flag.COSTLY
+    if job.tenant is not None:
+        flags |= Flag.TENANTED
+    if job.parent is not None:
+        flags |= Flag.CHILD
+    return int(flags)

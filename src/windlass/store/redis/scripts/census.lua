@@ -1,0 +1,36 @@
+-- census: who waits in this queue, and for how many jobs a rescuer must come. The request is the runners whose leases are
+-- over. The answer is {type, jobs} of what is pending, the same of what is parked, the newest moment that is written here
+-- (0: none), how many jobs are dead, and how many those runners hold.
+-- uses: call, record
+-- keys: queue counts jobs ids types pend left parked
+local problem = strange()
+if problem then return problem end
+local late = {}
+for _, runner in ipairs(request[1]) do late[runner] = true end
+
+local pending, parked = {}, {}
+local types = redis.call('HGETALL', K.types)
+for i = 1, #types, 2 do
+  local number = tonumber(types[i + 1])
+  local jobs = tonumber(redis.call('HGET', K.pend, number) or 0)
+  if jobs > 0 then pending[#pending + 1] = {types[i], jobs} end
+  local head, next_head = struct.pack('>I4', number), struct.pack('>I4', number + 1)
+  local aside = redis.call('ZLEXCOUNT', K.parked, '[' .. head, '(' .. next_head)
+  if aside > 0 then parked[#parked + 1] = {types[i], aside} end
+end
+
+-- Ids grow with time, so the last hundred are enough.
+local newest = 0
+for _, id in ipairs(redis.call('ZREVRANGE', K.ids, 0, 99)) do
+  local value = redis.call('HGET', K.jobs, id)
+  if value then newest = math.max(newest, read_record(value).updated) end
+end
+
+local held = 0
+if next(late) then
+  local left = redis.call('HGETALL', K.left)
+  for i = 1, #left, 2 do
+    if late[string.match(left[i], '^(.*):%d+$')] then held = held + tonumber(left[i + 1]) end
+  end
+end
+return {pending, parked, newest, tonumber(redis.call('HGET', K.counts, string.char(DEAD)) or 0), held}

@@ -1,0 +1,151 @@
+-- walk: ids of this queue that match, in the order of ids, newest or oldest first; a bounded piece of the way. The request
+-- is the id to go on from (empty: the beginning), how many are wanted, how many may be looked at, whether the oldest come
+-- first, the status letters that match (empty: all), type, tenant, tag, parent, the end of the id; false where nothing is
+-- said. The answer is the id up to which everything was looked at (empty: there is no more), how many were, and the ids
+-- that match.
+-- uses: call, record
+-- keys: queue counts jobs ids types ready due held rare line parked children
+local problem = strange()
+if problem then return problem end
+local from, limit, most, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
+local MOST_READ, MOST_SEEN, MOST_BYTES, FEW, STEP = 400, 2000, 500000, 1000, 50
+
+-- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
+local function along(key, head, from, many)
+  local first = from ~= '' and '(' .. head .. from
+  local found
+  if oldest then
+    found = redis.call('ZRANGEBYLEX', key, first or '[' .. head, '(' .. head .. 'g', 'LIMIT', 0, many)
+  else
+    found = redis.call('ZREVRANGEBYLEX', key, first or '(' .. head .. 'g', '[' .. head, 'LIMIT', 0, many)
+  end
+  if head ~= '' then
+    for i, member in ipairs(found) do found[i] = string.sub(member, #head + 1) end
+  end
+  return found
+end
+
+local function before(a, b) if oldest then return a < b else return a > b end end
+
+local function sorted(ids, from, many)
+  table.sort(ids, before)
+  local kept = {}
+  for _, id in ipairs(ids) do
+    if #kept == many then break end
+    if (from == '' or before(from, id)) and id ~= kept[#kept] then kept[#kept + 1] = id end
+  end
+  return kept
+end
+
+-- Where jobs of a status are found, if there are not many.
+local places = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'line', k = 'parked', d = 'rare', x = 'rare'}
+
+local function each_letter(act)
+  for letter in string.gmatch(letters, '.') do
+    if not act(letter) then return false end
+  end
+  return true
+end
+
+local function only_rare() return letters ~= '' and not string.find(letters, '[^fdx]') end
+
+local function only_few()
+  if letters == '' then return false end
+  local jobs = 0
+  return each_letter(function(letter)
+    local place = places[letter]
+    if place then
+      jobs = jobs + redis.call('ZCARD', K[place])
+    elseif letter == 'r' or tonumber(redis.call('HGET', K.counts, letter) or 0) ~= 0 then
+      jobs = jobs + (letter == 'r' and tonumber(redis.call('HGET', K.counts, letter) or 0) or FEW + 1)
+    end
+    return jobs <= FEW
+  end)
+end
+
+local function gathered()
+  local ids, seen = {}, {}
+  each_letter(function(letter)
+    local place = places[letter]
+    if place and not seen[place] then
+      seen[place] = true
+      for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
+    elseif letter == 'r' then
+      for _, held in ipairs(redis.call('HVALS', K.held)) do
+        for at = 1, #held, 36 do ids[#ids + 1] = string.sub(held, at, at + 35) end
+      end
+    end
+    return true
+  end)
+  return ids
+end
+
+local function among_rare(from, many)
+  local ids = {}
+  each_letter(function(letter)
+    for _, id in ipairs(along(K.rare, letter, from, many)) do ids[#ids + 1] = id end
+    return true
+  end)
+  return sorted(ids, from, many)
+end
+
+local function source()
+  if parent then return function(from, many) return along(K.children, parent, from, many) end end
+  if only_rare() then return among_rare end
+  if only_few() then
+    local ids = gathered()
+    return function(from, many) return sorted(ids, from, many) end
+  end
+  return function(from, many) return along(K.ids, '', from, many) end
+end
+
+local number = type and tonumber(redis.call('HGET', K.types, type))
+if type and not number then return {'', 0} end
+local must_read = letters ~= '' or type or tenant or tag
+
+local function has_tag(text)
+  if not text then return false end
+  local readable, tags = pcall(cjson.decode, text)
+  if not readable or _G.type(tags) ~= 'table' then return false end
+  for _, each in ipairs(tags) do if each == tag then return true end end
+  return false
+end
+
+-- Only what is asked for is read: most records are passed by.
+local TAGS = 15
+local function matches(value)
+  local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
+  if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
+  local flags, type_number = struct.unpack('>I2I4', value, A_SIZE + length + 1)
+  if number and type_number ~= number then return false end
+  if tenant and not has(flags, TENANTED) then return false end
+  if not tenant and not tag then return true end
+  local fields = fields_of(read_record(value))
+  if tenant and fields[TENANT] ~= tenant then return false end
+  return not tag or has_tag(fields[TAGS])
+end
+
+local next_ids = source()
+local answer, found, read, seen, bytes = {'', 0}, 0, 0, 0, 0
+local ended = false
+while not ended and found < limit and seen < math.min(most, MOST_SEEN) and read < MOST_READ and bytes < MOST_BYTES do
+  local step = math.min(must_read and STEP or id_end and 500 or math.min(limit, FEW), most - seen)
+  local ids = next_ids(from, step)
+  local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
+  ended = #ids < step
+  for i, id in ipairs(ids) do
+    local value = values and values[i]
+    if values then read, bytes = read + 1, bytes + (value and #value or 0) end
+    from, seen = id, seen + 1
+    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(value)) then
+      found = found + 1
+      answer[2 + found] = id
+      if found == limit then
+        ended = ended and i == #ids
+        break
+      end
+    end
+  end
+end
+answer[1], answer[2] = ended and '' or from, seen
+return answer

@@ -1,0 +1,37 @@
+"""Sweeps: what is due in any queue is done, the longest due first, a bounded number by each call."""
+
+import msgspec
+
+from windlass.core.moments import Micros
+from windlass.store.redis.access import Access
+
+MOST_IN_CALL = 100
+"""No script may keep the server from others for long: this is some 5 ms, if all have keys."""
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """What was done, and how long until there is more to do (None: nothing waits)."""
+
+    jobs: int
+    next_in: Micros | None
+
+
+async def sweep(access: Access, name: str, limit: int) -> Swept:
+    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over all queues."""
+    looks = await access.calls(name, dict.fromkeys(await access.queue_names(), (0,)))
+    waits = {queue: wait for queue, reply in looks.items() if (wait := _wait(reply)) is not None}
+    done = 0
+    for queue in sorted((queue for queue, wait in waits.items() if wait <= 0), key=waits.__getitem__):
+        while done < limit and (wait := waits.get(queue)) is not None and wait <= 0:
+            reply = await access.call(name, queue, min(MOST_IN_CALL, limit - done))
+            done += reply[0]
+            waits.pop(queue)
+            if (wait := _wait(reply)) is not None:
+                waits[queue] = wait
+            if not reply[0]:
+                break  # there is more to do, but nothing that counts: the caller comes back for it
+    return Swept(done, max(0, min(waits.values())) if waits else None)
+
+
+def _wait(reply: list[int]) -> Micros | None:
+    return reply[1] if len(reply) > 1 else None

@@ -1,0 +1,85 @@
+"""The recipe for a user: enough for everything that a store does, and for nothing else."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from importlib.resources import files
+
+import pytest
+import redis
+
+from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, settle
+from tests.support.servers.redis import RedisServer, new_redis
+from tests.support.servers.redis_programs import Program, programs
+from windlass import StoreUnavailable
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+from windlass.store.records import Settled
+from windlass.store.redis.acl import COMMANDS, acl_rules
+
+SECRET = "hunter2"
+
+
+@pytest.fixture(params=programs(), ids=lambda program: program.version)
+def server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    program: Program = request.param
+    made = new_redis(program=program)
+    made.start()
+    made.execute("ACL", "SETUSER", "windlass", "on", f">{SECRET}", *acl_rules("shop"))
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+async def store(server: RedisServer) -> AsyncIterator[Store]:
+    opened = open_store(f"redis://windlass:{SECRET}@127.0.0.1:{server.port}/0?prefix=shop")
+    yield opened
+    await opened.close()
+
+
+async def test_the_user_may_do_what_a_store_does(store: Store) -> None:
+    assert await store.migrate() == ["0001_initial"]
+    await open_lease(store)
+    await enqueue(store, 3)
+    assert await settle(store, completed(await claim_one(store))) is Settled.SETTLED
+    assert len(await store.jobs.claim(request())) == 2
+    store.signals.attend(["default"])
+    mark = store.signals.mark()
+    await enqueue_one(store, type="other")
+    assert await store.signals.wait(mark, 10)
+    await store.stats.sample()
+    await store.tidy()
+    assert (await store.operator.counts()).totals["running"] == 2
+
+
+async def test_the_user_may_do_nothing_else(server: RedisServer) -> None:
+    with redis.Redis(port=server.port, username="windlass", password=SECRET) as client:
+        for words in (
+            ("GET", "shop:x"),
+            ("FLUSHALL",),
+            ("CONFIG", "SET", "appendonly", "no"),
+            ("KEYS", "*"),
+            ("HGET", "other:{*}:meta", "store"),
+            ("EVAL", "return redis.call('HGET', KEYS[1], 'x')", 1, "other:x"),
+            ("PUBLISH", "other", ""),
+            ("ACL", "LIST"),
+        ):
+            with pytest.raises(redis.exceptions.ResponseError, match=r"(?i)permission|acl"):
+                client.execute_command(*words)
+
+
+async def test_another_prefix_is_refused_with_what_to_do_and_without_the_password(server: RedisServer) -> None:
+    store = open_store(f"redis://windlass:{SECRET}@127.0.0.1:{server.port}/0?prefix=other")
+    with pytest.raises(StoreUnavailable, match=r"this user may not.*recipe") as caught:
+        await enqueue_one(store)
+    assert caught.value.lasting
+    assert not caught.value.maybe_done
+    assert SECRET not in str(caught.value)
+    await store.close()
+
+
+def test_the_recipe_names_every_command_of_the_scripts() -> None:
+    home = files("windlass.store.redis") / "scripts"
+    texts = [path.read_text() for folder in (home, home / "parts") for path in folder.iterdir() if path.is_file()]
+    called = {word.lower() for text in texts for word in re.findall(r"redis\.p?call\('(\w+)'", text)}
+    assert called
+    assert called <= set(COMMANDS)

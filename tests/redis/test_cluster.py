@@ -1,0 +1,150 @@
+"""On a cluster: queues on several servers, slots that move, and masters that die."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.support.processes import until
+from tests.support.seed import claim_ids, claim_one, completed, enqueue, enqueue_one, look, open_lease, settle
+from tests.support.servers.redis import RedisServer
+from tests.support.servers.redis_cluster import RedisCluster, new_cluster
+from windlass import StoreUnavailable
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+
+QUEUES = tuple(f"q{number}" for number in range(12))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RedisCluster]:
+    """One for tests that leave it well."""
+    made = new_cluster()
+    made.start()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+async def store(cluster: RedisCluster) -> AsyncIterator[Store]:
+    opened = open_store(cluster.url, deadline=5)
+    yield opened
+    await opened.close()
+
+
+async def test_queues_are_spread_and_each_lies_on_one_server(cluster: RedisCluster, store: Store) -> None:
+    for queue in QUEUES:
+        await enqueue(store, 3, queue=queue)
+    homes = {queue: _home(cluster, queue) for queue in QUEUES}
+    assert len({node.port for node in homes.values()}) == 3
+    for queue, home in homes.items():
+        found = {node.port for node in cluster.masters() if node.execute("KEYS", f"windlass:{{{queue}}}:*")}
+        assert found == {home.port}
+
+
+async def test_what_spans_queues_spans_servers(cluster: RedisCluster, store: Store) -> None:
+    ids = {await enqueue_one(store, queue=queue) for queue in QUEUES}
+    found = {(await look(store, id_)).id for id_ in ids}
+    assert found == ids
+    await open_lease(store, "spanning")
+    taken = set()
+    for queue in QUEUES:
+        taken |= set(await claim_ids(store, "spanning", queues=(queue,)))
+    assert taken >= ids
+
+
+async def test_a_slot_that_moves_while_jobs_come_and_go_is_followed(cluster: RedisCluster, store: Store) -> None:
+    await open_lease(store)
+    await enqueue_one(store, queue="moving")
+    source = _home(cluster, "moving")
+    target = next(node for node in cluster.masters() if node.port != source.port)
+    slot = int(source.execute("CLUSTER", "KEYSLOT", "{moving}"))
+    ids = {name: node.execute("CLUSTER", "MYID").decode() for name, node in (("to", target), ("from", source))}
+    target.execute("CLUSTER", "SETSLOT", slot, "IMPORTING", ids["from"])
+    source.execute("CLUSTER", "SETSLOT", slot, "MIGRATING", ids["to"])
+    keys = source.execute("CLUSTER", "GETKEYSINSLOT", slot, 1000)
+    # The slot is half here and half there: what is asked now is refused, with certainty.
+    for key in keys[: len(keys) // 2]:
+        source.execute("MIGRATE", "127.0.0.1", target.port, key.decode(), 0, 5000)
+    with pytest.raises(StoreUnavailable, match="being moved") as caught:
+        await enqueue_one(store, queue="moving")
+    assert not caught.value.maybe_done
+    for key in keys[len(keys) // 2 :]:
+        source.execute("MIGRATE", "127.0.0.1", target.port, key.decode(), 0, 5000)
+    for node in cluster.masters():
+        node.execute("CLUSTER", "SETSLOT", slot, "NODE", ids["to"])
+    await enqueue_one(store, queue="moving")
+    assert _home(cluster, "moving").port == target.port
+    assert len(await claim_ids(store, queues=("moving",))) == 2
+    cluster.settle()
+
+
+async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: RedisCluster) -> None:
+    store = open_store(redis_cluster.url, deadline=5)
+    for queue in QUEUES:
+        await enqueue_one(store, queue=queue)
+    lost = _home(redis_cluster, QUEUES[0])
+    elsewhere = next(queue for queue in QUEUES if _home(redis_cluster, queue).port != lost.port)
+    lost.freeze()
+    # An id that was made for this very job: of another it would have to be asked whether any queue knows it.
+    await enqueue_one(store, queue=elsewhere, fresh="here")
+    lost.thaw()
+    await store.close()
+
+
+async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster: RedisCluster) -> None:
+    """Every hand-in that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
+    store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
+    safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}
+    lost = _home(redis_cluster, QUEUES[0])
+    load = asyncio.create_task(_hand_in_until_refused_and_back(store, safe))
+    await asyncio.sleep(0.2)
+    await asyncio.to_thread(lost.kill)
+    await asyncio.to_thread(until, lambda: _home(redis_cluster, QUEUES[0]) is not lost, "another is master")
+    await asyncio.to_thread(lost.start)  # as a replica: without one nothing can be replicated
+    await asyncio.wait_for(load, 60)
+    await _until_answers(store)
+    await open_lease(store, "after")
+    for queue, ids in safe.items():
+        ran = []
+        while jobs := await claim_ids(store, "after", queues=(queue,)):
+            ran += jobs
+        assert len(ran) == len(set(ran))
+        assert set(ids) <= set(ran), f"lost in {queue}, which a replica had"
+    job = await _running_in(store, QUEUES[0])
+    assert await settle(store, completed(job)) is not None
+    await store.close()
+
+
+async def _running_in(store: Store, queue: str):  # type: ignore[no-untyped-def]
+    await enqueue_one(store, queue=queue)
+    return await claim_one(store, "after", queues=(queue,))
+
+
+async def _hand_in_until_refused_and_back(store: Store, safe: dict[str, list[str]]) -> None:
+    """Go on through the failover; what was answered is safe, what was not is not counted."""
+    refused = False
+    while True:
+        for queue, ids in safe.items():
+            try:
+                ids.append(await enqueue_one(store, queue=queue, fresh="here"))
+            except StoreUnavailable:
+                refused = True
+                await asyncio.sleep(0.05)
+                continue
+            if refused and queue == QUEUES[0]:
+                return
+
+
+async def _until_answers(store: Store) -> None:
+    for _ in range(100):
+        try:
+            await open_lease(store)
+            return
+        except StoreUnavailable:
+            await asyncio.sleep(0.1)
+    raise AssertionError("the cluster did not come back")
+
+
+def _home(cluster: RedisCluster, queue: str) -> RedisServer:
+    return until(lambda: cluster.master_of(f"{{{queue}}}"), f"somebody has {queue}")

@@ -1,0 +1,113 @@
+"""Hand-ins of one moment go together, and nobody notices but by the time it takes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.seed import enqueue_one, new_job
+from windlass.core.idempotency import OnConflict
+from windlass.core.job import Enqueued
+from windlass.errors import KeyConflict, StoreUnavailable
+from windlass.store.contract import Store
+from windlass.store.redis.access import Access
+from windlass.store.redis.joint import MOST_JOINED
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the server was asked what."""
+    counted: Counter[str] = Counter()
+
+    async def count(access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        counted[name] += 1
+        return await calls(access, name, requests)
+
+    calls = Access.calls
+    monkeypatch.setattr(Access, "calls", count)
+    return counted
+
+
+async def test_many_hand_ins_of_one_moment_take_few_trips(store: Store, trips: Counter[str]) -> None:
+    jobs = [new_job() for _ in range(2 * MOST_JOINED)]
+    answers = await asyncio.gather(*(store.jobs.enqueue([job]) for job in jobs))
+    assert answers == [[Enqueued(job.id)] for job in jobs]
+    assert trips["enqueue"] == 3, "the first one alone, then as many at a time as go together"
+    assert all(await store.operator.get([job.id for job in jobs]))
+
+
+async def test_hand_ins_one_after_the_other_do_not_wait_for_each_other(store: Store, trips: Counter[str]) -> None:
+    for job in [new_job() for _ in range(3)]:
+        assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
+    assert trips["enqueue"] == 3
+
+
+async def test_each_is_refused_for_itself(store: Store) -> None:
+    held = await enqueue_one(store, idempotency_key="k")
+    good = [new_job() for _ in range(4)]
+    conflicting = new_job(idempotency_key="k", on_conflict=OnConflict.RAISE)
+    bad = new_job(payload="\ud800")
+    answers = await asyncio.gather(
+        *(store.jobs.enqueue(jobs) for jobs in ([good[0]], [good[1]], [conflicting], [good[2]], [bad], [good[3]])),
+        return_exceptions=True,
+    )
+    assert [answers[n] for n in (0, 1, 3, 5)] == [[Enqueued(job.id)] for job in good]
+    assert isinstance(answers[2], KeyConflict)
+    assert answers[2].job_id == held
+    assert isinstance(answers[4], UnicodeEncodeError)
+    assert await store.operator.get([conflicting.id, bad.id]) == [None, None]
+
+
+async def test_a_bulk_is_refused_as_a_whole_among_others(store: Store) -> None:
+    await enqueue_one(store, idempotency_key="k")
+    bulk = [new_job(), new_job(idempotency_key="k", on_conflict=OnConflict.RAISE)]
+    first, other = new_job(), new_job()
+    answers = await asyncio.gather(
+        store.jobs.enqueue([first]), store.jobs.enqueue(bulk), store.jobs.enqueue([other]), return_exceptions=True
+    )
+    assert isinstance(answers[1], KeyConflict)
+    assert await store.operator.get([job.id for job in bulk]) == [None, None]
+    assert all(await store.operator.get([first.id, other.id]))
+
+
+async def test_jobs_of_several_callers_meet_each_other_in_their_order(store: Store) -> None:
+    first, *others = [new_job(idempotency_key="k") for _ in range(5)]
+    answers = await asyncio.gather(
+        store.jobs.enqueue([new_job()]), *(store.jobs.enqueue([j]) for j in [first, *others])
+    )
+    assert answers[1:] == [[Enqueued(first.id)], *[[Enqueued(first.id, existing=True)]] * 4]
+
+
+async def test_who_gives_up_before_it_was_taken_along_hands_in_nothing(store: Store) -> None:
+    first, given_up, other = new_job(), new_job(), new_job()
+    tasks = [asyncio.create_task(store.jobs.enqueue([job])) for job in (first, given_up, other)]
+    await asyncio.sleep(0)
+    tasks[1].cancel()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(answers[1], asyncio.CancelledError)
+    assert await store.operator.get([given_up.id]) == [None]
+    assert all(await store.operator.get([first.id, other.id]))
+
+
+async def test_the_others_go_on_if_the_first_gives_up(store: Store) -> None:
+    jobs = [new_job() for _ in range(3)]
+    tasks = [asyncio.create_task(store.jobs.enqueue([job])) for job in jobs]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert answers[1:] == [[Enqueued(job.id)] for job in jobs[1:]]
+
+
+async def test_all_who_went_together_hear_that_the_store_is_gone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        raise StoreUnavailable("gone", maybe_done=True)
+
+    await store.migrate()
+    monkeypatch.setattr(Access, "calls", fail)
+    answers = await asyncio.gather(*(store.jobs.enqueue([new_job()]) for _ in range(4)), return_exceptions=True)
+    assert all(isinstance(answer, StoreUnavailable) and answer.maybe_done for answer in answers)

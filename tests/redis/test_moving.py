@@ -1,0 +1,201 @@
+"""Moving to another queue in steps: whoever dies on the way, the job is in one queue in the end, and never in two."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.seed import (
+    claim_ids,
+    enqueue,
+    enqueue_one,
+    look,
+    new_job,
+    open_lease,
+    running,
+    settle,
+    snoozed,
+)
+from windlass.core.change import JobChange
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, LogLine
+from windlass.core.moments import SECOND, to_datetime
+from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
+from windlass.store.records import JobFilter, Moved, Note
+from windlass.store.redis import move
+from windlass.store.redis.access import Access
+from windlass.store.redis.sight import see
+from windlass.store.redis.store import RedisStore
+
+THERE = JobChange(queue="there")
+STEPS = [("reserve", False), ("depart", False), ("depart", True), ("arrive", True), ("departed", True)]
+"""At which script the mover dies, and whether it was done."""
+
+
+def broken_off(name: str, done: bool) -> Callable[[Access, str, Mapping[str, Any]], Any]:
+    """Calls of scripts, as long as it is not this one."""
+    original = Access.calls
+
+    async def calls(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
+        if wanted == name and not done:
+            raise StoreUnavailable("the mover is dead")
+        reply = await original(self, wanted, requests)
+        if wanted == name:
+            raise StoreUnavailable("the mover is dead")
+        return reply
+
+    return calls
+
+
+async def move_and_die(store: RedisStore, id_: JobId, step: tuple[str, bool]) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Access, "calls", broken_off(*step))
+        with pytest.raises(StoreUnavailable):
+            await store.operator.change([id_], THERE)
+
+
+async def whereabouts(store: RedisStore) -> list[tuple[JobId, str]]:
+    """Every job that is in a list."""
+    return [(job.id, job.queue) for job in (await store.operator.list(JobFilter(), 100, None)).items]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0]} {'done' if step[1] else 'not done'}")
+async def test_a_job_is_in_one_queue_wherever_its_mover_dies(store: RedisStore, step: tuple[str, bool]) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k", payload='{"n": 1}', tags=("a",))
+    await move_and_die(store, id_, step)
+    found = await look(store, id_)
+    gone = step[1]
+    assert found.queue == ("there" if gone else "default")
+    assert (found.status, found.payload, found.tags) == (Status.PENDING, {"n": 1}, ("a",))
+    assert await whereabouts(store) == [(id_, found.queue)]
+    assert (await store.operator.counts()).totals["pending"] == 1
+    again = await store.operator.change([id_], THERE)
+    assert again == [Moved(id_, Status.PENDING, done=True)]
+    assert await whereabouts(store) == [(id_, "there")]
+    await open_lease(store)
+    assert await claim_ids(store, queues=("default", "there")) == [id_]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0]} {'done' if step[1] else 'not done'}")
+async def test_its_key_is_where_the_job_is(store: RedisStore, clock: ManualClock, step: tuple[str, bool]) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k")
+    await move_and_die(store, id_, step)
+    clock.advance(move.RESERVED)
+    await store.tidy()
+    place = (await look(store, id_)).queue
+    other = "default" if place == "there" else "there"
+    newcomer = new_job(queue=other, idempotency_key="k")
+    assert await store.jobs.enqueue([new_job(queue=place, idempotency_key="k"), newcomer]) == [
+        Enqueued(id_, existing=True),
+        Enqueued(newcomer.id),
+    ]
+
+
+async def test_a_move_that_is_under_way_is_left_to_its_mover_and_finished_when_that_is_dead(
+    store: RedisStore, clock: ManualClock
+) -> None:
+    id_ = await enqueue_one(store)
+    await move_and_die(store, id_, ("depart", True))
+    clock.advance(move.OVERDUE - 1)
+    await store.tidy()
+    assert await whereabouts(store) == []
+    clock.advance(1)
+    await store.tidy()
+    assert await whereabouts(store) == [(id_, "there")]
+
+
+async def test_all_that_a_job_has_goes_along(store: RedisStore) -> None:
+    job = await running(store, parent="p" * 36)
+    line = LogLine(to_datetime(0), 1, "so far")
+    await store.jobs.note([Note(id=job.id, queue=job.queue, attempt=1, lines=(line,))])
+    await settle(store, snoozed(job))
+    before = await look(store, job.id)
+    await store.operator.change([job.id], THERE)
+    after = await look(store, job.id)
+    assert (after.attempts, after.logs, after.snoozes) == (before.attempts, (line,), 1)
+    assert [each.id for each in (await store.operator.list(JobFilter(parent="p" * 36), 10, None)).items] == [job.id]
+
+
+async def test_a_mover_that_comes_late_brings_no_second_job(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has finished for it, and the job has gone on to a third queue since."""
+    carried: list[tuple[Any, ...]] = []
+    original = move.carry
+
+    async def carry(*arguments: Any) -> dict[JobId, int]:
+        carried.append(arguments)
+        return await original(*arguments)
+
+    monkeypatch.setattr(move, "carry", carry)
+    id_ = await enqueue_one(store)
+    await store.operator.change([id_], THERE)
+    await store.operator.change([id_], JobChange(queue="third"))
+    await original(*carried[0])
+    assert await whereabouts(store) == [(id_, "third")]
+    assert (await store.operator.counts()).totals["pending"] == 1
+
+
+async def test_a_mover_that_comes_late_does_not_end_a_later_move(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has finished for it, the job came back, and left again with another one who died."""
+    carried: list[tuple[Any, ...]] = []
+    original = move.carry
+
+    async def carry(*arguments: Any) -> dict[JobId, int]:
+        carried.append(arguments)
+        return await original(*arguments)
+
+    monkeypatch.setattr(move, "carry", carry)
+    id_ = await enqueue_one(store)
+    await store.operator.change([id_], THERE)
+    await store.operator.change([id_], JobChange(queue="default"))
+    await move_and_die(store, id_, ("depart", True))
+    await original(*carried[0])
+    assert (await look(store, id_)).queue == "there"
+    assert await whereabouts(store) == [(id_, "there")]
+
+
+async def test_there_and_back_again(store: RedisStore) -> None:
+    id_ = await enqueue_one(store)
+    for queue in ("there", "default", "there", "default"):
+        assert await store.operator.change([id_], JobChange(queue=queue)) == [Moved(id_, Status.PENDING, done=True)]
+        assert await whereabouts(store) == [(id_, queue)]
+
+
+async def test_who_hands_a_moved_job_in_again_learns_that_it_is_known(store: RedisStore) -> None:
+    job = new_job()
+    await store.jobs.enqueue([job])
+    await store.operator.change([job.id], THERE)
+    assert await store.jobs.enqueue([job]) == [Enqueued(job.id, existing=True)]
+    assert await whereabouts(store) == [(job.id, "there")]
+
+
+async def test_a_key_that_was_reserved_for_a_job_that_could_not_leave_is_free_again(store: RedisStore) -> None:
+    id_ = await enqueue_one(store, idempotency_key="k")
+    access = store._access
+    stale = (await see(access, {"default": [id_]})).jobs[id_].record
+    await store.operator.change([id_], JobChange(priority=1))
+    moved = await move.move_all(access, "there", {"default": [(stale, stale)]})
+    assert (moved[id_].status, moved[id_].holder) == (None, None)
+    newcomer = new_job(queue="there", idempotency_key="k")
+    assert await store.jobs.enqueue([newcomer]) == [Enqueued(newcomer.id)]
+
+
+async def test_a_job_in_line_that_moves_lets_others_go_on_here_and_goes_on_there(store: RedisStore) -> None:
+    first, second = await enqueue(store, 2, concurrency_key="k")
+    assert await store.operator.change([first], THERE) == [Moved(first, Status.PENDING, done=True)]
+    assert (await look(store, second)).status is Status.PENDING
+    assert await store.operator.change([second], THERE) == [Moved(second, Status.BLOCKED, done=True)]
+
+
+async def test_very_many_are_moved_at_once(store: RedisStore, clock: ManualClock) -> None:
+    ids = await enqueue(store, 400) + await enqueue(store, 200, queue="second", delay=SECOND)
+    moved = await store.operator.change(ids, JobChange(queue="there", priority=2))
+    assert all(each is not None and each.done for each in moved)
+    queues = (await store.operator.counts()).queues
+    assert (queues["there"]["pending"], queues["there"]["scheduled"]) == (400, 200)
+    assert sum(queues["default"].values()) + sum(queues["second"].values()) == 0

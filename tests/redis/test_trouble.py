@@ -1,0 +1,154 @@
+"""Trouble on the way to the server, as a producer meets it: told honestly, with what can be done about it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import redis.exceptions
+
+from tests.support.processes import until
+from tests.support.proxy import Proxy
+from tests.support.seed import enqueue_one, look, new_job
+from tests.support.servers.redis import RedisServer
+from windlass import App, EnqueueFailed, StoreUnavailable
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+from windlass.store.redis.trouble import translate
+from windlass.store.redis.wire import NotReplicated
+
+HASTE = 0.5
+
+
+@pytest.fixture
+async def store(redis_server: RedisServer) -> AsyncIterator[Store]:
+    opened = open_store(redis_server.url, deadline=5)
+    yield opened
+    await opened.close()
+
+
+async def test_a_server_that_is_not_there_is_certain_and_named(redis_server: RedisServer, store: Store) -> None:
+    await asyncio.to_thread(redis_server.stop)
+    with pytest.raises(StoreUnavailable, match=f"connecting to 127.0.0.1:{redis_server.port}") as caught:
+        await enqueue_one(store)
+    assert not caught.value.maybe_done
+    assert not caught.value.lasting
+    redis_server.start()
+    await enqueue_one(store)
+
+
+def test_a_server_that_is_not_there_is_certain_without_a_loop_too(redis_server: RedisServer) -> None:
+    redis_server.stop()
+    app = App(redis_server.url)
+
+    @app.task
+    def nothing() -> None: ...
+
+    with pytest.raises(EnqueueFailed, match=r"nothing was stored: .*refused"):
+        nothing.enqueue()
+
+
+async def test_a_restart_between_two_calls_is_unnoticed_and_scripts_are_told_again(
+    redis_server: RedisServer, store: Store
+) -> None:
+    id_ = await enqueue_one(store)
+    await asyncio.to_thread(redis_server.stop)
+    await asyncio.to_thread(redis_server.start)
+    assert (await look(store, id_)).id == id_
+    redis_server.execute("SCRIPT", "FLUSH")
+    await enqueue_one(store)
+
+
+async def test_connections_that_were_killed_while_idle_are_replaced_unnoticed(
+    redis_server: RedisServer, store: Store
+) -> None:
+    await enqueue_one(store)
+    redis_server.execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await asyncio.to_thread(until, lambda: redis_server.info()["connected_clients"] == 1, "they are gone")
+    await enqueue_one(store)
+
+
+async def test_a_killed_server_comes_back_with_what_it_had_answered(redis_server: RedisServer, store: Store) -> None:
+    """Killed, not powered off: what was written is in the kernel's hands."""
+    ids = [await enqueue_one(store) for _ in range(50)]
+    await asyncio.to_thread(redis_server.kill)
+    await asyncio.to_thread(redis_server.start)
+    for id_ in ids:
+        assert (await look(store, id_)).id == id_
+
+
+async def test_a_silent_server_leaves_a_doubt_and_the_same_id_settles_it(redis_server: RedisServer) -> None:
+    store = open_store(redis_server.url, deadline=HASTE)
+    await enqueue_one(store)
+    job = new_job()
+    redis_server.freeze()
+    with pytest.raises(StoreUnavailable, match=r"no answer within 0.5 s") as caught:
+        await store.jobs.enqueue([job])
+    assert caught.value.maybe_done
+    redis_server.thaw()
+    answers = [await store.jobs.enqueue([job]) for _ in range(2)]
+    assert answers[1][0].existing
+    assert (await store.operator.counts()).totals["pending"] == 2
+    await store.close()
+
+
+async def test_a_silent_line_is_replaced(redis_server: RedisServer) -> None:
+    with Proxy("127.0.0.1", redis_server.port) as proxy:
+        store = open_store(f"redis://127.0.0.1:{proxy.port}", deadline=HASTE)
+        await enqueue_one(store)
+        proxy.fall_silent()
+        with pytest.raises(StoreUnavailable) as caught:
+            await enqueue_one(store)
+        assert caught.value.maybe_done
+        proxy.speak()
+        await enqueue_one(store)
+        await store.close()
+
+
+async def test_a_wrong_password_is_said_and_not_shown(redis_server: RedisServer) -> None:
+    redis_server.config(requirepass="hunter2")
+    for url, advice in (
+        (redis_server.url, "write it into the address"),
+        (redis_server.url.replace("//", "//:hunter3@"), "check user and password"),
+        (redis_server.url.replace("//", "//somebody:hunter2@"), "check user and password"),
+    ):
+        store = open_store(url)
+        with pytest.raises(StoreUnavailable, match=advice) as caught:
+            await enqueue_one(store)
+        assert "hunter" not in str(caught.value)
+        assert caught.value.lasting
+        assert not caught.value.maybe_done
+        await store.close()
+
+
+async def test_no_free_connection_is_said(redis_server: RedisServer) -> None:
+    redis_server.config(maxclients=1)
+    with redis.Redis(port=redis_server.port) as other:
+        other.ping()
+        store = open_store(redis_server.url)
+        with pytest.raises(StoreUnavailable, match="raise maxclients, or run fewer processes") as caught:
+            await enqueue_one(store)
+        assert not caught.value.lasting
+        assert not caught.value.maybe_done
+        await store.close()
+
+
+async def test_a_full_disk_is_said(redis_server: RedisServer, store: Store) -> None:
+    await enqueue_one(store)
+    error = redis.exceptions.ResponseError("MISCONF Errors writing to the AOF file: No space left on device")
+    said = translate(error, "redis://h")
+    assert (said.maybe_done, said.lasting) == (False, False)
+    assert "is the disk full?" in str(said)
+
+
+async def test_a_node_of_a_cluster_and_a_server_that_is_none_are_told_apart(redis_server: RedisServer) -> None:
+    store = open_store(redis_server.url.replace("redis://", "redis+cluster://"))
+    with pytest.raises(StoreUnavailable, match="write redis:// instead of redis"):
+        await enqueue_one(store)
+    await store.close()
+
+
+def test_only_a_refusal_is_certain() -> None:
+    for error in (redis.exceptions.ConnectionError("Connection closed by server."), OSError("gone"), TimeoutError()):
+        assert translate(error, "redis://h").maybe_done
+    assert translate(NotReplicated("0 of 1"), "redis://h").maybe_done
+    assert not translate(redis.exceptions.ResponseError("ERR no"), "redis://h").maybe_done

@@ -1,0 +1,41 @@
+"""Turns of tenants are reckoned in a script just as in core."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.redis.lua import run
+from windlass.core.fairness import HEAVIEST, LIGHTEST, Standing, took, turns
+
+names = st.sampled_from(["", "a", "b", "B", "é", "z", "ab", "\U0001f600", "\uffff"])
+ends = st.floats(0, 1000, allow_nan=False)
+weighing = st.dictionaries(names, st.floats(LIGHTEST, HEAVIEST), max_size=5)
+standings = st.builds(
+    lambda present, later: Standing(present, {name: present + more for name, more in later.items() if more > 0}),
+    ends,
+    st.dictionaries(names, st.sampled_from([0.5, 1.0, 1.5, 2.0, 1 / 3, 100.0]), max_size=6),
+)
+
+TURNS = """
+-- uses: turns
+local standing, waiting, weights, jobs, taken = unpack(given, 1, 5)
+local after = took(standing, taken, weights, waiting)
+return cmsgpack.pack({turns(standing, waiting, weights, jobs), after.present, after.ends})
+"""
+
+
+@given(standings, st.sets(names), weighing, st.integers(0, 40), st.dictionaries(names, st.integers(1, 50)))
+def test_turns_are_those_of_core(
+    standing: Standing, waiting: set[str], weights: dict[str, float], jobs: int, taken: dict[str, int]
+) -> None:
+    order, present, after = run(
+        TURNS,
+        {"present": standing.present, "ends": standing.ends},
+        dict.fromkeys(waiting, 1),
+        weights,
+        jobs,
+        taken,
+    )
+    standing.weights = weights
+    meant = took(standing, taken, weights, waiting)
+    assert order == turns(standing, waiting, weights, jobs)
+    assert (present, after or {}) == (meant.present, meant.ends)

@@ -1,0 +1,123 @@
+"""The wire: one connection for all calls of a loop, one for each caller without a loop."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import ResponseError
+
+from tests.support.servers.redis_places import redis_place
+from windlass.store.redis.wire import Line
+
+SECONDS = 10.0
+
+
+@pytest.fixture
+def dsn(tmp_path: Path) -> str:
+    return redis_place(tmp_path).partition("?")[0]
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> str:
+    return redis_place(tmp_path).partition("=")[2]
+
+
+async def test_calls_at_the_same_time_get_each_its_own_answer(dsn: str) -> None:
+    line = Line(dsn)
+    asked = [f"{number}" * 1000 for number in range(200)]
+    answers = await asyncio.gather(*(line.command("ECHO", each, seconds=SECONDS) for each in asked))
+    await line.close()
+
+    assert answers == [each.encode() for each in asked]
+
+
+async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
+    line = Line(dsn)
+    await line.command("PING", seconds=SECONDS)
+    blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=0.05))
+    with pytest.raises(TimeoutError):
+        await blocked
+    after = asyncio.create_task(line.command("ECHO", "after", seconds=SECONDS))
+    other = Line(dsn)
+    await other.command("RPUSH", key, "late", seconds=SECONDS)
+
+    assert await after == b"after"
+    await line.close()
+    await other.close()
+
+
+async def test_who_is_cancelled_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
+    line, other = Line(dsn), Line(dsn)
+    await line.command("PING", seconds=SECONDS)
+    blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS))
+    await asyncio.sleep(0)
+    blocked.cancel()
+    after = asyncio.create_task(line.command("ECHO", "after", seconds=SECONDS))
+    await other.command("RPUSH", key, "late", seconds=SECONDS)
+
+    assert await after == b"after"
+    with pytest.raises(asyncio.CancelledError):
+        await blocked
+    await line.close()
+    await other.close()
+
+
+async def test_a_closed_connection_fails_all_who_wait_and_is_made_anew(dsn: str, key: str) -> None:
+    line, other = Line(dsn), Line(dsn)
+    number = await line.command("CLIENT", "ID", seconds=SECONDS)
+    waiting = [asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS)) for _ in range(3)]
+    await asyncio.sleep(0)
+    await other.command("CLIENT", "KILL", "ID", number, seconds=SECONDS)
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [type(end) for end in ends] == [Disconnected] * 3
+    assert await line.command("ECHO", "again", seconds=SECONDS) == b"again"
+    await line.close()
+    await other.close()
+
+
+async def test_an_error_of_the_server_is_that_of_its_command_only(dsn: str) -> None:
+    line = Line(dsn)
+    with pytest.raises(ResponseError):
+        await line.command("NO-SUCH-COMMAND", seconds=SECONDS)
+
+    assert await line.command("ECHO", "fine", seconds=SECONDS) == b"fine"
+    await line.close()
+
+
+def test_without_a_loop_a_connection_that_the_server_closed_is_noticed_before_it_is_used(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.store.redis.threads.FRESH", 0.0)
+    line, other = Line(dsn), Line(dsn)
+    number = _now(line, "CLIENT", "ID")
+    _now(other, "CLIENT", "KILL", "ID", str(number))
+
+    assert _now(line, "ECHO", "again") == b"again"
+    assert _now(line, "CLIENT", "ID") != number
+    _end(line, other)
+
+
+def test_without_a_loop_many_threads_get_each_its_own_answer(dsn: str) -> None:
+    line = Line(dsn)
+    asked = [f"{number}" * 100 for number in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda each: _now(line, "ECHO", each), asked))
+    _end(line)
+
+    assert answers == [each.encode() for each in asked]
+
+
+def _now(line: Line, *words: str) -> object:
+    """Nothing may suspend where there is no loop."""
+    with pytest.raises(StopIteration) as end:
+        line.command(*words, seconds=SECONDS).send(None)
+    return end.value.value
+
+
+def _end(*lines: Line) -> None:
+    for line in lines:
+        with pytest.raises(StopIteration):
+            line.close().send(None)

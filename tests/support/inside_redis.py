@@ -1,0 +1,51 @@
+"""The same look into Redis: past the contract, at the keys themselves."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import redis
+
+from windlass.store.redis.keys import DEFAULT_PREFIX, KeyMap
+from windlass.store.redis.record import Record, pack, unpack
+
+
+class Redis:
+    """What is under one prefix."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self._url = parts._replace(query="").geturl()
+        self._keys = KeyMap(parse_qs(parts.query).get("prefix", [DEFAULT_PREFIX])[0])
+
+    def leases(self) -> list[str]:
+        (key,) = self._keys.of_office(("lapses",))
+        return [runner.decode() for runner in self._ask("ZRANGE", key, 0, -1)]
+
+    def payload(self, id_: str) -> str:
+        return self._found(id_)[1].payload
+
+    def edit(self, id_: str, column: str, value: Any) -> None:
+        """Only what stands in the record itself: indexes must agree with the rest."""
+        key, record = self._found(id_)
+        setattr(record, column, value)
+        self._ask("HSET", key, id_, pack(record))
+
+    def is_held_up(self) -> bool:
+        """A script is never half done."""
+        return False
+
+    def is_left_behind(self) -> bool:
+        return False
+
+    def _found(self, id_: str) -> tuple[str, Record]:
+        """Where a job is, and its record."""
+        (names,) = self._keys.of_office(("queues",))
+        for queue in self._ask("SMEMBERS", names):
+            (key,) = self._keys.of_queue(queue.decode(), ("jobs",))
+            if value := self._ask("HGET", key, id_):
+                return key, unpack(id_, value)
+        raise KeyError(id_)
+
+    def _ask(self, *words: Any) -> Any:
+        with redis.Redis.from_url(self._url) as client:
+            return client.execute_command(*words)
