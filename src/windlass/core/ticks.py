@@ -18,6 +18,8 @@ LATE: Micros = 10 * SECOND
 """A tick that is older was missed: nobody was there. Younger ones are only a little late, and all of them run."""
 MOST_AT_ONCE = 1000
 """Of ticks that are made up for; the rest comes with the next look."""
+MOST_COUNTED = 100
+"""Of ticks that were missed: it costs time to count them, and whoever missed so many need not know exactly."""
 _WINDOWS = (60 * SECOND, 3600 * SECOND, DAY, 31 * DAY, 366 * DAY, 9 * 366 * DAY)
 """Through which the last tick is looked for, the shortest first: nine years reach over a missing 29 February."""
 
@@ -87,14 +89,22 @@ def due(table: Timetable, pending: Micros, now: Micros, catch_up: CatchUp) -> Du
     """What is due at a moment, if `pending` is the first tick that nobody has seen to."""
     if pending > now:
         return Due((), pending, 0)
-    recent = tuple(_first(table.between(max(pending - 1, now - LATE), now), MOST_AT_ONCE))
-    if catch_up is CatchUp.ALL:
-        ticks = tuple(_first(table.between(pending - 1, now), MOST_AT_ONCE))
-        return Due(ticks, table.next(ticks[-1]) if ticks else table.next(now), 0)
-    late = table.last(now - LATE, pending) if pending <= now - LATE else None
-    ticks = recent if late is None or recent or catch_up is CatchUp.NONE else (late,)
-    counted = len(list(_first(table.between(pending - 1, now), MOST_AT_ONCE)))
-    return Due(ticks, table.next(ticks[-1] if recent else now), max(0, counted - len(ticks)))
+    if pending > now - LATE or catch_up is CatchUp.ALL:
+        return _all_since(table, pending, now)
+    recent = tuple(_first(table.between(now - LATE, now), MOST_AT_ONCE))
+    late = None if recent or catch_up is CatchUp.NONE else table.last(now - LATE, pending)
+    ticks = recent if late is None else (late,)
+    counted = sum(1 for _ in _first(table.between(pending - 1, now), MOST_COUNTED))
+    return Due(ticks, table.next(recent[-1] if recent else now), max(0, counted - len(ticks)))
+
+
+def _all_since(table: Timetable, pending: Micros, now: Micros) -> Due:
+    """What was announced, and whatever has come after it."""
+    ticks, following = [pending], table.next(pending)
+    while following is not None and following <= now and len(ticks) < MOST_AT_ONCE:
+        ticks.append(following)
+        following = table.next(following)
+    return Due(tuple(ticks), following, 0)
 
 
 def tick_id(schedule: str, tick: Micros) -> JobId:
