@@ -12,6 +12,7 @@ from windlass.core.job import NewJob
 from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import due, jittered, tick_id
+from windlass.errors import InvalidOption
 
 
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +99,7 @@ def made(name: str, now: Micros, *, declared: ScheduleSettings, changed: Schedul
 def rewritten(before: Schedule, now: Micros, declared: ScheduleSettings, changed: ScheduleSettings) -> Schedule:
     """The schedule with other settings. If its times are the same, what is due stays due; else it begins anew."""
     after = msgspec.structs.replace(before, declared=declared, changed=changed, revision=before.revision + 1)
+    merge(declared, changed)  # what holds nothing is refused
     return after if _times(before) == _times(after) else _replanned(after, now)
 
 
@@ -121,5 +123,9 @@ def _replanned(schedule: Schedule, now: Micros) -> Schedule:
 
 
 def _times(schedule: Schedule) -> object:
-    rules = merge(schedule.declared, schedule.changed)
+    """None, if somebody has edited it by hand into something that has none."""
+    try:
+        rules = schedule.rules
+    except InvalidOption:
+        return None
     return rules.cron, rules.every, rules.tz

@@ -104,7 +104,8 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     def upcoming(self, count: int) -> tuple[datetime, ...]:
         """Its next ticks, if nothing is changed: none while it is paused."""
         tick = None if self.next_at is None or self.paused else to_micros(self.next_at)
-        table, found = self.rules.timetable(to_micros(self.created_at)), []
+        table = self.rules.timetable(to_micros(self.created_at))
+        found: list[datetime] = []
         while tick is not None and len(found) < count:
             found.append(to_datetime(tick))
             tick = table.next(tick)
