@@ -16,7 +16,7 @@ HOUR: Micros = 60 * MINUTE
 
 def said(job: dict[str, Any] | None = None, **options: Any) -> ScheduleSettings:
     """Settings of a schedule that comes every minute, unless said otherwise."""
-    times = {} if {"cron", "every"} & options.keys() else {"every": 60}
+    times: dict[str, Any] = {} if {"cron", "every"} & options.keys() else {"every": 60}
     return settings(new_job(**(job or {})), **times, **options)
 
 

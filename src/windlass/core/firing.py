@@ -58,9 +58,9 @@ def firing(schedule: Schedule, now: Micros) -> Firing:
     )
 
 
-def job_now(schedule: Schedule, id_: JobId) -> NewJob:
+def job_now(schedule: Schedule, id_: JobId, fresh: str) -> NewJob:
     """A job that somebody wants of a schedule at once: of no tick."""
-    return _of(schedule.name, schedule.rules, id=id_)
+    return _of(schedule.name, schedule.rules, id=id_, fresh=fresh)
 
 
 def _job(name: str, rules: ScheduleRules, tick: Micros, now: Micros) -> NewJob:
