@@ -50,7 +50,7 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
         print_json([record(each) for each in found])
         return
     columns = ["schedule", "next run", "here", "last run", "what"]
-    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}.", spare=("last run",))
+    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}.")
 
 
 @schedules.command()

@@ -21,13 +21,17 @@ _CAUGHT_UP = {
 }
 WORDS: dict[str, Callable[[ScheduleRules], str]] = {
     "job": lambda rules: f"{rules.job.type} {rules.job.payload} in {rules.job.queue}",
-    "cron": lambda rules: str(rules.cron) if rules.cron else "none",
-    "every": lambda rules: show_duration(rules.every) if rules.every else "none",
+    "cron": lambda rules: _lower(rules.in_words),
+    "every": lambda rules: _lower(rules.in_words),
     "tz": lambda rules: rules.tz,
     "catch_up": lambda rules: _CAUGHT_UP[rules.catch_up],
     "overlap": lambda rules: "runs may overlap" if rules.overlap else "no overlap",
     "jitter": lambda rules: f"up to {show_duration(rules.jitter)} later" if rules.jitter else "no jitter",
 }
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def row_of(schedule: Schedule) -> list[str]:
@@ -62,7 +66,7 @@ def _by_operator(schedule: Schedule) -> str:
         return "\nMade by an operator"
     plain_rules = merge(schedule.declared, ScheduleSettings())
     names = [name for name in WORDS if getattr(schedule.changed, name) is not None]
-    said = {name: getattr(schedule.declared, name) is not None for name in names}
+    said = {name: name in ("cron", "every") or getattr(schedule.declared, name) is not None for name in names}
     each = [
         name.replace("_", "-") + (f" (the code says {WORDS[name](plain_rules)})" if said[name] else "")
         for name in names
@@ -118,7 +122,7 @@ def _here(moment: datetime) -> str:
 
 
 def _clock(moment: datetime) -> str:
-    return moment.strftime("%a %Y-%m-%d %H:%M:%S %Z")
+    return moment.strftime("%a %Y-%m-%d %H:%M:%S %Z" if moment.second else "%a %Y-%m-%d %H:%M %Z")
 
 
 def record(schedule: Schedule) -> dict[str, Any]:

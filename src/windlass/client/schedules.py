@@ -48,6 +48,8 @@ class Schedules(Verbs):
 
     async def areset(self, name: str, *names: str) -> Schedule:
         """Undo an operator's changes, or only those of the named settings: what the code declares holds again."""
+        if (await self.aget(name)).declared == ScheduleSettings():
+            raise InvalidOption("reset", f"no code declares {name!r}, so nothing is left to hold; use set, or remove")
         return await self._amend(name, lambda before: without(before, names))
 
     async def apause(self, name: str) -> Schedule:

@@ -61,6 +61,14 @@ class ScheduleRules(msgspec.Struct, frozen=True, kw_only=True):
     overlap: bool
     jitter: Micros
 
+    @property
+    def in_words(self) -> str:
+        """When it comes, as people say it."""
+        if self.every is not None:
+            return f"Every {show_duration(self.every)}"
+        assert self.cron is not None
+        return f"{self.cron.in_words} ({self.tz})"
+
     def timetable(self, anchor: Micros) -> Timetable:
         """Its ticks; an interval is counted from the anchor."""
         return Timetable(cron=self.cron, zone=self.tz, every=self.every, anchor=anchor)
@@ -95,11 +103,7 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def in_words(self) -> str:
         """When it comes, as people say it."""
-        rules = self.rules
-        if rules.every is not None:
-            return f"Every {show_duration(rules.every)}"
-        assert rules.cron is not None
-        return f"{rules.cron.in_words} ({rules.tz})"
+        return self.rules.in_words
 
     def upcoming(self, count: int) -> tuple[datetime, ...]:
         """Its next ticks, if nothing is changed: none while it is paused."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.core.firing import Fired, Firing, applied, made, paused, resumed, rewritten
 from windlass.core.job import NewJob
-from windlass.core.moments import to_micros
+from windlass.core.moments import Micros, to_micros
 from windlass.core.schedule import Schedule, ScheduleSettings
 from windlass.errors import QueueClosed
 from windlass.store.schedules import DueSchedules, schedule_values, to_schedule
@@ -64,6 +64,14 @@ def resume(db: Db, name: str) -> Schedule | None:
     """It goes on."""
     before = named(db, [name]).get(name)
     return None if before is None else _write(db, resumed(before, db.now))
+
+
+def next_tick(db: Db, name: str | None) -> Micros | None:
+    """When a schedule comes next; None: never, it is paused, or there is none."""
+    schedule = named(db, [name]).get(name) if name is not None else None
+    if schedule is None or schedule.next_at is None or schedule.paused:
+        return None
+    return to_micros(schedule.next_at)
 
 
 def due(db: Db, limit: int) -> DueSchedules:
