@@ -60,6 +60,15 @@ async def test_what_two_have_decided_is_done_by_one(store: Store, clock: ManualC
     assert len(await ticks_of(store)) == 1
 
 
+async def test_of_one_decision_twice_in_a_call_the_first_is_done(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    clock.advance(MINUTE)
+    due = await store.schedules.due(10)
+    answers = await store.schedules.fire([firing(due.schedules[0], due.now) for _ in range(2)])
+    assert [each.done for each in answers] == [True, False]
+    assert await ticks_of(store) == [clock.wall()]
+
+
 async def test_a_decision_that_comes_late_is_not_done_though_its_job_was_pruned(
     store: Store, clock: ManualClock
 ) -> None:

@@ -43,7 +43,7 @@ async def test_what_was_missed_and_what_was_skipped_is_said(store: Store, clock:
     clock.advance(10 * MINUTE + 30 * SECOND)
     await Fire(store, heard).run()
     assert heard.names == ["TicksFired", "TicksMissed", "TicksSkipped"]
-    texts = [sentence(each)[1] for each in heard.events]
+    texts = [sentence(each)[1] for each in heard.heard]
     assert texts[1] == "9 ticks of s missed: nobody was there"
     assert texts[2].startswith("1 tick of s skipped: the run before has not ended")
 
