@@ -1,5 +1,6 @@
 """Schedules as a program has them: declared beside tasks, changed at run time, run under test."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -21,8 +22,10 @@ NINE = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def app() -> App:
-    return App.testing(ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC)))
+def app() -> Iterator[App]:
+    made = App.testing(ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC)))
+    yield made
+    made.close()
 
 
 def ran(app: App) -> list[Job]:
@@ -139,13 +142,8 @@ def test_what_is_not_there_or_there_already_is_told(app: App) -> None:
     @app.task
     def ping() -> None: ...
 
-    for verb in (
-        app.schedules.get,
-        app.schedules.pause,
-        app.schedules.resume,
-        app.schedules.run,
-        app.schedules.remove,
-    ):
+    of = app.schedules
+    for verb in (of.get, of.pause, of.resume, of.run, of.remove):
         with pytest.raises(ScheduleNotFound, match="no schedule 'nobody'"):
             verb("nobody")
     with pytest.raises(ScheduleNotFound):

@@ -162,6 +162,16 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsAged():
             return logging.DEBUG, f"{_count(event.jobs, 'job')} moved up in priority after a long wait"
+        case JobsPruned():
+            return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
+        case BlobsSwept():
+            return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
+        case _:
+            return _of_schedules(event)
+
+
+def _of_schedules(event: Event) -> tuple[int, str]:
+    match event:
         case TicksFired():
             return logging.DEBUG, f"{_count(event.jobs, 'job')} handed in for {_count(event.schedules, 'schedule')}"
         case TicksMissed():
@@ -174,10 +184,6 @@ def _news(event: Event) -> tuple[int, str]:
                 logging.ERROR,
                 f"schedule {event.schedule} is broken, and tried again in a minute: {event.problem}",
             )
-        case JobsPruned():
-            return logging.INFO, f"{_count(event.jobs, 'finished job')} dropped: the retention is over"
-        case BlobsSwept():
-            return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
             return logging.INFO, type(event).__name__
 
