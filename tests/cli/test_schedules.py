@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import apsw
 import pytest
 
 from tests.cli.terminal import Terminal
@@ -100,6 +101,16 @@ def test_it_is_paused_resumed_run_and_removed(terminal: Terminal) -> None:
     assert "paused" not in terminal.ok("schedules", "resume", "s").out
     assert terminal.ok("schedules", "remove", "s").out == "s is removed\n"
     assert terminal.ok("jobs", "show", id_).code == 0
+
+
+def test_one_that_was_edited_by_hand_is_shown_as_broken(terminal: Terminal) -> None:
+    terminal.ok("schedules", "add", "s", "t", "--every", "5m")
+    with apsw.Connection("windlass.db") as connection:
+        connection.execute("UPDATE windlass_schedules SET changed = 'rubbish'")
+    told = "broken: schedule: needs its times"
+    assert told in terminal.ok("schedules", "list").out
+    assert told in terminal.ok("schedules", "show", "s").out
+    assert terminal.ok("schedules", "list", "--json").json[0]["problem"].startswith("schedule: needs its times")
 
 
 MISTAKES = [

@@ -89,19 +89,21 @@ def describe(schedule: Schedule) -> None:
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
         "when": sentence(schedule),
-        "arguments": schedule.rules.job.payload,
         "last run": _both(schedule, schedule.last_at) if schedule.last_at else "never",
         "last job": schedule.last_job or "-",
         "made": _both(schedule, schedule.created_at),
     }
     for name, value in facts.items():
         out.print(plain(f"  {name:12}{value}".replace("\n", "\n" + " " * 14)))
+    problem = record(schedule)["problem"]
+    if problem is None:
+        out.print(plain(f"  {'arguments':12}{schedule.rules.job.payload}"))
     out.print("\n[bold]Next runs[/]")
-    runs = schedule.upcoming(RUNS_SHOWN)
+    runs = schedule.upcoming(RUNS_SHOWN) if problem is None else ()
     for moment in runs:
         out.print(plain(f"  {_both(schedule, moment)}"))
     if not runs:
-        out.print(plain(f"  {next_run(schedule)}"))
+        out.print(plain(f"  {next_run(schedule) if problem is None else 'none that could be told'}"))
 
 
 def _both(schedule: Schedule, moment: datetime) -> str:
