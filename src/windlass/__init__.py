@@ -12,6 +12,7 @@ from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.queue import Queue
 from windlass.core.reason import Reason
 from windlass.core.retry import ByError, Exponential, Fixed, Linear
+from windlass.core.schedule import Schedule
 from windlass.core.status import Status
 from windlass.core.why import Why
 from windlass.errors import (
@@ -33,6 +34,7 @@ from windlass.errors import (
     NotInJob,
     PayloadTooLarge,
     QueueClosed,
+    ScheduleNotFound,
     SchemaMismatch,
     StoreUnavailable,
     UnknownTask,
@@ -79,6 +81,8 @@ __all__ = [
     "QueueClosed",
     "Reason",
     "Retry",
+    "Schedule",
+    "ScheduleNotFound",
     "SchemaMismatch",
     "Snooze",
     "State",

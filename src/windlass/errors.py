@@ -16,6 +16,7 @@
     ├── EnqueueUnknown          not certain: hand the same id in again
     ├── KeyConflict
     ├── JobNotFound
+    ├── ScheduleNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── BlobUnavailable         a large payload or result cannot be kept or fetched
@@ -169,6 +170,16 @@ class JobNotFound(WindlassError):
     def __init__(self, job_id: str) -> None:
         super().__init__(f"no job {job_id}")
         self.job_id = job_id
+
+
+class ScheduleNotFound(WindlassError):
+    """No schedule has this name."""
+
+    code = "schedule_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no schedule {name!r}")
+        self.name = name
 
 
 class JobDead(WindlassError):

@@ -14,7 +14,8 @@ PUBLIC = [
     *("EnqueueFailed", "EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName"),
     *("InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound"),
     *("KeyConflict", "LeaseLost", "Linear", "LogLine", "NewJob", "NotAllowedNow", "NotInJob", "PayloadTooLarge"),
-    *("Progress", "Queue", "QueueClosed", "Reason", "Retry", "SchemaMismatch", "Snooze", "State", "Status"),
+    *("Progress", "Queue", "QueueClosed", "Reason", "Retry", "Schedule", "ScheduleNotFound"),
+    *("SchemaMismatch", "Snooze", "State", "Status"),
     *("StoreUnavailable", "Task", "TaskSet", "UnknownTask", "UseAsync", "Why", "WindlassError", "__version__"),
     *("current_context", "current_job"),
 ]
@@ -57,7 +58,7 @@ def test_every_public_name_is_documented(name: str) -> None:
 def test_every_error_has_a_code_of_its_own() -> None:
     errors = [value for value in vars(windlass).values() if inspect.isclass(value)]
     codes = [each.code for each in errors if issubclass(each, windlass.WindlassError)]
-    assert len(codes) == len(set(codes)) == 23
+    assert len(codes) == len(set(codes)) == 24
 
 
 def test_importing_windlass_loads_no_store_no_command_line_and_no_worker() -> None:

@@ -24,6 +24,7 @@ TABLES = (
     "SCAN windlass_depths",
     "SCAN windlass_keys",
     "SCAN held",
+    "SCAN windlass_schedules",
 )
 """The tables that grow with the jobs; queues, leases and workers are few."""
 VALUES: dict[str, Any] = {
@@ -57,6 +58,7 @@ VALUES: dict[str, Any] = {
     "urgency": 0,
     "from": "",
     "shares": "[]",
+    "names": "[]",
 }
 
 WALKS = {
@@ -94,6 +96,8 @@ WALKS = {
     "expired": "windlass_jobs_expiring",
     "expired_heads": "windlass_jobs_pending",
     "prune_keys": "windlass_keys_until",
+    "due_schedules": "windlass_schedules_due",
+    "next_tick": "windlass_schedules_due",
     "prunable": "windlass_history_drop",
     "prune_tombstones": "windlass_tombstones_until",
 }
@@ -118,6 +122,7 @@ LOOKUPS = [
     "prune_samples",
     "prune_depths",
     "key_holders",
+    "named_schedules",
     "take_key",
     "changeable",
     "cancel",

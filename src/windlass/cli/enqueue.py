@@ -92,7 +92,7 @@ def enqueue(
         "parent": parent,
     }
     home = reach(store, app, make=True)
-    job = _make(home, type_, payload, {name: value for name, value in given.items() if value is not None})
+    job = make_job(home, type_, payload, {name: value for name, value in given.items() if value is not None})
     handle = home.enqueue_many([job])[0]
     if app is None:
         typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
@@ -110,7 +110,7 @@ def _tell(handle: Handle[Any], as_json: bool) -> None:
         typer.echo(f"{handle.id}{' (stood already)' if handle.existing else ''}")
 
 
-def _make(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
+def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
     """A job from text; with an app at hand its arguments are checked against the task's."""
     arguments = parse_object(payload, "payload")
     check_name(type_, "type")

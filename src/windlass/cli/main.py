@@ -15,6 +15,7 @@ from windlass.cli.enqueue import enqueue
 from windlass.cli.jobs import dead, jobs
 from windlass.cli.queues import queues, workers
 from windlass.cli.reach import worker_settings
+from windlass.cli.schedules import schedules
 from windlass.cli.stats import stats
 from windlass.cli.top.command import top
 from windlass.cli.why import why
@@ -42,6 +43,7 @@ jobs.command("change")(change)
 cli.add_typer(jobs, name="jobs")
 cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")
+cli.add_typer(schedules, name="schedules")
 cli.add_typer(workers, name="workers")
 cli.command()(stats)
 cli.command()(top)

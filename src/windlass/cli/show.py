@@ -72,6 +72,7 @@ def describe(job: Job) -> None:
         "rate cost": str(job.rate_cost) if job.rate_cost != 1 else None,
         "tenant": job.tenant,
         "parent": job.parent,
+        "schedule": _origin(job),
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,
@@ -111,6 +112,13 @@ def _concurrency(job: Job) -> str | None:
     strict = ", in strict order" if job.key_strict else ""
     rate = f", {job.key_rate}" if job.key_rate else ""
     return f"{job.concurrency_key} ({job.key_limit or DEFAULT_KEY_LIMIT} at once{strict}{rate})"
+
+
+def _origin(job: Job) -> str | None:
+    """Which schedule handed it in, and for which moment."""
+    if job.schedule is None:
+        return None
+    return f"{job.schedule}, {'run at once' if job.tick is None else f'for {clock(job.tick)}'}"
 
 
 def _counters(job: Job) -> str:

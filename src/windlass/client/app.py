@@ -13,6 +13,7 @@ from windlass.blobs.open import BLOBS_VARIABLE, open_blobs
 from windlass.client.aside import are_inline, enqueue_large
 from windlass.client.berth import berth_at, berth_in_memory
 from windlass.client.blocking import Portal, blocking
+from windlass.client.declarations import Declarations
 from windlass.client.handle import Handle
 from windlass.client.hooks import hook_of
 from windlass.client.jobs import Jobs
@@ -21,14 +22,17 @@ from windlass.client.overview import Stats, Workers
 from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.client.registry import Registry, define
+from windlass.client.schedules import Schedules
 from windlass.client.state import State
 from windlass.client.task import Task
 from windlass.client.taskset import TaskSet
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.job import DEFAULT_QUEUE, Enqueued, NewJob
 from windlass.core.names import check_name
-from windlass.core.queue import QueueOptions, QueueSettings, settings
+from windlass.core.queue import QueueOptions, settings
 from windlass.core.reference import LARGEST_BLOB
+from windlass.core.schedule import ScheduleOptions
+from windlass.core.schedule import settings as schedule_settings
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -43,6 +47,7 @@ from windlass.store.manual import ManualClock
 from windlass.store.open import DEFAULT_ADDRESS, redact
 
 F = TypeVar("F", bound=Callable[..., Any])
+K = TypeVar("K", bound=Task[Any, Any, Any])
 
 CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on a store that is away."""
@@ -76,11 +81,12 @@ class App(Registrar):
         self.keep_logs = keep_logs
         self.jobs = Jobs(self)
         self.queues = Queues(self)
+        self.schedules = Schedules(self)
         self.workers = Workers(self)
         self.stats = Stats(self)
         self._offload: Offload | None = None
         self._deadline = deadline
-        self._declared: dict[str, QueueSettings] = {}
+        self._declared = Declarations()
         self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._door: Portal | None = None
@@ -163,16 +169,33 @@ class App(Registrar):
 
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
-        declared = settings(**options)
-        if check_name(name, "queue") in self._declared:
-            raise ConfigError(f"queue {name!r} is declared twice")
-        self._declared[name] = declared
+        self._declared.add_queue(name, settings(**options))
+
+    @overload
+    def schedule(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> None: ...
+    @overload
+    def schedule(
+        self, cron: str | None = None, /, *, name: str | None = None, **options: Unpack[ScheduleOptions]
+    ) -> Callable[[K], K]: ...
+    def schedule(
+        self, what: str | None = None, job: NewJob | None = None, /, *, name: str | None = None, **options: Any
+    ) -> Any:
+        """Declare a schedule: `schedule("daily", report.job(7), cron="0 9 * * 1-5", tz="Europe/Berlin")`, or
+        `every=300`; or above a task without arguments, `@app.schedule("0 9 * * 1-5")`, named like the task.
+
+        The first call to the store writes it, and workers do at their start; an operator's change wins. `catch_up`
+        says what of missed ticks runs: "one" (the last of them), "all", "none". `overlap=False` skips a tick while
+        the job before it has not ended. `jitter` lets each job run up to so much later.
+        """
+        if job is None:
+            return self._declared.on_task(what, name, options)
+        return self._declared.add_schedule(check_name(what, "schedule"), schedule_settings(job, **options))
 
     @property
     def queue_names(self) -> tuple[str, ...]:
         """Every queue that this app names, and `default`."""
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
-        return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared]))
+        return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
     async def aenqueue_many(self, jobs: Sequence[NewJob], *, connection: object = None) -> list[Handle[Any]]:
         """Hand in many jobs (`task.job(...)`), all or none.
@@ -199,14 +222,13 @@ class App(Registrar):
 
     async def declare(self, store: Store | None = None) -> None:
         """Write what the code declares now, instead of with the first verb; a given store may have more patience."""
-        berth, declared = self._berth, dict(self._declared)
-        await (store or berth.connect()).queues.declare(declared)
-        berth.written = declared
+        berth = self._berth
+        berth.written = await self._declared.write(store or berth.connect())
 
     async def _ready(self) -> Store:
         """The store, with what the code declares written to it."""
         store = self._berth.connect()
-        if self._berth.written != self._declared:
+        if self._berth.written != self._declared.version:
             await self.declare(store)
         return store
 
@@ -253,7 +275,7 @@ class App(Registrar):
                 store = await self._ready()
                 return await store.jobs.enqueue(jobs)
             # Whether that is committed we never learn: what is declared goes along until it is written.
-            declared = {} if self._berth.written == self._declared else dict(self._declared)
+            declared = {} if self._berth.written == self._declared.version else dict(self._declared.queues)
             return await self._berth.connect().jobs.enqueue_inside(connection, jobs, declared)
         except SchemaMismatch:
             raise

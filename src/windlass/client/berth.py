@@ -9,7 +9,6 @@ import msgspec
 from windlass.client.here import this_process
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
-from windlass.core.queue import QueueSettings
 from windlass.observe.history import recorded
 from windlass.store.contract import Store
 from windlass.store.manual import ManualClock
@@ -23,8 +22,8 @@ class Berth:
         self.address = address
         self.clock = clock
         """Only in tests: everybody else has the machine's time."""
-        self.written: dict[str, QueueSettings] | None = None
-        """The declarations that this process has written there."""
+        self.written: int | None = None
+        """The version of the declarations that this process has written there."""
         self.opened: tuple[int, Store] | None = None
         """By which process, and what."""
         self._opener = opener

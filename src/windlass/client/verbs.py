@@ -1,10 +1,12 @@
 """What the verbs of people and programs have in common: their app, and a blocking form of each."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from windlass.blobs.offload import Offload
 from windlass.client.blocking import Portal
+from windlass.client.handle import Handle
 from windlass.client.registry import Registry
+from windlass.core.job import NewJob
 from windlass.store.contract import Store
 
 
@@ -19,6 +21,12 @@ class Home(Protocol):
     def offload(self) -> Offload | None: ...
 
     async def _ready(self) -> Store: ...
+
+    def _returns(self, type_: str) -> Any: ...
+
+    async def _hand_in(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
 
     def _portal(self) -> Portal: ...
 

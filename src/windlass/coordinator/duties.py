@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from windlass.blobs.offload import Offload, off_loop
+from windlass.coordinator.fire import Fire
 from windlass.coordinator.sweep import Sweep
 from windlass.core.events import Emit, JobRescued, JobsAged, JobsExpired, JobsParked, JobsPruned, JobsRescued
 from windlass.core.moments import SECOND
@@ -35,6 +36,7 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
     """All of them."""
     sweeping = [] if blobs is None else [Duty("sweep", Sweep(store, blobs.store, emit).run)]
     return [
+        Duty("fire", Fire(store, emit).run),
         Duty("admit", lambda: admit(store)),
         Duty("expire", lambda: expire(store, emit)),
         Duty("age", lambda: age(store, emit)),

@@ -149,6 +149,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     usual: Histogram = Histogram()
     """How long attempts of its type took in its queue, in the last hour."""
     pace: Pace = Pace()
+    next_tick: Micros | None = None
+    """Of the schedule that it comes from, if there is one that has another."""
 
     @property
     def key_rate(self) -> Rate | None:

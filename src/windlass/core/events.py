@@ -190,6 +190,37 @@ class JobsExpired(Event, frozen=True, kw_only=True):
     jobs: int
 
 
+class TicksFired(Event, frozen=True, kw_only=True):
+    """Moments of schedules have come, and their jobs were handed in."""
+
+    schedules: int
+    jobs: int
+
+
+class TicksMissed(Event, frozen=True, kw_only=True):
+    """Moments of schedules had passed when nobody was there; `catch_up` said not to make up for so many."""
+
+    schedules: tuple[str, ...]
+    """Some of them."""
+    ticks: int
+    """At least."""
+
+
+class TicksSkipped(Event, frozen=True, kw_only=True):
+    """Moments of schedules got no job: the one before has not ended (`overlap=False`), or the queue is closed."""
+
+    schedules: tuple[str, ...]
+    """Some of them."""
+    ticks: int
+
+
+class ScheduleBroken(Event, frozen=True, kw_only=True):
+    """A schedule cannot be read here; the others go on, and it is tried again in a minute."""
+
+    schedule: str
+    problem: str
+
+
 class JobsAged(Event, frozen=True, kw_only=True):
     """Jobs that have waited long moved up to a higher priority, because their queue says so."""
 

@@ -65,6 +65,10 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: Micros | None = None
     tags: tuple[str, ...] = ()
     meta: str | None = None
+    schedule: str | None = None
+    """Whose job it is, if a schedule handed it in."""
+    tick: Micros | None = None
+    """For which of its moments; None: somebody ran it at once."""
     fresh: str = ""
     """The process that made the id for this very job, so that nobody else can have handed it in before. In another
     process, to which the job was sent or where it was kept, it says nothing; nor if it is empty."""
@@ -185,6 +189,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cancel_requested: bool = False
     tags: tuple[str, ...] = ()
     meta: Any = None
+    schedule: str | None = None
+    tick: datetime | None = None
     progress: Progress | None = None
     result: Any = None
     error: JobError | None = None

@@ -10,7 +10,7 @@ from windlass.core.ids import JobId
 from windlass.core.moments import to_datetime
 from windlass.core.reason import Reason
 from windlass.core.status import FINISHED, Status
-from windlass.core.why_not import ended, waits
+from windlass.core.why_not import ended, origin, waits
 from windlass.core.why_running import runs
 
 
@@ -56,7 +56,7 @@ def explain(facts: Circumstances) -> Why:
         queue=job.queue,
         status=job.status,
         at=to_datetime(facts.now),
-        reasons=tuple(reasons),
+        reasons=(*reasons, *origin(facts)),
         estimated_start=_moment(start.start),
         earliest=_moment(start.earliest),
         latest=_moment(start.latest),

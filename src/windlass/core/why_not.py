@@ -202,6 +202,17 @@ def ended(facts: Circumstances) -> Reason:
     return Reason(code="dead", text=text, do=again, count=job.attempt)
 
 
+def origin(facts: Circumstances) -> list[Reason]:
+    """Of a job that a schedule handed in: which, for which tick, and when the next comes."""
+    job, now = facts.job, facts.now
+    if job.schedule is None:
+        return []
+    tick = "at once, because somebody wanted it" if job.tick is None else f"for {at(to_micros(job.tick), now)}"
+    following = "it has no next run" if facts.next_tick is None else f"its next run is at {at(facts.next_tick, now)}"
+    text = f"Schedule {job.schedule} handed it in {tick}; {following}."
+    return [Reason(code="schedule", text=text, do=f"windlass schedules show {job.schedule}")]
+
+
 def _start_one(facts: Circumstances) -> str:
     return f"windlass worker module:app --queues {facts.job.queue}"
 

@@ -33,11 +33,15 @@ from windlass.core.events import (
     RunnerEnded,
     RunnerHung,
     RunnerStarted,
+    ScheduleBroken,
     StaleWrite,
     StoreBack,
     StoreTrouble,
     TermEnded,
     TermStarted,
+    TicksFired,
+    TicksMissed,
+    TicksSkipped,
     WorkerStarted,
     WorkerStopped,
 )
@@ -163,7 +167,29 @@ def _news(event: Event) -> tuple[int, str]:
         case BlobsSwept():
             return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
+            return _of_schedules(event)
+
+
+def _of_schedules(event: Event) -> tuple[int, str]:
+    match event:
+        case TicksFired():
+            return logging.DEBUG, f"{_count(event.jobs, 'job')} handed in for {_count(event.schedules, 'schedule')}"
+        case TicksMissed():
+            return logging.WARNING, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} missed: nobody was there"
+        case TicksSkipped():
+            why = "the run before has not ended, or the queue is closed"
+            return logging.INFO, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} skipped: {why}"
+        case ScheduleBroken():
+            return (
+                logging.ERROR,
+                f"schedule {event.schedule} is broken, and tried again in a minute: {event.problem}",
+            )
+        case _:
             return logging.INFO, type(event).__name__
+
+
+def _ticks(count: int) -> str:
+    return _count(count, "tick")
 
 
 def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:

@@ -29,6 +29,7 @@ from windlass.store.records import (
     Note,
     Settled,
 )
+from windlass.store.schedules import ScheduleStore
 from windlass.store.upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
 
 
@@ -177,6 +178,8 @@ class Store(Protocol):
     def operator(self) -> OperatorStore: ...
     @property
     def queues(self) -> QueueStore: ...
+    @property
+    def schedules(self) -> ScheduleStore: ...
     @property
     def leases(self) -> LeaseStore: ...
     @property

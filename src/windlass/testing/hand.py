@@ -9,6 +9,7 @@ from typing import TypedDict
 import msgspec
 
 from windlass.client.app import App
+from windlass.coordinator.fire import Fire
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.job import Claimed, Job
 from windlass.core.moments import LONGEST, Micros
@@ -64,6 +65,7 @@ class Hand:
         self._claims = 0
         self._rules: dict[str, QueueRules] = {}
         self._store: Store
+        self._fire: Fire
         self._random = _Even()
         self._ran: dict[JobId, None] = {}
         self._errors: list[BaseException] = []
@@ -74,6 +76,7 @@ class Hand:
     async def begin(self) -> None:
         """What a runner does before its first claim."""
         self._store = await self._app._ready()
+        self._fire = Fire(self._store, lambda event: None)
         # The clock may go far while handlers run: no lease of ours may lapse by that.
         await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=LONGEST))
         await self._learn()
@@ -139,8 +142,9 @@ class Hand:
 
     async def _more(self) -> bool:
         """Whether there may be more to claim: jobs that are due now, queues that are new, or a later moment."""
+        fired = await self._fire.run() == 0
         admitted = await self._store.jobs.admit(MOST_ADMITTED)
-        if admitted.jobs or await self._learn():
+        if fired or admitted.jobs or await self._learn():
             return True
         if not self._advance:
             return False

@@ -19,6 +19,7 @@ from windlass.store.postgres.upkeep import (
     PostgresStats,
     PostgresWorkers,
 )
+from windlass.store.unscheduled import Unscheduled
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class PostgresStore:
         self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
         self.operator = named(PostgresOperator(access, hints))
         self.queues = named(PostgresQueues(access, hints))
+        self.schedules = Unscheduled()
         self.leases = named(PostgresLeases(access, hints))
         self.workers = named(PostgresWorkers(access))
         self.leader = named(PostgresLeader(access))

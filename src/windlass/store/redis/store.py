@@ -9,6 +9,7 @@ from windlass.store.redis.roles import RedisJobs, RedisOperator, RedisQueues
 from windlass.store.redis.server import Server
 from windlass.store.redis.tidy import tidy
 from windlass.store.redis.upkeep import RedisLeader, RedisLeases, RedisSignals, RedisStats, RedisWorkers
+from windlass.store.unscheduled import Unscheduled
 
 SUPERVISOR_SECONDS = 5.0
 """A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
@@ -43,6 +44,7 @@ class RedisStore:
         self.jobs = named(RedisJobs(access))
         self.operator = named(RedisOperator(access))
         self.queues = named(RedisQueues(access))
+        self.schedules = Unscheduled()
         self.leases = named(RedisLeases(access))
         self.workers = named(RedisWorkers(access))
         self.leader = named(RedisLeader(access))

@@ -19,6 +19,7 @@ from windlass.store.circumstances import (
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.look import get
 from windlass.store.sqlite.queues import queue
+from windlass.store.sqlite.schedules import next_tick
 from windlass.store.sqlite.workers import live_workers
 
 
@@ -30,6 +31,7 @@ def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     now, its_queue = db.now, queue(db, job.queue)
     usual = db.rows("usual", {"queue": job.queue, "type": job.type, "since": since(now)["hour"]})
     facts: dict[str, Any] = {"now": now, "job": job, "queue": its_queue, "usual": usual_of(usual)}
+    facts["next_tick"] = next_tick(db, job.schedule)
     if job.status in FINISHED:
         return Circumstances(**facts)
     if job.status is Status.RUNNING:

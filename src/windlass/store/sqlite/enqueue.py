@@ -167,5 +167,7 @@ def _common(job: NewJob, born: Birth, now: Micros, grounds: Grounds) -> dict[str
         "tags": encode(job.tags, "tags") if job.tags else None,
         "meta": job.meta,
         "window": job.idempotency_window,
+        "schedule": job.schedule,
+        "tick": job.tick,
         **key_terms(job),
     }

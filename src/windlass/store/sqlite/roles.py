@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from windlass.core.change import JobChange
 from windlass.core.circumstances import Circumstances
+from windlass.core.firing import Fired, Firing
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
+from windlass.core.schedule import Schedule, ScheduleSettings
 from windlass.store.records import (
     Admitted,
     ClaimRequest,
@@ -20,7 +22,8 @@ from windlass.store.records import (
     Note,
     Settled,
 )
-from windlass.store.sqlite import change, look, operate, queues
+from windlass.store.schedules import DueSchedules
+from windlass.store.sqlite import change, look, operate, queues, schedules
 from windlass.store.sqlite.access import Access
 from windlass.store.sqlite.admit import admit, next_due_in
 from windlass.store.sqlite.age import age, is_any_aged
@@ -164,3 +167,44 @@ class SqliteQueues:
 
     async def list(self) -> list[Queue]:
         return await self._access.read(queues.all_queues)
+
+
+class SqliteSchedules:
+    """What is handed in again and again."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
+        if not declared:
+            return
+        if await self._access.read(lambda db: schedules.undeclared(db, declared)):
+            await self._access.write(lambda db: schedules.declare(db, declared))
+
+    async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
+        return await self._access.write(lambda db: schedules.add(db, name, changed))
+
+    async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+        return await self._access.write(lambda db: schedules.change(db, name, changed, was))
+
+    async def pause(self, name: str) -> Schedule | None:
+        return await self._access.write(lambda db: schedules.pause(db, name))
+
+    async def resume(self, name: str) -> Schedule | None:
+        return await self._access.write(lambda db: schedules.resume(db, name))
+
+    async def remove(self, name: str) -> bool:
+        return await self._access.write(lambda db: schedules.remove(db, name))
+
+    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
+        found = await self._access.read(lambda db: schedules.named(db, names))
+        return [found.get(name) for name in names]
+
+    async def due(self, limit: int) -> DueSchedules:
+        return await self._access.read(lambda db: schedules.due(db, limit))
+
+    async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
+        return await self._access.write(lambda db: schedules.fire(db, firings))
+
+    async def list(self) -> list[Schedule]:
+        return await self._access.read(schedules.all_schedules)

@@ -3,7 +3,7 @@
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.sqlite.access import Access, Lanes
 from windlass.store.sqlite.recall import Recall
-from windlass.store.sqlite.roles import SqliteJobs, SqliteOperator, SqliteQueues
+from windlass.store.sqlite.roles import SqliteJobs, SqliteOperator, SqliteQueues, SqliteSchedules
 from windlass.store.sqlite.site import Site
 from windlass.store.sqlite.upkeep import (
     SqliteLeader,
@@ -31,6 +31,7 @@ class SqliteStore:
         self.jobs = SqliteJobs(access, recall)
         self.operator = SqliteOperator(access)
         self.queues = SqliteQueues(access)
+        self.schedules = SqliteSchedules(access)
         self.leases = SqliteLeases(access)
         self.workers = SqliteWorkers(access)
         self.leader = SqliteLeader(access)

@@ -1,0 +1,173 @@
+"""windlass schedules."""
+
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from windlass.cli.enqueue import make_job
+from windlass.cli.output import print_json, print_table
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.times import describe, next_run, record, row_of, sentence
+from windlass.client.app import App
+from windlass.core.job import NewJob
+from windlass.core.schedule import Schedule
+from windlass.store.open import redact
+
+schedules = typer.Typer(
+    help="Jobs that are handed in again and again: look, make, change, pause, run, remove.", no_args_is_help=True
+)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.")]
+Cron = Annotated[
+    str | None,
+    typer.Option(help="When: five fields from the minute, or six from the second, such as '0 9 * * 1-5'; or @daily."),
+]
+Every = Annotated[str | None, typer.Option(help="Or: how often, such as 5m; counted from when it was made.")]
+Tz = Annotated[str | None, typer.Option("--tz", help="Time zone of --cron, such as Europe/Berlin; UTC unless said.")]
+CatchUp = Annotated[
+    str | None, typer.Option(help="What of ticks that were missed runs: one (the last of them; default), all, none.")
+]
+Overlap = Annotated[
+    bool | None, typer.Option("--overlap/--no-overlap", help="Whether a tick counts while the job before it lives.")
+]
+Jitter = Annotated[str | None, typer.Option(help="Let each job run up to so much later, such as 30s.")]
+Queue = Annotated[str | None, typer.Option(help="The queue of its jobs; with --app the task's, else `default`.")]
+Priority = Annotated[int | None, typer.Option(help="Of its jobs: -32768 to 32767, higher first.")]
+Type = Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")]
+Payload = Annotated[str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")]
+
+
+@schedules.command("list")
+def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
+    """List schedules: when they come next, in their own time zone and in that of this machine.
+
+    What an operator set stands beside what the code says.
+    """
+    home = reach(store, app)
+    found = home.schedules.list()
+    if as_json:
+        print_json([record(each) for each in found])
+        return
+    columns = ["schedule", "next run", "here", "last run", "what"]
+    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}.")
+
+
+@schedules.command()
+def show(name: NameArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
+    """Show all that is known of a schedule, with its next five runs."""
+    found = reach(store, app).schedules.get(name)
+    if as_json:
+        print_json(record(found))
+    else:
+        describe(found)
+
+
+@schedules.command()
+def add(
+    name: NameArgument,
+    type_: Type,
+    payload: Payload = "{}",
+    cron: Cron = None,
+    every: Every = None,
+    tz: Tz = None,
+    catch_up: CatchUp = None,
+    overlap: Overlap = None,
+    jitter: Jitter = None,
+    queue: Queue = None,
+    priority: Priority = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+) -> None:
+    """Make a schedule that hands in a job of a type, with these arguments."""
+    home = reach(store, app, make=True)
+    job = make_job(home, type_, payload, _given(queue=queue, priority=priority))
+    times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
+    _tell(home.schedules.add(name, job, **times))
+    if app is None:
+        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
+
+
+@schedules.command("set")
+def set_schedule(
+    name: NameArgument,
+    cron: Cron = None,
+    every: Every = None,
+    tz: Tz = None,
+    catch_up: CatchUp = None,
+    overlap: Overlap = None,
+    jitter: Jitter = None,
+    payload: Annotated[str | None, typer.Option(help="Other arguments of its job, as a JSON object.")] = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+) -> None:
+    """Change a schedule; that wins over what the code declares. What is not named stays as it is.
+
+    With other times it begins anew; what was due by the old ones is dropped. `reset` undoes it.
+    """
+    home = reach(store, app)
+    times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
+    job = None if payload is None else _with_payload(home, home.schedules.get(name).rules.job, payload)
+    _tell(home.schedules.set(name, job, **times))
+
+
+@schedules.command()
+def reset(
+    name: NameArgument,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[SETTING]...", help="Only these, such as cron or catch-up.")
+    ] = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+) -> None:
+    """Undo what operators have set, wholly or by name: what the code declares holds again."""
+    _tell(reach(store, app).schedules.reset(name, *(each.replace("-", "_") for each in names or ())))
+
+
+@schedules.command()
+def pause(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Hand nothing in until it is resumed."""
+    _tell(reach(store, app).schedules.pause(name))
+
+
+@schedules.command()
+def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Go on with the next tick; those that passed meanwhile are not made up."""
+    _tell(reach(store, app).schedules.resume(name))
+
+
+@schedules.command("run")
+def run_now(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Hand its job in now, paused or not; its ticks stay as they are."""
+    handle = reach(store, app).schedules.run(name)
+    stood = " (stood already: the job before it has not ended, and they may not overlap)"
+    typer.echo(f"{handle.id}{stood if handle.existing else ''}")
+
+
+@schedules.command()
+def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Drop a schedule; jobs that it handed in stay."""
+    home = reach(store, app)
+    declared = home.schedules.get(name).declared.job is not None
+    home.schedules.remove(name)
+    typer.echo(f"{name} is removed")
+    if declared:
+        typer.echo(
+            "note: the code declared it; while it does, it comes back with the next process of that code. "
+            "To stop it for good: windlass schedules pause",
+            err=True,
+        )
+
+
+def _given(**options: Any) -> Any:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _with_payload(home: App, job: NewJob, payload: str) -> NewJob:
+    """The same job with other arguments."""
+    return msgspec.structs.replace(job, payload=make_job(home, job.type, payload, {}).payload)
+
+
+def _tell(schedule: Schedule) -> None:
+    typer.echo(f"{schedule.name}: {sentence(schedule)}")
+    typer.echo(f"Next run: {next_run(schedule)}")

@@ -1,0 +1,76 @@
+"""What the code of an app declares: settings of queues, and schedules."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from windlass.client.task import Task
+from windlass.core.names import check_name
+from windlass.core.queue import QueueSettings
+from windlass.core.schedule import ScheduleSettings, merge, settings
+from windlass.errors import ConfigError, InvalidOption, InvalidPayload
+from windlass.store.contract import Store
+
+K = TypeVar("K", bound=Task[Any, Any, Any])
+
+
+class Declarations:
+    """All of one app. The `version` tells whether anything has come since it was written to the store."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QueueSettings] = {}
+        self.schedules: dict[str, ScheduleSettings] = {}
+        self.version = 0
+
+    @property
+    def queue_names(self) -> list[str]:
+        """Every queue that is named here."""
+        jobs = [each.job for each in self.schedules.values()]
+        return [*self.queues, *(job.queue for job in jobs if job is not None)]
+
+    def add_queue(self, name: str, said: QueueSettings) -> None:
+        """Of each queue once."""
+        if check_name(name, "queue") in self.queues:
+            raise ConfigError(f"queue {name!r} is declared twice")
+        self.queues[name] = said
+        self.version += 1
+
+    def add_schedule(self, name: str, said: ScheduleSettings) -> None:
+        """Of each schedule once, and whole."""
+        merge(said, ScheduleSettings())
+        if check_name(name, "schedule") in self.schedules:
+            raise ConfigError(f"schedule {name!r} is declared twice; give one of them another name")
+        self.schedules[name] = said
+        self.version += 1
+
+    def on_task(self, cron: str | None, name: str | None, options: Mapping[str, Any]) -> Callable[[K], K]:
+        """A decorator that declares a schedule of a task without arguments; its name is the task's type."""
+        if cron is not None and "cron" in options:
+            raise InvalidOption("job", "is missing: app.schedule(name, task.job(...), cron=...)")
+        times = options if cron is None else {"cron": cron, **options}
+        settings(**times)  # a mistake is shown where it was made, and not when the function is decorated
+
+        def declare(task: K) -> K:
+            if not isinstance(task, Task):
+                raise ConfigError(
+                    f"@app.schedule goes above @app.task: it takes a task, not {type(task).__name__} "
+                    f"{getattr(task, '__qualname__', '')}".rstrip()
+                )
+            self.add_schedule(task.type if name is None else name, settings(_plain_job(task), **times))
+            return task
+
+        return declare
+
+    async def write(self, store: Store) -> int:
+        """Write it all; the version that was written."""
+        version = self.version
+        await store.queues.declare(dict(self.queues))
+        await store.schedules.declare(dict(self.schedules))
+        return version
+
+
+def _plain_job(task: Task[Any, Any, Any]) -> Any:
+    try:
+        return task.job()
+    except InvalidPayload as error:
+        say = f"app.schedule(name, {task.__name__}.job(...), cron=...)"
+        raise InvalidPayload(error.field, f"{error.problem}; to give a schedule's job arguments: {say}") from None

@@ -1,0 +1,212 @@
+"""Cron: when an expression matches next, in a time zone, with stated rules for the days when clocks are moved.
+
+Five fields (minute, hour, day of month, month, day of week) or six (seconds first); names, ranges, steps, lists, `L`,
+`MON#2`, and `@daily` and the like. If both days are given, either is enough.
+
+A local time that is skipped runs once, right after the gap. One that comes twice runs once if the hour and the minute
+are given, and each time if one of them begins with a star. The second is counted within the minute.
+
+The parts of an expression are read by cronsim; days are walked here, because its own walk misses minutes where clocks
+are moved by half an hour (Lord Howe) or at a quarter to (Chatham).
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from windlass.core.moments import LATEST, SECOND, Micros, to_datetime
+from windlass.core.text import shown
+from windlass.errors import InvalidTime
+
+LONGEST_EXPRESSION = 200
+SHORTHANDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+FIELDS = {
+    "minute": "0-59",
+    "hour": "0-23",
+    "day of month": "1-31 or L",
+    "month": "1-12 or JAN-DEC",
+    "day of week": "0-7 or SUN-SAT, MON#2, 5L",
+}
+SECOND_FIELD = {"second": "0-59"}
+_WORD = re.compile(r"\S+")
+_ANY_DAY = datetime(2000, 1, 1)
+_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_DAY = to_datetime(LATEST).date()
+MINUTE: Micros = 60 * SECOND
+HOUR: Micros = 60 * MINUTE
+
+
+class Cron(msgspec.Struct, frozen=True):
+    """A checked expression: five fields, and the seconds within the minute at which it matches."""
+
+    text: str
+    """As it was given."""
+    minutes: str
+    seconds: tuple[int, ...] = (0,)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def in_words(self) -> str:
+        """As people say it."""
+        words: str = CronSim(SHORTHANDS.get(self.text.lower(), self.text), _ANY_DAY).explain()
+        return words
+
+
+def parse_cron(text: object, field: str = "cron") -> Cron:
+    """An expression, checked: the error names the part that is wrong, and where it stands."""
+    if not isinstance(text, str):
+        raise InvalidTime(field, f"must be a text such as '0 9 * * 1-5', not {type(text).__name__}")
+    if len(text) > LONGEST_EXPRESSION:
+        raise InvalidTime(field, f"must have at most {LONGEST_EXPRESSION} characters, not {len(text)}")
+    if text.strip().startswith("@"):
+        return _shorthand(text.strip(), field)
+    words = list(_WORD.finditer(text))
+    names = {5: FIELDS, 6: SECOND_FIELD | FIELDS}.get(len(words))
+    if names is None:
+        raise InvalidTime(
+            field, f"{shown(text)} has {len(words)} fields, not 5 (from the minute) or 6 (seconds first)"
+        )
+    for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
+        if not _is_sound(place, len(words), word[0]):
+            raise InvalidTime(
+                field, f"{shown(text)}: {shown(word[0])} at position {word.start() + 1} is no {name} ({allowed})"
+            )
+    minutes = " ".join(word[0] for word in words[-5:])
+    try:
+        seconds = CronSim(text, _ANY_DAY).seconds
+        next(CronSim(minutes, _ANY_DAY))
+    except (CronSimError, StopIteration):
+        day = words[-3]
+        raise InvalidTime(
+            field, f"{shown(text)} never comes: there is no such day (position {day.start() + 1})"
+        ) from None
+    return Cron(text.strip(), minutes, tuple(sorted(seconds)))
+
+
+def _shorthand(text: str, field: str) -> Cron:
+    if text.lower() not in SHORTHANDS:
+        raise InvalidTime(field, f"{shown(text)} is none of {', '.join(SHORTHANDS)}")
+    return Cron(text, SHORTHANDS[text.lower()])
+
+
+def _is_sound(place: int, count: int, word: str) -> bool:
+    """Whether a field can be read, the others being any."""
+    words = ["*"] * count
+    words[place] = word
+    try:
+        CronSim(" ".join(words), _ANY_DAY)
+    except (CronSimError, ValueError, AssertionError):
+        return False
+    return word.isascii()
+
+
+def parse_zone(name: object, field: str = "tz") -> str:
+    """The name of a time zone that is known here."""
+    if not isinstance(name, str):
+        raise InvalidTime(
+            field, f"must be the name of a time zone such as 'Europe/Berlin', not {type(name).__name__}"
+        )
+    try:
+        _zone(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidTime(
+            field, f"{shown(name)} is no time zone that is known here; one is 'Europe/Berlin'"
+        ) from None
+    return name
+
+
+def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
+    """The first moment after another at which the expression matches; None: not before the year 2200."""
+    here, expression = _zone(zone), _expression(cron.minutes)
+    day = to_datetime(after).astimezone(here).date() - _DAY  # what was skipped yesterday may come today
+    while day < _LAST_DAY:
+        if day.month not in expression.months:
+            day = (day.replace(day=1) + 32 * _DAY).replace(day=1)
+            continue
+        if expression.match_day(day):
+            for minute in _minutes(expression, day, here, after):
+                for second in cron.seconds:
+                    if (moment := minute + second * SECOND) > after:
+                        return moment
+        day += _DAY
+    return None
+
+
+def _minutes(expression: CronSim, day: date, here: ZoneInfo, after: Micros) -> Iterator[Micros]:
+    """The minutes of a local day at which it matches, in their order: those long before `after` may be left out."""
+    midnight = datetime.combine(day, time(), here)
+    offset = midnight.utcoffset() or timedelta()
+    walls = (
+        midnight.replace(hour=hour, minute=minute)
+        for hour in sorted(expression.hours)
+        for minute in sorted(expression.minutes)
+    )
+    if offset == (midnight + _DAY).utcoffset() == midnight.replace(fold=1).utcoffset():
+        # Nobody moves a clock twice in a day, so nothing is skipped or repeated.
+        begin = _micros(midnight.replace(tzinfo=UTC)) - offset // _MICROSECOND
+        hours, minutes = sorted(expression.hours), sorted(expression.minutes)
+        first = bisect_right(hours, (after - begin) // HOUR - 1)
+        for hour in hours[first:]:
+            for minute in minutes:
+                yield begin + hour * HOUR + minute * MINUTE
+        return
+    yield from sorted({at for wall in walls for at in _moments(wall, here, fixed=not _is_open(expression))})
+
+
+def _moments(wall: datetime, here: ZoneInfo, *, fixed: bool) -> list[Micros]:
+    """When a clock on the wall shows this: never, once or twice."""
+    early, late = _micros(wall.replace(fold=0)), _micros(wall.replace(fold=1))
+    if early == late:
+        return [early]
+    if early < late:
+        return [early] if fixed else [early, late]
+    return [_end_of_gap(late, early, here)] if fixed else []
+
+
+def _end_of_gap(before: Micros, after: Micros, here: ZoneInfo) -> Micros:
+    """The moment between two at which the clocks are moved."""
+    offset = to_datetime(before).astimezone(here).utcoffset()
+    while after - before > SECOND:
+        middle = (before + after) // 2 // SECOND * SECOND
+        if to_datetime(middle).astimezone(here).utcoffset() == offset:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+def _is_open(expression: CronSim) -> bool:
+    """Whether the hour or the minute begins with a star: then real time counts."""
+    return any(part.startswith("*") for part in expression.parts[1:3])
+
+
+def _micros(moment: datetime) -> Micros:
+    return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND
+
+
+@lru_cache(maxsize=1000)
+def _expression(minutes: str) -> CronSim:
+    return CronSim(minutes, _ANY_DAY)
+
+
+@lru_cache(maxsize=1000)
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)

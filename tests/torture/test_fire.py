@@ -1,0 +1,50 @@
+"""fire, killed: a process that dies on either side of the commit leaves a tick with one job, or with none yet."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.timing import MINUTE, add, find, fire, moment, ticks_of
+from windlass.core.moments import to_datetime
+from windlass.store.open import open_store
+
+COORDINATOR = """
+import asyncio, sys
+from datetime import datetime
+from windlass.coordinator.fire import Fire
+from windlass.store.manual import ManualClock
+from windlass.store.open import open_store
+
+url, now = sys.argv[1:]
+store = open_store(url, clock=ManualClock(datetime.fromisoformat(now)))
+asyncio.run(Fire(store, print).run())
+"""
+
+
+@pytest.mark.parametrize(("side", "jobs"), [("before_commit", 0), ("after_commit", 1)])
+async def test_a_coordinator_that_is_killed_at_the_commit_leaves_no_half_of_a_tick(
+    tmp_path: Path, clock: ManualClock, side: str, jobs: int
+) -> None:
+    url = f"sqlite:///{tmp_path}/jobs.db?durability=relaxed"
+    store = open_store(url, clock=clock)
+    await add(store)
+    tick = moment(await find(store))
+    killed = subprocess.run(  # noqa: ASYNC221 - nobody else is on this loop
+        [sys.executable, "-c", COORDINATOR, url, to_datetime(tick).isoformat()],
+        env={**os.environ, "WINDLASS_FAILPOINTS": f"fire.{side}=kill"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert await ticks_of(store) == [tick] * jobs
+    assert moment(await find(store)) == tick + jobs * MINUTE
+    clock.advance(MINUTE)
+    await fire(store)
+    assert await ticks_of(store) == [tick]
+    await store.close()
