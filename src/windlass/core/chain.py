@@ -92,10 +92,8 @@ def check_links(jobs: Iterable[NewJob], sources: Mapping[JobId, Source], unkept:
             if parent not in job.parents:
                 raise InvalidOption(f"takes.{name}", f"{parent} is not among the parents of {job.id}")
             if known[parent].queue in dropping:
-                problem = (
-                    f"job {parent} is in queue {known[parent].queue!r}, which has retention 0 for completed jobs"
-                )
-                raise InvalidOption(f"takes.{name}", f"{problem}: its result is not kept for a job after it")
+                problem = f"job {parent} is in queue {known[parent].queue!r}, which keeps completed jobs for 0 s"
+                raise InvalidOption(f"takes.{name}", f"{problem}: its result cannot be passed on")
         known[job.id] = Source(Status.BLOCKED, job.queue)
 
 

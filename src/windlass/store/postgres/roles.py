@@ -36,11 +36,10 @@ from windlass.store.records import (
     Note,
     Settled,
 )
+from windlass.store.unlinked import refuse_links
 
 SPARED_EVERY: Micros = SECOND // 10
 """So often others are told that a claim has let in more than it took: who is awake needs no telling."""
-
-from windlass.store.unlinked import refuse_links
 
 
 class PostgresJobs:

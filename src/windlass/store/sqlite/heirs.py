@@ -1,4 +1,4 @@
-"""Heirs: jobs that wait for others. A parent that ends lets them go on, or takes them with it, in its own transaction."""
+"""Heirs: jobs that wait for others. A parent that ends lets them go on, or takes them with it, in its transaction."""
 
 from collections.abc import Collection, Mapping
 

@@ -25,7 +25,7 @@ def sources_of(db: Db, links: Sequence[NewJob]) -> dict[JobId, Source]:
     wanted = {parent for job in links for parent in job.parents}
     found = {id_: Source(Status(status), queue) for id_, status, queue in db.rows("sources", {"ids": array(wanted)})}
     queues = {source.queue for source in found.values()} | {job.queue for job in links}
-    kept = {queue: keep for queue, keep in db.rows("kept", {"queues": array(queues)})}
+    kept = dict(db.rows("kept", {"queues": array(queues)}))
     unkept = [queue for queue in queues if kept.get(queue, DEFAULT_RETENTION[Status.COMPLETED]) == 0]
     check_links(links, found, unkept)
     return found
@@ -40,10 +40,8 @@ def insert_links(db: Db, links: Sequence[tuple[NewJob, dict[str, Any]]], sources
         kinds[kind].append(job)
         common[kind] = values
     for kind, alike in kinds.items():
-        batch = array(_row(job) for job in alike)
-        db.run(
-            "enqueue_links", {**common[kind], "lag": alike[0].delay if alike[0].run_at is None else 0, "batch": batch}
-        )
+        lag = alike[0].delay if alike[0].run_at is None else 0
+        db.run("enqueue_links", {**common[kind], "lag": lag, "batch": array(map(_row, alike))})
     db.run("add_edges", {"edges": array((parent, job.id) for job, _ in links for parent in set(job.parents))})
     follow(db, {id_: source.status for id_, source in sources.items() if source.status in FINISHED})
 
