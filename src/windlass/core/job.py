@@ -62,7 +62,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: JobId | None = None
     flow: str | None = None
     parents: tuple[JobId, ...] = ()
-    """Jobs that must complete before this one may run: the store has them, or they come before it in the same call."""
+    """Jobs that must complete before this one may run: known to the store, or before it in the same hand-in."""
     takes: tuple[Take, ...] = ()
     """Parameters that get the results of parents. They are not in the payload."""
     timeout: Micros | None = None
