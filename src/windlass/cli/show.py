@@ -72,6 +72,8 @@ def describe(job: Job) -> None:
         "rate cost": str(job.rate_cost) if job.rate_cost != 1 else None,
         "tenant": job.tenant,
         "parent": job.parent,
+        "comes after": ", ".join(each for each in job.parents if each != job.parent) or None,
+        "chain": job.flow,
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,
