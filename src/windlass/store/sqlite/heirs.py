@@ -1,6 +1,8 @@
 """Heirs: jobs that wait for others. A parent that ends lets them go on, or takes them with it, in its transaction."""
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from windlass.core.chain import Turn, called_off_by, turn_of
 from windlass.core.ids import JobId
@@ -11,32 +13,42 @@ from windlass.store.sqlite.keys import take
 from windlass.store.sqlite.line import move_up
 
 
+class Heir(NamedTuple):
+    """A row of heirs.sql: who waits for which parent."""
+
+    parent: JobId
+    child: JobId
+    queue: str | None
+    """None: it has ended meanwhile."""
+    key: str | None
+    result: str | None
+    """Of the parent, as JSON of [parent, result], if it is taken."""
+
+
 def follow(db: Db, ended: Mapping[JobId, Status]) -> None:
     """These have ended and are in history: what that means for those who wait for them. Mostly nobody does."""
-    values = {"parents": array(ended), "now": db.now}
-    rows = db.rows("heirs", values)
+    rows = db.rows("heirs", {"parents": array(ended)})
     if not rows:
         return
-    going = [row for row in rows if turn_of(ended[row[0]]) is Turn.GO_ON]
-    if going:
-        _pass_on(db, going)
-    call_off(
-        db,
-        {
-            child: called_off_by(parent, ended[parent])
-            for parent, child, queue, _ in rows
-            if queue is not None and turn_of(ended[parent]) is Turn.CALL_OFF
-        },
-    )
+    heirs = [Heir(*row) for row in rows]
+    _pass_on(db, [each for each in heirs if turn_of(ended[each.parent]) is Turn.GO_ON])
+    fallen = [each for each in heirs if each.queue and turn_of(ended[each.parent]) is Turn.CALL_OFF]
+    call_off(db, {each.child: called_off_by(each.parent, ended[each.parent]) for each in fallen})
 
 
-def _pass_on(db: Db, rows: Collection[tuple[JobId, JobId, str | None, str | None]]) -> None:
-    values = {"parents": array({parent for parent, _, _, _ in rows}), "now": db.now}
+def _pass_on(db: Db, heirs: Sequence[Heir]) -> None:
+    if not heirs:
+        return
+    results: dict[JobId, list[str | None]] = defaultdict(list)
+    for each in heirs:
+        results[each.child].append(each.result)
+    gifts = [(child, len(all_), ",".join(filter(None, all_)) or None) for child, all_ in results.items()]
+    values = {"gifts": array(gifts), "now": db.now}
     db.run("pass_on", values)
-    if any(queue is None for _, _, queue, _ in rows):
+    if not all(each.queue for each in heirs):
         db.run("pass_on_ended", values)
-    db.run("drop_edges", values)
-    move_up(db, {(queue, key) for _, _, queue, key in rows if queue is not None and key is not None})
+    db.run("drop_edges", {"parents": array({each.parent for each in heirs})})
+    move_up(db, {(each.queue, each.key) for each in heirs if each.queue and each.key})
 
 
 def bring_back(db: Db, parent: JobId) -> None:
