@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.output import ago, clock, console, plain, styled
+from windlass.core.chain import AWAITING
 from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import Status
@@ -62,7 +63,7 @@ def describe(job: Job) -> None:
         "priority": str(job.priority),
         "attempts": _counters(job),
         "created": clock(job.created_at),
-        "due": clock(job.run_at),
+        "due": None if job.reason == AWAITING else clock(job.run_at),
         "finished": clock(job.finished_at) if job.finished_at else None,
         "worker": job.worker,
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,
