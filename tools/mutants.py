@@ -46,6 +46,8 @@ class Mutant(NamedTuple):
     title: str
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
+    only: str = ""
+    """Which of these tests, as in `pytest -k`: a store, if the others cannot notice. Empty: all of them."""
 
 
 class Verdict(NamedTuple):
@@ -65,7 +67,7 @@ def mutants(folder: Path = ROOT / "tools" / "mutants") -> list[Mutant]:
 def _read(path: Path) -> Mutant:
     data = tomllib.loads(path.read_text())
     edits = tuple(Edit(each["file"], each["find"], each["replace"]) for each in data["edit"])
-    return Mutant(path.stem, data["title"], edits, tuple(data["tests"]))
+    return Mutant(path.stem, data["title"], edits, tuple(data["tests"]), data.get("only", ""))
 
 
 def copy_tree(target: Path) -> None:
@@ -79,36 +81,36 @@ def copy_tree(target: Path) -> None:
             shutil.copy(source, target / name)
 
 
-def run_tests(root: Path, tests: tuple[str, ...]) -> tuple[int, str]:
+def run_tests(root: Path, tests: tuple[str, ...], only: str, patience: float) -> tuple[int, str]:
     """pytest's exit code in the copy, and what it said."""
     environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=line"]
     # A temporary folder of its own: several of these run at once.
-    command += [f"--basetemp={root / 'temporary'}", *tests]
+    command += [f"--basetemp={root / 'temporary'}", *tests, "-k", only]
     try:
         ran = subprocess.run(
-            command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+            command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=patience
         )
     except subprocess.TimeoutExpired:
-        return TESTS_FAILED, f"hung for {PATIENCE} s"
+        return TESTS_FAILED, f"hung for {patience:g} s"
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def judge(mutant: Mutant | None, tests: tuple[str, ...]) -> tuple[int, str]:
-    """Run the tests on a copy with this mutant in it, or with none."""
+def judge(edits: tuple[Edit, ...], tests: tuple[str, ...], only: str, patience: float = PATIENCE) -> tuple[int, str]:
+    """Run the tests on a copy with these edits in it."""
     with tempfile.TemporaryDirectory(prefix="windlass-mutant-") as folder:
         root = Path(folder)
         copy_tree(root)
-        for edit in mutant.edits if mutant else ():
+        for edit in edits:
             edit.apply(root)
-        return run_tests(root, tests)
+        return run_tests(root, tests, only, patience)
 
 
 def try_one(mutant: Mutant) -> Verdict:
     """Killed, if its tests fail."""
     start = time.monotonic()
     try:
-        code, said = judge(mutant, mutant.tests)
+        code, said = judge(mutant.edits, mutant.tests, mutant.only)
     except (ValueError, OSError) as error:
         return Verdict(mutant, False, f"does not apply: {error}", 0.0)
     if code == TESTS_FAILED:
@@ -125,14 +127,13 @@ def main(names: list[str]) -> int:
     if not chosen:
         print(f"there is no mutant {' '.join(names)}; there are {', '.join(each.name for each in mutants())}")
         return 2
-    tests = tuple(sorted({test for each in chosen for test in each.tests}))
-    print(
-        f"{len(chosen)} mutants. First the {len(tests)} test files without any of them: they must pass.", flush=True
-    )
-    code, said = judge(None, tests)
-    if code != 0:
-        print(said)
-        return 1
+    print(f"{len(chosen)} mutants. First their tests without any of them: they must pass.", flush=True)
+    for only in sorted({each.only for each in chosen}):
+        tests = tuple(sorted({test for each in chosen if each.only == only for test in each.tests}))
+        code, said = judge((), tests, only, PATIENCE * len(tests))
+        if code != 0:
+            print(said)
+            return 1
     with ThreadPoolExecutor(AT_ONCE) as pool:
         verdicts = []
         for verdict in pool.map(try_one, chosen):

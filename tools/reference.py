@@ -28,7 +28,7 @@ from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.core import events
 from windlass.core.queue import QueueOptions
-from windlass.store.redis.acl import acl_rules
+from windlass.store.redis.acl import SHARDED, acl_rules
 from windlass.store.redis.keys import DEFAULT_PREFIX, OFFICE, OFFICE_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -349,6 +349,10 @@ def _redis_user() -> Iterator[str]:
     yield "```text"
     yield from wrap(f"ACL SETUSER windlass on >password {' '.join(acl_rules())}", 110, break_on_hyphens=False)
     yield "```"
+    yield ""
+    words = " ".join(f"+{word}" for word in SHARDED)
+    yield f"On a cluster of Redis 7 or later add `{words}`: hints then stay on the server that keeps the queue."
+    yield "Without these words they go to all servers of the cluster, and everything else is the same."
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

@@ -9,11 +9,11 @@ import pytest
 
 from tests.e2e.conftest import stage
 from tests.e2e.stage import Stage
-from tests.support.addresses import on_sql
+from tests.support.addresses import on_every_store
 from tests.support.inside import NOT_UTF8
 
 __all__ = ["stage"]
-pytestmark = on_sql
+pytestmark = on_every_store
 
 PAYLOADS: dict[str, tuple[Any, str]] = {
     "20 pickle": (pickle.dumps({"a": 1}), "cannot be read"),

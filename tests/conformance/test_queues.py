@@ -1,5 +1,7 @@
 """Queues: the code declares, an operator changes, and the change wins."""
 
+import pytest
+
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_ids, completed, enqueue_one, look, open_lease, put, running, settle
 from windlass.core.moments import SECOND, to_datetime
@@ -7,6 +9,7 @@ from windlass.core.queue import NO_AGEING, NO_LIMIT, NO_RATE, Queue, QueueSettin
 from windlass.core.rate import Rate
 from windlass.core.retry import Fixed, Linear
 from windlass.core.status import Status
+from windlass.errors import LeaseLost
 from windlass.store.contract import Store
 
 
@@ -114,3 +117,22 @@ async def test_limits_are_kept_as_they_were_said(store: Store) -> None:
     (found,) = await store.queues.list()
     assert (found.declared, found.changed) == (declared, said)
     assert not found.rules.ruled
+
+
+async def test_looking_for_work_makes_no_queue(store: Store) -> None:
+    await open_lease(store)
+    names = ("one", "two", "three")
+    assert await claim_ids(store, queues=names) == []
+    assert await claim_ids(store, queues=("one",)) == []
+    assert not await store.signals.work(names, None)
+    with pytest.raises(LeaseLost):
+        await claim_ids(store, "r2", queues=("one",))
+    assert await store.queues.list() == []
+    assert (await store.operator.counts()).queues == {}
+
+
+async def test_a_queue_that_was_claimed_from_before_it_had_jobs_gives_them(store: Store) -> None:
+    await open_lease(store)
+    assert await claim_ids(store, queues=("one", "two")) == []
+    id_ = await enqueue_one(store, queue="two")
+    assert await claim_ids(store, queues=("one", "two")) == [id_]

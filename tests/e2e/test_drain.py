@@ -1,12 +1,17 @@
 """SIGTERM: running jobs get the drain time, the rest is handed back, the worker signs off and exits 0."""
 
+import shutil
 import signal
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
 
-from tests.e2e.stage import Stage, free_port
+import pytest
+
+from tests.e2e.stage import SHOP, Stage, free_port
 from tests.support.addresses import on_every_store
-from tests.support.processes import until
+from tests.support.processes import Processes, alive, until
 
 
 def answer(port: int, path: str) -> int:
@@ -101,3 +106,26 @@ def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
     stage.worker("--until-empty", "--concurrency", "100")
     stage.until_finished()
     stage.check()
+
+
+@pytest.fixture
+def stranded(tmp_path: Path, store: str) -> Iterator[Processes]:
+    """Processes whose server is not there."""
+    shutil.copy(SHOP, tmp_path / "shop.py")
+    started = Processes(tmp_path, {"WINDLASS_STORE": store.format(port=free_port())})
+    yield started
+    started.end()
+
+
+@pytest.mark.parametrize("store", ["postgresql://127.0.0.1:{port}/jobs", "redis://127.0.0.1:{port}/0"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
+def test_a_worker_that_waits_for_its_store_ends_without_a_drain(
+    stranded: Processes, number: signal.Signals, code: int
+) -> None:
+    """It holds nothing. A runner whose supervisor is gone does not wait either."""
+    worker = stranded.start("worker", "-m", "windlass", "worker", "shop:app", "--drain", "10m")
+    until(lambda: "opening the store failed, trying again" in worker.output, "it waits")
+    runner = worker.runner()
+    worker.send(number)
+    assert worker.wait() == code
+    until(lambda: not alive(runner), "its runner ends too")

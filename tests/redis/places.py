@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import redis
 
+from tests.support.redis_books import claim_head
 from windlass.core.status import WAITING
 from windlass.store.redis.keys import KeyMap
 from windlass.store.redis.record import NOBODY, Flag, Letter, Record, unpack
@@ -89,7 +90,7 @@ def _added_up(records: Iterable[Record]) -> Iterator[Place]:
         if record.letter == Letter.PENDING:
             counts["pend", str(record.type).encode()] += 1
         if record.letter == Letter.RUNNING:
-            counts["left", f"{record.runner}:{record.claim}".encode()] += 1
+            counts["left", claim_head(record)] += 1
     yield from ((name, field, count) for (name, field), count in counts.items())
 
 
@@ -132,13 +133,14 @@ def _loose(shelf: Shelf, records: Iterable[Record]) -> list[str]:
     jobs = {record.id: record for record in records}
     said = {id_.decode() for id_ in shelf.mapping("more")}
     wrong = [f"`more` of {id_}" for id_ in said ^ {id_ for id_, each in jobs.items() if each.flags & Flag.MORE}]
-    held: dict[str, set[str]] = defaultdict(set)
-    for field, ids in shelf.mapping("held").items():
-        held[field.decode()] = {ids[at : at + 36].decode() for at in range(0, len(ids), 36)}
+    held: dict[bytes, set[str]] = defaultdict(set)
+    for member in shelf.scores("held"):
+        ids = member.index(b"\0") + 9
+        held[member[:ids]] = {member[at : at + 36].decode() for at in range(ids, len(member), 36)}
     wrong += [
         f"{record.id} runs, and its claim does not hold it"
         for record in jobs.values()
-        if record.letter == Letter.RUNNING and record.id not in held[f"{record.runner}:{record.claim}"]
+        if record.letter == Letter.RUNNING and record.id not in held[claim_head(record)]
     ]
     holders = {digest.decode(): id_.decode() for digest, id_ in shelf.mapping("keys").items()}
     for record in jobs.values():

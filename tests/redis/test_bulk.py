@@ -19,7 +19,7 @@ from windlass.core.idempotency import OnConflict
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.errors import KeyConflict, QueueClosed
+from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.drive import drive
 from windlass.store.redis.access import Access
@@ -178,6 +178,38 @@ async def test_a_queue_that_is_closed_while_jobs_are_staged_takes_none_of_them(
         await store.jobs.enqueue([new_job() for _ in range(MANY)])
     assert await pending(store) == 0
     assert not is_staged(tmp_path)
+
+
+async def test_a_queue_that_is_closed_after_another_was_committed_takes_none_and_the_other_all(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def close_second(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
+        if name == "flip" and queue == "b":
+            await store.queues.close("b")
+        return await call(access, name, queue, request, *blobs)
+
+    call = Access.call
+    monkeypatch.setattr(Access, "call", close_second)
+    with pytest.raises(QueueClosed):
+        await store.jobs.enqueue([new_job(queue="abc"[n % 3]) for n in range(3 * MANY)])
+    counts = (await store.operator.counts()).queues
+    assert {queue: jobs["pending"] for queue, jobs in counts.items() if jobs["pending"]} == {"a": MANY}
+    assert not any(is_staged(tmp_path, queue) for queue in "abc")
+
+
+async def test_an_outage_after_one_of_several_was_committed_is_said_to_have_maybe_done_something(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse_second(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
+        if name == "flip" and queue == "b":
+            raise StoreUnavailable("refused")
+        return await call(access, name, queue, request, *blobs)
+
+    call = Access.call
+    monkeypatch.setattr(Access, "call", refuse_second)
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.jobs.enqueue([new_job(queue="ab"[n % 2]) for n in range(2 * MANY)])
+    assert caught.value.maybe_done
 
 
 async def test_a_slow_producer_is_helped_and_is_told_the_same(

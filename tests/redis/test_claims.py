@@ -6,14 +6,13 @@ from random import Random
 from typing import Any
 
 import pytest
-import redis
 
-from tests.redis.places import faults
+from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
 from tests.support.runners import Runner, new_runner, rule
 from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle
-from tests.support.servers.redis_places import shared_redis
 from windlass.core.moments import SECOND, to_datetime
+from windlass.core.queue import QueueSettings
 from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
@@ -21,13 +20,6 @@ from windlass.store.redis.store import RedisStore
 from windlass.store.redis.wire import Call
 
 TEN = parse_rate("10/s burst 2", "r")
-
-
-def misplaced(store: RedisStore) -> list[str]:
-    """What is wrong with the indexes."""
-    server = store._access.server
-    with redis.Redis.from_url(shared_redis()) as client:
-        return faults(client, server.keys, "default")
 
 
 @pytest.fixture
@@ -74,6 +66,7 @@ async def test_a_claim_from_a_ruled_queue_is_one_trip_once_that_is_known(
 
 async def test_of_many_queues_only_those_with_work_are_asked(store: RedisStore, trips: Counter[str]) -> None:
     names = tuple(f"q{i}" for i in range(30))
+    await store.queues.declare(dict.fromkeys(names, QueueSettings()))
     runner = await new_runner(store)
     await runner.claim(queues=names)
     await enqueue(store, 2, queue="q0")
@@ -107,7 +100,7 @@ async def test_very_many_of_a_key_step_aside_to_the_microsecond(store: RedisStor
     assert [job.run_at for job in jobs if job.status is Status.SCHEDULED] == [
         to_datetime(start + n * SECOND // 10) for n in range(1, 499)
     ]
-    assert misplaced(store) == []
+    assert await misplaced(store) == []
 
 
 async def test_who_steps_aside_in_hundreds_does_not_hide_who_can_start(store: RedisStore, clock: ManualClock) -> None:
@@ -138,7 +131,7 @@ async def test_a_large_queue_that_becomes_fair_gets_all_its_lanes(store: RedisSt
     await rule(store, fair=True)
     while (await store.jobs.admit(1000)).next_due_in == 0:
         pass
-    assert misplaced(store) == []
+    assert await misplaced(store) == []
     runner = await new_runner(store)
     jobs = await runner.claim(50)
     assert Counter(job.tenant for job in jobs) == dict.fromkeys("abcde", 10)
@@ -170,7 +163,7 @@ async def test_whatever_is_claimed_by_whatever_rules_every_index_is_in_step(
         await _end_some(store, runner, random)
         clock.advance(random.choice([1, 1000, 100_000, SECOND]))
         await random.choice([store.jobs.admit, store.jobs.expire, store.operator.prune])(50)
-        assert misplaced(store) == []
+        assert await misplaced(store) == []
     assert claimed > 50
 
 

@@ -97,11 +97,13 @@ async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster:
     store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
     safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}
     lost = _home(redis_cluster, QUEUES[0])
-    load = asyncio.create_task(_hand_in_until_refused_and_back(store, safe))
+    back = asyncio.Event()
+    load = asyncio.create_task(_hand_in_until(back, store, safe))
     await asyncio.sleep(0.2)
     await asyncio.to_thread(lost.kill)
     await asyncio.to_thread(until, lambda: _home(redis_cluster, QUEUES[0]) is not lost, "another is master")
     await asyncio.to_thread(lost.start)  # as a replica: without one nothing can be replicated
+    back.set()
     await asyncio.wait_for(load, 60)
     await _until_answers(store)
     await open_lease(store, "after")
@@ -121,18 +123,17 @@ async def _running_in(store: Store, queue: str):  # type: ignore[no-untyped-def]
     return await claim_one(store, "after", queues=(queue,))
 
 
-async def _hand_in_until_refused_and_back(store: Store, safe: dict[str, list[str]]) -> None:
+async def _hand_in_until(back: asyncio.Event, store: Store, safe: dict[str, list[str]]) -> None:
     """Go on through the failover; what was answered is safe, what was not is not counted."""
-    refused = False
     while True:
         for queue, ids in safe.items():
+            over = back.is_set()
             try:
                 ids.append(await enqueue_one(store, queue=queue, fresh="here"))
             except StoreUnavailable:
-                refused = True
                 await asyncio.sleep(0.05)
                 continue
-            if refused and queue == QUEUES[0]:
+            if over and queue == QUEUES[0]:
                 return
 
 

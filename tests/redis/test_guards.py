@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.support.processes import until
-from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, settle
+from tests.support.seed import claim_one, completed, enqueue, enqueue_one, new_job, open_lease, request, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from windlass import App, EnqueueFailed, StoreUnavailable
 from windlass.errors import SchemaMismatch
@@ -169,6 +169,22 @@ async def test_an_emptied_store_is_noticed_and_said(redis_server: RedisServer, q
         await enqueue_one(store)
     await store.close()
     await again.close()
+
+
+@pytest.mark.parametrize("many", [1, 2])
+async def test_queues_that_were_lost_alone_are_told_once(redis_server: RedisServer, many: int) -> None:
+    """As one server of a cluster may lose what it had; then they begin anew."""
+    store = open_store(redis_server.url)
+    jobs = [new_job(queue=f"q{n}") for n in range(many)]
+    await store.jobs.enqueue(jobs)
+    keys = redis_server.execute("KEYS", "windlass:{q0}:*")
+    redis_server.execute("UNLINK", *(key.decode() for key in keys))
+    with pytest.raises(StoreUnavailable, match="the queues q0 were here and are gone") as caught:
+        await store.jobs.enqueue(jobs)
+    assert not caught.value.lasting
+    await store.jobs.enqueue(jobs)
+    assert (await store.operator.counts()).totals["pending"] == many
+    await store.close()
 
 
 async def test_an_emptied_store_is_noticed_by_those_who_only_look(redis_server: RedisServer, store: Store) -> None:

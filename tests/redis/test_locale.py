@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
 import pytest
 import redis
@@ -15,7 +16,9 @@ from tests.support.seed import claim_ids, new_job, open_lease
 from tests.support.servers.folder import new_folder
 from tests.support.servers.redis import RedisServer, new_redis
 from windlass.core.moments import DAY, SECOND
+from windlass.core.status import Status
 from windlass.store.open import open_store
+from windlass.store.records import JobFilter
 from windlass.store.redis.script import put_together
 
 NAME = "cy_GB.UTF-8"
@@ -104,4 +107,25 @@ async def test_a_newcomer_is_put_in_its_place_in_a_line(abroad: RedisServer, clo
         await store.jobs.enqueue([patient])
         found = [job for job in await store.operator.get([urgent.id, patient.id]) if job is not None]
         assert [str(job.status) for job in found] == ["pending", "blocked"]
+    await store.close()
+
+
+async def test_lists_are_in_the_order_of_ids(abroad: RedisServer, clock: ManualClock) -> None:
+    """Few jobs of a status are gathered from their places, and sorted."""
+    random = Random(7)
+    store = open_store(f"{abroad.url}?prefix=list", clock=clock)
+    ids = [str(UUID(bytes=random.randbytes(6) + b"\x7d\xdd\x8d\xdd" + random.randbytes(6))) for _ in range(150)]
+    ids += [f"dddddddd-dddd-7ddd-8ddd-{number:012x}" for number in range(0xDDDDD0, 0xDDDE20)]
+    await store.jobs.enqueue([new_job(id=id_) for id_ in ids])
+    for statuses in ((Status.PENDING,), (Status.PENDING, Status.RUNNING)):
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = await store.operator.list(JobFilter(status=statuses), 40, cursor)
+            found += [job.id for job in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        assert found == sorted(ids, reverse=True)
+    assert await store.operator.select(JobFilter(status=(Status.PENDING,)), 1000, None) == sorted(ids)
     await store.close()

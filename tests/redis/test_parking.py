@@ -55,6 +55,6 @@ async def test_more_than_a_beat_may_free_is_freed_by_the_next(
     await store.jobs.park()
     known = worker_info(types=("known", "strange"))
     await store.workers.beat(known)
-    assert await counted(store, "pending") == 400
+    assert await counted(store, "pending") == 300
     await store.workers.beat(known)
     assert await counted(store, "pending") == 600

@@ -10,7 +10,7 @@ from tests.support.seed import claim_one, enqueue, enqueue_one, let_lapse, open_
 from tests.support.servers.redis_places import redis_place
 from windlass.core.status import Status
 from windlass.errors import LeaseLost
-from windlass.store.open import open_store
+from windlass.store.open import examine, open_store
 from windlass.store.records import RunnerEnd
 from windlass.store.redis.leases import embark
 from windlass.store.redis.store import RedisStore
@@ -85,3 +85,11 @@ async def test_a_lease_that_is_renewed_needs_no_call_to_other_queues(store: Redi
         await claim_one(store)
         clock.advance(20_000_000)
         assert (await store.leases.renew("w1", ["r1"], 30_000_000)).kept == ("r1",)
+
+
+async def test_the_doctor_tells_of_those_whom_a_rescuer_left(store: RedisStore) -> None:
+    await running(store)
+    await store._access.office("end_runner", ("r1",))
+    census = (await examine(store.address)).census
+    assert census is not None
+    assert (census.late_runners, census.late_jobs) == (1, 1)

@@ -47,6 +47,22 @@ def test_a_server_that_is_not_there_is_certain_without_a_loop_too(redis_server: 
         nothing.enqueue()
 
 
+def test_a_producer_that_was_refused_many_times_goes_on_when_the_server_is_back(redis_server: RedisServer) -> None:
+    app = App(redis_server.url)
+
+    @app.task
+    def nothing() -> None: ...
+
+    redis_server.stop()
+    for _ in range(200):  # the driver's own pool gives up after a hundred
+        with pytest.raises(EnqueueFailed, match="refused"):
+            nothing.enqueue()
+    redis_server.start()
+    nothing.enqueue()
+    assert app.stats.counts().totals["pending"] == 1
+    app.close()
+
+
 async def test_a_restart_between_two_calls_is_unnoticed_and_scripts_are_told_again(
     redis_server: RedisServer, store: Store
 ) -> None:
@@ -152,3 +168,40 @@ def test_only_a_refusal_is_certain() -> None:
         assert translate(error, "redis://h").maybe_done
     assert translate(NotReplicated("0 of 1"), "redis://h").maybe_done
     assert not translate(redis.exceptions.ResponseError("ERR no"), "redis://h").maybe_done
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "advice"),
+    [
+        ("redis://h/99", redis.exceptions.ResponseError("DB index is out of range"), "`databases`"),
+        ("redis://h", redis.exceptions.ResponseError("unknown command 'HMGET'"), "A Sentinel is redis+sentinel://"),
+        ("rediss://h", redis.exceptions.TimeoutError("Timeout connecting to server"), "If not, it is redis://"),
+        ("rediss://h", redis.exceptions.ConnectionError("Error 2 connecting to h. No such file"), "the ssl_ options"),
+        ("rediss://h", redis.exceptions.ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "ssl_ca_certs"),
+    ],
+)
+def test_a_mistake_in_the_address_that_only_the_server_shows_is_explained(
+    url: str, said: Exception, advice: str
+) -> None:
+    assert advice in str(translate(said, url))
+
+
+def test_what_the_server_says_is_not_dressed_up() -> None:
+    assert str(
+        translate(redis.exceptions.ConnectionError("Error 111 connecting to h:1. Connection refused."), "redis://h")
+    ) == ("redis://h: Error 111 connecting to h:1. Connection refused")
+    hello = "HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> …"
+    said = translate(redis.exceptions.AuthenticationError(hello), "redis://h")
+    assert str(said) == (
+        "redis://h: NOAUTH authentication required; the server wants a password; write it into the address"
+    )
+
+
+async def test_a_full_server_can_still_be_looked_at(redis_server: RedisServer, store: Store) -> None:
+    """Also by who opens it only then: an operator."""
+    id_ = await enqueue_one(store)
+    redis_server.config(maxmemory=1)
+    other = open_store(redis_server.url)
+    assert (await look(other, id_)).id == id_
+    assert (await other.operator.counts()).totals["pending"] == 1
+    await other.close()

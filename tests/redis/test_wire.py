@@ -8,6 +8,7 @@ import pytest
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import ResponseError
 
+from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
 from windlass.store.redis.wire import Line
 
@@ -121,3 +122,43 @@ def _end(*lines: Line) -> None:
     for line in lines:
         with pytest.raises(StopIteration):
             line.close().send(None)
+
+
+async def test_a_server_that_reads_nothing_is_not_waited_for_longer_than_was_said() -> None:
+    """Much was written, and it takes none of it: there is more to wait for than an answer."""
+    server = new_redis()
+    server.start()
+    line = Line(server.url)
+    await line.command("PING", seconds=SECONDS)
+    server.freeze()
+    try:
+        async with asyncio.timeout(SECONDS):
+            with pytest.raises((TimeoutError, Disconnected)):
+                await line.command("SET", "large", b"x" * 50_000_000, seconds=0.2)
+    finally:
+        server.thaw()
+    assert await line.command("PING", seconds=SECONDS) == b"PONG"
+    await line.close()
+    server.remove()
+
+
+async def test_who_is_cancelled_while_writing_leaves_nobody_with_the_answer_of_another() -> None:
+    server = new_redis()
+    server.start()
+    line = Line(server.url)
+    await line.command("PING", seconds=SECONDS)
+    server.freeze()
+    large = asyncio.create_task(line.command("SET", "large", b"x" * 50_000_000, seconds=SECONDS))
+    behind = asyncio.create_task(line.command("ECHO", "behind", seconds=SECONDS))
+    await asyncio.sleep(0.05)
+    large.cancel()
+    await asyncio.wait([large])
+    after = [asyncio.create_task(line.command("ECHO", f"{n}", seconds=SECONDS)) for n in range(5)]
+    await asyncio.sleep(0.05)
+    server.thaw()
+    answers = await asyncio.gather(*after)
+    assert answers == [f"{n}".encode() for n in range(5)]
+    with pytest.raises(Disconnected):
+        await behind
+    await line.close()
+    server.remove()

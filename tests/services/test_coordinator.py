@@ -221,7 +221,19 @@ async def test_a_duty_that_failed_is_told_and_done_again_while_the_others_go_on(
     assert len(flaky.asked) == 1
     await holder.step(AFTER_FAILURE_SECONDS)
     assert len(flaky.asked) == 2
+    assert heard.names == ["TermStarted", "DutyFailed", "StoreBack"]
+
+
+async def test_an_outage_is_told_once_however_many_duties_meet_it_and_however_often(store: Store) -> None:
+    admit = Flaky(store.jobs, "admit", ["before", "before"])
+    rescue = Flaky(store.leases, "rescue", ["before"])
+    holder, heard = candidate(View(store, jobs=admit, leases=rescue), "a")
+    await holder.step(0)
+    await holder.step(AFTER_FAILURE_SECONDS)
+    assert (len(admit.asked), len(rescue.asked)) == (2, 2)
     assert heard.names == ["TermStarted", "DutyFailed"]
+    await holder.step(2 * AFTER_FAILURE_SECONDS)
+    assert heard.names == ["TermStarted", "DutyFailed", "StoreBack"]
 
 
 async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: Store) -> None:
@@ -230,7 +242,7 @@ async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: St
     await holder.step(0)
     assert (holder.term, heard.names) == (None, ["DutyFailed"])
     await holder.step(1)
-    assert (holder.term, heard.names) == (1, ["DutyFailed", "TermStarted"])
+    assert (holder.term, heard.names) == (1, ["DutyFailed", "StoreBack", "TermStarted"])
 
 
 async def test_a_schema_that_is_too_new_ends_the_coordinator(store: Store) -> None:

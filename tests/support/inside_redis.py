@@ -1,12 +1,14 @@
 """The same look into Redis: past the contract, at the keys themselves."""
 
+import struct
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import redis
 
 from windlass.store.redis.keys import DEFAULT_PREFIX, KeyMap
-from windlass.store.redis.record import Record, pack, unpack
+from windlass.store.redis.record import Fields, Flag, More, Record, encode, pack, unpack
 
 
 class Redis:
@@ -25,9 +27,21 @@ class Redis:
         return self._found(id_)[1].payload
 
     def edit(self, id_: str, column: str, value: Any) -> None:
-        """Only what stands in the record itself: indexes must agree with the rest."""
+        """Only what no index tells of: those must agree with the record."""
         key, record = self._found(id_)
-        setattr(record, column, value)
+        rubbish = value if isinstance(value, bytes) else str(value).encode()
+        if column in Fields.__struct_fields__:
+            record.fields = msgspec.structs.replace(record.fields, **{column: _as_text(rubbish)})
+        elif column in More.__struct_fields__:
+            record.flags |= Flag.MORE
+            more = msgspec.structs.replace(record.more, **{column: _as_text(rubbish)})
+            self._ask("HSET", key.removesuffix(":jobs") + ":more", id_, encode(more))
+        elif column == "payload":
+            record.payload = ""
+            self._ask("HSET", key, id_, pack(record)[:-4] + struct.pack(">I", len(rubbish)) + rubbish)
+            return
+        else:
+            setattr(record, column, value)
         self._ask("HSET", key, id_, pack(record))
 
     def is_held_up(self) -> bool:
@@ -49,3 +63,8 @@ class Redis:
     def _ask(self, *words: Any) -> Any:
         with redis.Redis.from_url(self._url) as client:
             return client.execute_command(*words)
+
+
+def _as_text(rubbish: bytes) -> msgspec.Raw:
+    """Packed as if it were text: nothing else is ever written."""
+    return msgspec.Raw(b"\xd9" + bytes([len(rubbish)]) + rubbish)

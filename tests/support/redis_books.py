@@ -132,8 +132,13 @@ def _numbers(jobs: dict[str, Record]) -> Places:
 
 
 def _claims(jobs: dict[str, Record]) -> Places:
-    running = Counter(f"{r.runner}:{r.claim}".encode() for r in jobs.values() if r.letter == Letter.RUNNING)
+    running = Counter(claim_head(r) for r in jobs.values() if r.letter == Letter.RUNNING)
     return {"left": set(running.items())}
+
+
+def claim_head(record: Record) -> bytes:
+    """How a claim is named, as parts/claims.lua has it."""
+    return record.runner.encode() + b"\0" + struct.pack(">Q", record.claim)
 
 
 async def wrong_books(store: RedisStore) -> list[str]:

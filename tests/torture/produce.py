@@ -77,7 +77,7 @@ def hand_in(jobs: list[NewJob]) -> None:
         try:
             app.enqueue_many(jobs)
         except (EnqueueFailed, EnqueueUnknown) as error:
-            print(f"again, because: {error}", file=sys.stderr)
+            print(f"again, because: {error.__cause__}", file=sys.stderr)
             time.sleep(0.02)
         else:
             return

@@ -30,7 +30,7 @@ TROUBLES = [",".join(f"{verb}.before_commit={action}" for verb in VERBS) for act
 TROUBLES += [",".join(f"{verb}.after_commit=cut" for verb in VERBS)]
 # Where a verb meets a commit is the same on every store; the others are for what is peculiar to a server.
 TELLING = [points for points in KILLS if points.startswith(("enqueue.after", "claim.", "settle.", "renew."))]
-DEATHS = [("postgres", points) for points in TELLING] + [("sqlite", points) for points in KILLS]
+DEATHS = [*product(("postgres", "redis"), TELLING), *product(("sqlite",), KILLS)]
 ALL = [*DEATHS, *product(sorted(GROUNDS), TROUBLES)]
 
 

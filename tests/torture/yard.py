@@ -16,6 +16,8 @@ from windlass import App
 from windlass.observe.history import SWITCH, History
 from windlass.store.open import open_store
 from windlass.store.records import Rescued
+from windlass.store.redis.address import parse_address
+from windlass.store.redis.keys import KeyMap
 
 HERE = Path(__file__).parent
 
@@ -67,8 +69,11 @@ class Yard:
             with psycopg.connect(self.app.store) as server:
                 return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
         if self.app.store.startswith("redis:"):
-            with redis.Redis.from_url(self.app.store) as server:
-                return [runner.decode() for runner in server.hkeys("windlass:{*}:leases")]
+            address = parse_address(self.app.store, "")
+            (key,) = KeyMap(address.prefix).of_office(("leases",))
+            with redis.Redis.from_url(address.dsn) as server:
+                # The empty field is the pulse of all of them.
+                return [runner.decode() for runner in server.hkeys(key) if runner]
         database = apsw.Connection(str(self.database), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             return [row[0] for row in database.execute("SELECT runner FROM windlass_leases")]

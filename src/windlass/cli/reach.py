@@ -24,7 +24,11 @@ _TOML = {str: "string", dict: "table"}
 
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", envvar="WINDLASS_STORE", help="Address of the store, such as sqlite:///jobs.db."),
+    typer.Option(
+        "--store",
+        envvar="WINDLASS_STORE",
+        help="Address of the store: sqlite:///jobs.db, postgresql://host/jobs, redis://host/0, …",
+    ),
 ]
 BlobsOption = Annotated[
     str | None,

@@ -117,7 +117,7 @@ async def _coordinate(home: App) -> None:
 
 
 def migrate(store: StoreOption = None) -> None:
-    """Bring the store's schema up to date."""
+    """Bring the store's tables or keys up to date."""
     applied = asyncio.run(_migrate(reach(store, make=True).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 

@@ -10,7 +10,7 @@ import time
 from windlass.blobs.offload import Offload
 from windlass.coordinator.duties import Duty, duties
 from windlass.coordinator.timepiece import Timepiece
-from windlass.core.events import DutyFailed, Emit, TermEnded, TermStarted
+from windlass.core.events import DutyFailed, Emit, StoreBack, TermEnded, TermStarted
 from windlass.core.moments import SECOND
 from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import Clock, SystemClock
@@ -22,6 +22,7 @@ CAMPAIGN_SECONDS = 3.0
 STAND_BY_SECONDS = 1.0
 AFTER_FAILURE_SECONDS = 1.0
 SHORTEST_PAUSE = 0.01
+CAMPAIGN = "campaign"
 
 
 class Coordinator:
@@ -43,6 +44,8 @@ class Coordinator:
         self._timepiece = Timepiece(clock or SystemClock(), emit)
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0
+        self._failing: dict[str, str] = {}
+        """Duty → what is wrong, since it was last done."""
         self.term: int | None = None
 
     async def run(self) -> None:
@@ -75,8 +78,10 @@ class Coordinator:
         except SchemaMismatch:
             raise
         except StoreUnavailable as error:
-            self._emit(DutyFailed(duty="campaign", problem=str(error)))
+            self._tell(CAMPAIGN, str(error))
             term = None
+        else:
+            self._tell_done(CAMPAIGN)
         if term != self.term:
             if self.term is not None:
                 self._emit(TermEnded(worker=self._candidate, term=self.term))
@@ -87,13 +92,28 @@ class Coordinator:
 
     async def _perform(self, duty: Duty) -> float:
         try:
-            return await duty.run()
+            pause = await duty.run()
         except SchemaMismatch:
             raise
         except Exception as error:
             # Whatever it is, the other duties go on, and this one is tried again.
-            self._emit(DutyFailed(duty=duty.name, problem=f"{type(error).__name__}: {error}"))
+            known = isinstance(error, StoreUnavailable)
+            self._tell(duty.name, str(error) if known else f"{type(error).__name__}: {error}")
             return AFTER_FAILURE_SECONDS
+        self._tell_done(duty.name)
+        return pause
+
+    def _tell(self, duty: str, problem: str) -> None:
+        """A problem is told once, however many duties meet it and however often: an outage may take hours."""
+        known = problem in self._failing.values()
+        self._failing[duty] = problem
+        if not known:
+            self._emit(DutyFailed(duty=duty, problem=problem))
+
+    def _tell_done(self, duty: str) -> None:
+        problem = self._failing.pop(duty, None)
+        if problem is not None and problem not in self._failing.values():
+            self._emit(StoreBack(doing=f"duty {duty}"))
 
     def _pause(self, now: float) -> float:
         moments = [self._campaign_at] if self.term is None else [self._campaign_at, *self._due.values()]

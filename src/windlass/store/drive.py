@@ -1,9 +1,18 @@
 """Verbs without an event loop: a coroutine that never suspends needs none."""
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 R = TypeVar("R")
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of this thread. Asked so, and not by an `except`, what goes wrong later has no strange cause."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def drive(work: Coroutine[Any, Any, R]) -> R:

@@ -17,6 +17,7 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.client.loops import loop_factory
+from windlass.core.events import Emit
 from windlass.core.retry import ByError, Exponential, Fixed, Linear, StoredPolicy
 from windlass.errors import WindlassError
 from windlass.observe.history import heard, recorded
@@ -26,7 +27,7 @@ from windlass.store.open import open_store
 from windlass.store.opener import Opener
 from windlass.worker.config import WorkerConfig
 from windlass.worker.engine import Engine
-from windlass.worker.link import Bye, Hello, Link, Problem
+from windlass.worker.link import Bye, Hello, Link, Problem, Stop
 from windlass.worker.load import import_trouble, load_app
 from windlass.worker.logbook import keep_lines, stamp_records
 from windlass.worker.pace import MOST_PREFETCHED
@@ -67,7 +68,8 @@ async def serve(config: RunnerConfig) -> None:
         store = recorded(open_store(app.store, opener=Opener.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
-        await persist("opening the store", lambda: app.declare(store), emit, hopeful=False)
+        if not await _opened(app, store, link, emit):
+            return
         table = Table(config.table, table_size(config.worker))
         engine = Engine(app, store, config.worker, table, link, emit)
         await engine.start()
@@ -88,6 +90,27 @@ async def serve(config: RunnerConfig) -> None:
         await link.drain()
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+
+
+async def _opened(app: App, store: Store, link: Link, emit: Emit) -> bool:
+    """Whether the store is there: not if we are told to stop, or are left alone, while we wait for it."""
+    opening = asyncio.create_task(persist("opening the store", lambda: app.declare(store), emit, hopeful=False))
+    unwanted = asyncio.create_task(_unwanted(link))
+    await asyncio.wait([opening, unwanted], return_when=asyncio.FIRST_COMPLETED)
+    if unwanted.done():
+        opening.cancel()
+        return False
+    unwanted.cancel()
+    await asyncio.wait([unwanted])  # one listens at a time
+    opening.result()
+    return True
+
+
+async def _unwanted(link: Link) -> None:
+    """Until the supervisor says stop, or says nothing any more."""
+    async for message in link.from_supervisor():
+        if isinstance(message, Stop):
+            return
 
 
 def _hello(app: App, store: Store) -> Hello:

@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from windlass.core.events import RunnerBlocked, RunnerHung, StoreTrouble
+from windlass.core.events import RunnerBlocked, RunnerHung, StoreBack, StoreTrouble
 from windlass.core.moments import SECOND, Micros
 from windlass.core.outcome import Policy, decide, hand_back
 from windlass.errors import StoreUnavailable
@@ -34,16 +34,26 @@ class Watch:
         self._random = Random()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. A store that is away is told once, and when it is back."""
+        troubled = False
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             try:
-                await self._pass_on_cancels()
-                for child in list(self._crew.children):
-                    await self._free_stuck(child)
-                    await self._see_hung(child)
+                await self._look_round()
             except StoreUnavailable as error:
-                self._crew.emit(StoreTrouble(doing="watching runners", problem=str(error)))
+                if not troubled:
+                    self._crew.emit(StoreTrouble(doing="watching runners", problem=str(error)))
+                troubled = True
+            else:
+                if troubled:
+                    self._crew.emit(StoreBack(doing="watching runners"))
+                troubled = False
+
+    async def _look_round(self) -> None:
+        await self._pass_on_cancels()
+        for child in list(self._crew.children):
+            await self._free_stuck(child)
+            await self._see_hung(child)
 
     async def _pass_on_cancels(self) -> None:
         if not any(True for child in self._crew.children for _ in child.table.held()):

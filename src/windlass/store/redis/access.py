@@ -1,90 +1,29 @@
-"""The ways to the server: which store it is, which queues it has, and how a script is asked."""
+"""The ways to the server: which store it is, which queues it has, and how a script is asked, in how much time."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from redis.exceptions import ResponseError
 
 from windlass.core.queue import Queue
 from windlass.errors import StoreUnavailable
-from windlass.store.clock import Clock
-from windlass.store.redis.address import Address, Kind
-from windlass.store.redis.failpoints import armed_wire, naming
-from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.address import Kind
+from windlass.store.redis.failpoints import naming
 from windlass.store.redis.migrate import STEPS, bring_up
-from windlass.store.redis.recall import Recall
-from windlass.store.redis.script import Script, script
-from windlass.store.redis.seen import Seen
+from windlass.store.redis.packing import Word
+from windlass.store.redis.script import Script
+from windlass.store.redis.server import Server
 from windlass.store.redis.settings import kept_settings
 from windlass.store.redis.trouble import TROUBLE, is_lost, translate
-from windlass.store.redis.watch import Watch, emptied, too_new
-from windlass.store.redis.wire import Call, Wire
-from windlass.store.redis.wires import wire_to
+from windlass.store.redis.watch import emptied, gone, too_new
+from windlass.store.redis.wire import Call
 
 VERSION = len(STEPS)
 """Of the key map; one that is higher is not ours to touch."""
 LONGEST_LOOK = 2.0
 LONGEST_CALL = 20.0
-MOST_NAMED = 5_000
-"""Lists of keys that are remembered: queues can be many."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
-
-Role = TypeVar("Role")
-_encode = msgspec.msgpack.Encoder().encode
-
-
-class Server:
-    """One store on one server or cluster, as this process reaches it."""
-
-    def __init__(self, address: Address, shown: str, clock: Clock | None) -> None:
-        self.address = address
-        self.shown = shown
-        self.clock = clock
-        self.keys = KeyMap(address.prefix)
-        self.watched = armed_wire(wire_to(address))
-        """What a test lets go wrong; nobody else's business."""
-        self.wire: Wire = self.watched or wire_to(address)
-        self.watch = Watch(address, shown)
-        self.named: set[str] = set()
-        """Queues that were asked for anything."""
-        self.mark: str | None = None
-        """Which store this is, since the first call."""
-        self.applied: list[str] = []
-        self.seen = Seen()
-        self.recall = Recall()
-        self.closed = False
-        self.hear: Callable[[], None] = lambda: None
-        """Those who wait in this process may look."""
-        self._named: dict[tuple[str, str], Sequence[str]] = {}
-
-    def named_role(self, role: Role) -> Role:
-        """The role itself; where a test lets things go wrong, one whose verbs say what they are."""
-        return role if self.watched is None else self.watched.named(role)
-
-    def moment(self) -> str:
-        """The moment of a test's clock; empty: the server's own."""
-        return "" if self.clock is None else str(self.clock.wall())
-
-    def to_call(self, script: Script, queue: str, request: Any, blobs: Sequence[bytes]) -> Call:
-        """The call of a script for one queue; refused if it takes jobs in and there is no room for them."""
-        keys = self._named.get((script.name, queue))
-        if keys is None:
-            keys = self._name(script, queue)
-        self.named.add(queue)
-        call = Call(script, keys, (self.mark or "", self.moment(), _encode(request), *blobs))
-        if script.grows:
-            self.watch.check_room(call.size)
-        return call
-
-    def _name(self, script: Script, queue: str) -> Sequence[str]:
-        """The keys of a script, remembered: they are asked for with every call."""
-        keys = self.keys.of_office(script.keys) if script.office else self.keys.of_queue(queue, script.keys)
-        if len(self._named) >= MOST_NAMED:
-            self._named.clear()
-        self._named[script.name, queue] = keys
-        return keys
 
 
 class Access:
@@ -95,41 +34,55 @@ class Access:
         self.seconds = deadline or LONGEST_CALL
 
     async def call(self, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        """One script, for one queue; the queue is made if it is new."""
+        """One script, for one queue. One that is new is made, or there is no answer: as the script says."""
         await self.be_known()
-        call = self.server.to_call(script(name), queue, request, blobs)
+        call = self.server.to_call(self.server.script(name), queue, request, blobs)
         try:
-            return await self.server.wire.call(call, self.seconds)
+            reply = await self.server.wire.call(call, self.seconds)
         except TimeoutError as error:
             raise self._silence() from error
         except TROUBLE as error:
             if not _is(error, NEW_QUEUE):
                 raise self._trouble(error) from error
+        else:
+            self.server.there.add(queue)
+            return reply
+        await self._check_new([queue])
+        if not call.script.makes:
+            return None
         await self.open_queues([queue])
         return await self._one(call)
 
     async def calls(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-        """The same script for several queues: the request and the blobs of each. The first error is raised."""
+        """The same script for several queues: the request and the blobs of each. The first error is raised.
+
+        Queues that are new are made, or left out: as the script says.
+        """
         if not requests:
             return {}
         await self.be_known()
-        wanted = script(name)
+        wanted = self.server.script(name)
         replies = await self._send(wanted, requests)
         new = [queue for queue, reply in replies.items() if _is(reply, NEW_QUEUE)]
-        if new:
+        await self._check_new(new)
+        if new and not wanted.makes:
+            replies = {queue: reply for queue, reply in replies.items() if queue not in new}
+        elif new:
             await self.open_queues(new)
             replies |= await self._send(wanted, {queue: requests[queue] for queue in new})
         for reply in replies.values():
             if isinstance(reply, Exception):
                 raise self._trouble(reply, among=replies.values()) from reply
+        if wanted.finds:
+            self.server.there.update(replies)
         return replies
 
     async def office(self, name: str, request: Any, *blobs: bytes) -> Any:
         """One script on what belongs to no queue."""
         await self.be_known()
-        return await self._one(self.server.to_call(script(name), "", request, blobs))
+        return await self._one(self.server.to_call(self.server.script(name), "", request, blobs))
 
-    async def command(self, name: str, key: str, *words: str | bytes | int | float) -> Any:
+    async def command(self, name: str, key: str, *words: Word) -> Any:
         """One plain command on what belongs to no queue; `key` as in keys.py."""
         await self.be_known()
         return await self._command(name, *self.server.keys.of_office((key,)), *words)
@@ -151,13 +104,25 @@ class Access:
             await self._open_queues(list(names))
 
     async def _open_queues(self, names: Sequence[str]) -> None:
-        if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
-            raise emptied(self.server.shown)
         await self.command("SADD", "queues", *names)
         requests = {name: ([each for pair in fresh_queue(name) for each in pair],) for name in names}
-        for reply in (await self._send(script("open_queue"), requests)).values():
+        for reply in (await self._send(self.server.script("open_queue"), requests)).values():
             if isinstance(reply, Exception):
                 raise self._trouble(reply) from reply
+
+    async def _check_new(self, queues: Sequence[str]) -> None:
+        """Where a queue is not there, all of the store may be gone.
+
+        In a cluster one server can lose what it had, alone. That is said once: nothing can be done about it.
+        """
+        if not queues:
+            return
+        if await self.command("HGET", "meta", "store") != (self.server.mark or "").encode():
+            raise emptied(self.server.shown)
+        lost = sorted(self.server.there.intersection(queues))
+        self.server.there.difference_update(lost)
+        if lost:
+            raise gone(self.server.shown, lost)
 
     async def be_known(self) -> None:
         """Learn which store this is, or make it one."""
@@ -178,8 +143,10 @@ class Access:
     async def _begin(self) -> None:
         server = self.server
         (key,) = server.keys.of_office(("meta",))
-        await self._command("HSETNX", key, "store", token_hex(8))
         mark, version = await self._command("HMGET", key, "store", "version")
+        if mark is None:  # only then: a server that is full can still be read
+            await self._command("HSETNX", key, "store", token_hex(8))
+            mark, version = await self._command("HMGET", key, "store", "version")
         found = int(version or 0)
         if found > VERSION:
             raise too_new(server.shown, found, VERSION)
@@ -235,7 +202,7 @@ class Access:
         except TROUBLE as error:
             raise self._trouble(error) from error
 
-    async def _command(self, *words: str | bytes | int | float) -> Any:
+    async def _command(self, *words: Word) -> Any:
         try:
             return await self.server.wire.command(*words, seconds=self.seconds)
         except TimeoutError as error:

@@ -5,6 +5,8 @@ from windlass.store.redis.keys import DEFAULT_PREFIX
 CONNECTION = ("hello", "auth", "ping", "info", "time", "wait")
 SCRIPTS = ("eval", "evalsha")
 HINTS = ("publish", "subscribe", "unsubscribe")
+SHARDED = ("spublish", "ssubscribe", "sunsubscribe")
+"""Hints on a cluster of Redis 7 or later: older servers do not know these, and refuse a rule that names them."""
 CLUSTER = ("cluster|slots", "asking")
 KEYS = (
     *("exists", "del", "unlink", "type"),
@@ -16,7 +18,10 @@ KEYS = (
 COMMANDS = (*CONNECTION, *SCRIPTS, *HINTS, *CLUSTER, *KEYS)
 
 
-def acl_rules(prefix: str = DEFAULT_PREFIX) -> list[str]:
-    """The words after ACL SETUSER name on >password: the keys and channels of one prefix, and what is done there."""
+def acl_rules(prefix: str = DEFAULT_PREFIX, *, sharded: bool = False) -> list[str]:
+    """The words after ACL SETUSER name on >password: the keys and channels of one prefix, and what is done there.
+
+    `sharded` is for clusters of Redis 7 or later.
+    """
     places = ["resetkeys", f"~{prefix}:*", "resetchannels", f"&{prefix}:*"]
-    return [*places, "-@all", *(f"+{command}" for command in COMMANDS)]
+    return [*places, "-@all", *(f"+{command}" for command in (*COMMANDS, *(SHARDED if sharded else ())))]

@@ -24,13 +24,10 @@ DRIVER = (
     "password",
     "client_name",
     "socket_keepalive",
-    "ssl_ca_certs",
-    "ssl_cert_reqs",
-    "ssl_certfile",
-    "ssl_check_hostname",
-    "ssl_keyfile",
 )
 """What is the driver's own business; it takes others as they are, and fails at the first call."""
+TLS = ("ssl_ca_certs", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile")
+"""Only with rediss://: elsewhere the driver knows none of them."""
 MOST_REPLICAS = 10
 PORT, SENTINEL_PORT = 6379, 26379
 
@@ -130,9 +127,16 @@ def parse_address(url: str, shown: str) -> Address:
 
 
 def _wrong_options(scheme: str, options: dict[str, str]) -> list[str]:
-    known = (*DRIVER, *(SENTINEL_OPTIONS if scheme.endswith("+sentinel") else ()))
+    tls = scheme.startswith("rediss")
+    known = (*DRIVER, *(SENTINEL_OPTIONS if scheme.endswith("+sentinel") else ()), *(TLS if tls else ()))
     names = ", ".join((*OPTIONS, *known))
-    return [f"unknown option {name!r}; there are {names}" for name in options if name not in known]
+    problems = [f"unknown option {name!r}; there are {names}" for name in options if name not in (*known, *TLS)]
+    if not tls:
+        instead = "a socket has none" if scheme == "unix" else f"write {scheme.replace('redis', 'rediss')}://"
+        problems += [f"{name} is for TLS; {instead}" for name in options if name in TLS]
+    if not options.get("db", "0").isdecimal():
+        problems.append(f"a database of Redis is a number, not {options['db']!r}")
+    return problems
 
 
 def _wrong_place(url: str) -> list[str]:
@@ -144,7 +148,7 @@ def _wrong_place(url: str) -> list[str]:
     if parts.scheme == "unix":
         return problems if parts.path else [*problems, "names no socket; write unix:///path/to/redis.sock"]
     if not all(_is_host(host) for host in hosts):
-        problems.append("hosts are written host or host:port, several with commas between them")
+        problems.append("hosts are written host or host:port (a number to 65535), several with commas between them")
     if len(hosts) > 1 and not kind:
         problems.append("several hosts are a redis+cluster:// or a redis+sentinel://; redis:// has one")
     if kind == "sentinel":

@@ -3,7 +3,7 @@
 from windlass.core.job import HIGHEST_PRIORITY
 from windlass.store.redis.access import Access
 
-PORTION = 200
+PORTION = 100
 """Jobs in one call of a script: it keeps all others waiting."""
 _NONE = -HIGHEST_PRIORITY - 1
 """Below every urgency: where a queue begins, and no priority to move up to yet."""

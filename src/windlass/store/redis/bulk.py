@@ -6,7 +6,7 @@ checked.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from windlass.store.redis.record import encode
 
 MOST_WEIGHT = 500
 """What a script takes in, in about 4 ms: so many plain jobs, or fewer that are more work."""
+NEW_KIND = 4
 MOST_TEXT = 1_000_000
 GONE = 3
 
@@ -38,20 +39,31 @@ def weight_of(job: NewJob) -> int:
     if job.idempotency_key is not None:
         weight += 7 if job.on_conflict is OnConflict.REPLACE else 2
     if job.concurrency_key is not None:
-        weight += 3
+        weight += 5
+    if job.expires is not None or job.expires_at is not None:
+        weight += 1
     return weight
+
+
+def look_of(job: NewJob) -> tuple[Hashable, ...]:
+    """Those that differ in any of this are stored one kind after the other."""
+    return job.type, job.priority, job.tenant, job.run_at, job.delay, job.parent
 
 
 def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
     """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
     start, weight, text = 0, 0, 0
+    looks: set[tuple[Hashable, ...]] = set()
     for place, job in enumerate(jobs):
         mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
         weight += mine
+        if (look := look_of(job)) not in looks:
+            weight += NEW_KIND if looks else 0
+            looks.add(look)
         text += length
         if place > start and (weight > MOST_WEIGHT or text > MOST_TEXT):
             yield jobs[start:place]
-            start, weight, text = place, mine, length
+            start, weight, text, looks = place, mine, length, {look}
     yield jobs[start:] if start else jobs
 
 
@@ -73,8 +85,7 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
                 await _give_up(access, batch, staged)
         error.maybe_done = False  # whatever was staged: nothing is committed
         raise
-    for queue, mine_staged in staged.items():
-        await _flip(access, queue, batch, mine_staged)
+    await _flip_all(access, batch, staged)
     for queue, mine_staged in staged.items():
         await _unfold(access, queue, batch, mine_staged)
     return {queue: [answer for each in mine for answer in each.answers] for queue, mine in staged.items()}
@@ -118,17 +129,30 @@ async def _give_up(access: Access, batch: JobId, queues: Iterable[str]) -> None:
         await unstage(access, queue, batch)
 
 
+async def _flip_all(access: Access, batch: JobId, staged: Mapping[str, Sequence[Staged]]) -> None:
+    """Queue by queue. What was committed before one of them failed stays so, and whoever hears of it must know."""
+    flipped: list[str] = []
+    try:
+        for queue, mine in staged.items():
+            await _flip(access, queue, batch, mine)
+            flipped.append(queue)
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or bool(flipped)
+        raise
+    except QueueClosed:
+        await _give_up(access, batch, staged.keys() - set(flipped))
+        for queue in flipped:
+            await unfold(access, queue, batch)
+        raise
+
+
 async def _flip(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:
     if all(answer.existing for each in staged for answer in each.answers):
         await unstage(access, queue, batch)
         return
     reply = await access.call("flip", queue, (batch, len(staged)))
     _check_there(access, reply)
-    try:
-        staged[0].intake.check(reply)
-    except QueueClosed:
-        await unstage(access, queue, batch)
-        raise
+    staged[0].intake.check(reply)
 
 
 async def _unfold(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:

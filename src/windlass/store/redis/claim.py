@@ -11,7 +11,7 @@ from windlass.errors import LeaseLost
 from windlass.store.records import ClaimRequest, QueueShare
 from windlass.store.redis.access import Access
 from windlass.store.redis.hold import to_claimed
-from windlass.store.redis.leases import NO_LEASE, embark
+from windlass.store.redis.leases import NO_LEASE, check_lease, embark
 from windlass.store.redis.work import open_queues
 
 RULED = b"ruled"
@@ -59,7 +59,7 @@ async def _from(access: Access, request: ClaimRequest, share: QueueShare, taken:
     if not recall.is_ruled(queue):
         reply = await _ask(access, "claim", queue, asked)
         if reply != RULED:
-            return to_claimed(queue, request.runner, reply)
+            return to_claimed(queue, request.runner, reply or ())
         recall.note_ruled(queue)
     free = None if request.free is None else request.free - taken
     return await _by_rule(access, queue, (*asked, request.limit, free))
@@ -70,7 +70,10 @@ async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[C
     openings = access.server.recall.openings
     openings.forget(queue)
     for _ in range(MOST_LOOKS):
-        now, wait, rate, cut, found = await _ask(access, "claim_ruled", queue, asked)
+        reply = await _ask(access, "claim_ruled", queue, asked)
+        if reply is None:
+            return []
+        now, wait, rate, cut, found = reply
         if found or not cut:
             break
         if cut == EXPIRED:
@@ -81,8 +84,10 @@ async def _by_rule(access: Access, queue: str, asked: tuple[Any, ...]) -> list[C
 
 
 async def _ask(access: Access, name: str, queue: str, asked: tuple[Any, ...]) -> Any:
-    """Under the runner's lease: one that was rescued gets nothing."""
+    """Under the runner's lease: one that was rescued gets nothing. No answer: there is no such queue."""
     reply = await access.call(name, queue, asked)
+    if reply is None:
+        await check_lease(access, asked[0])
     if reply == NO_LEASE:
         await embark(access, asked[0], [queue])
         reply = await access.call(name, queue, asked)
@@ -101,4 +106,4 @@ async def _claimed_before(access: Access, request: ClaimRequest, shares: Sequenc
         replies |= await access.calls("claim", dict.fromkeys(strangers, (asked,)))
     if NO_LEASE in replies.values():
         raise LeaseLost(request.runner)
-    return [job for share in shares for job in to_claimed(share.queue, request.runner, replies[share.queue])]
+    return [job for queue, reply in replies.items() for job in to_claimed(queue, request.runner, reply)]

@@ -1,8 +1,9 @@
 """Remove everything under a prefix: for those who made one for a while."""
 
-from windlass.store.redis.access import LONGEST_CALL, Server
+from windlass.store.redis.access import LONGEST_CALL
 from windlass.store.redis.address import Address
 from windlass.store.redis.keys import OFFICE_KEYS, QUEUE_KEYS
+from windlass.store.redis.server import Server
 from windlass.store.redis.trouble import TROUBLE, translate
 
 

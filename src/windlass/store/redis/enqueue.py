@@ -11,13 +11,19 @@ from windlass.store.redis.bulk import enqueue_bulk, portions
 from windlass.store.redis.elsewhere import known_elsewhere, strays
 from windlass.store.redis.intake import to_intake
 
+OTHER = b"other"
+"""What enqueue_plain.lua answers if the queue, or one of the jobs, is not as most are."""
+
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
     if not jobs:
         return []
+    queue = jobs[0].queue
+    if all(job.queue == queue and job.fresh for job in jobs):
+        return await _enqueue_in(access, queue, jobs)
     elsewhere = await known_elsewhere(access, jobs)
-    later = strays(jobs) if any(job.queue != jobs[0].queue for job in jobs) else []
+    later = strays(jobs)
     if not elsewhere and not later:
         return await _enqueue_here(access, jobs)
     answers = {place: Enqueued(job.id, existing=True) for place, job in enumerate(jobs) if job.id in elsewhere}
@@ -35,14 +41,27 @@ async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued
     for place, job in enumerate(jobs):
         places[job.queue].append(place)
     if len(places) == 1:
-        answered = await _enqueue_by_queue(access, {jobs[0].queue: jobs})
-    else:
-        answered = await _enqueue_by_queue(access, {queue: [jobs[i] for i in mine] for queue, mine in places.items()})
+        return await _enqueue_in(access, jobs[0].queue, jobs)
     answers: dict[int, Enqueued] = {}
-    for queue, mine in answered.items():
-        access.server.seen.note(queue, [answer.id for answer in mine])
-        answers |= zip(places[queue], mine, strict=True)
+    by_queue = {queue: [jobs[i] for i in mine] for queue, mine in places.items()}
+    for queue, answered in (await _enqueue_by_queue(access, by_queue)).items():
+        _note(access, queue, answered)
+        answers |= zip(places[queue], answered, strict=True)
     return [answers[place] for place in range(len(jobs))]
+
+
+async def _enqueue_in(access: Access, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """The same, all for one queue."""
+    if _is_large(jobs):
+        answers = (await enqueue_bulk(access, {queue: jobs}))[queue]
+    else:
+        intake = to_intake(jobs)
+        reply = await access.call("enqueue_plain", queue, intake.request, *intake.blobs) if intake.plain else OTHER
+        if reply == OTHER:
+            reply = await access.call("enqueue", queue, intake.request, *intake.blobs)
+        answers = intake.answers(reply)
+    _note(access, queue, answers)
+    return answers
 
 
 async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> dict[str, list[Enqueued]]:
@@ -50,14 +69,17 @@ async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]
         return await enqueue_bulk(access, jobs)
     intakes = {queue: to_intake(mine) for queue, mine in jobs.items()}
     requests = {queue: (intake.request, *intake.blobs) for queue, intake in intakes.items()}
-    if len(jobs) > 1:
-        # Nothing is atomic over two queues: all of them are asked first, so that what is refused is refused by all.
-        replies = await access.calls("check", requests)
-        for queue, intake in intakes.items():
-            intake.check(replies[queue])
+    # Nothing is atomic over two queues: all of them are asked first, so that what is refused is refused by all.
+    replies = await access.calls("check", requests)
+    for queue, intake in intakes.items():
+        intake.check(replies[queue])
     replies = await access.calls("enqueue", requests)
     return {queue: intake.answers(replies[queue]) for queue, intake in intakes.items()}
 
 
+def _note(access: Access, queue: str, answers: Sequence[Enqueued]) -> None:
+    access.server.seen.note(queue, [answer.id for answer in answers])
+
+
 def _is_large(jobs: Sequence[NewJob]) -> bool:
-    return next(portions(jobs)) is not jobs
+    return len(jobs) > 1 and next(portions(jobs)) is not jobs

@@ -1,66 +1,126 @@
-"""Hearing: a subscription to what is said of some queues. One that is lost is noticed, and made again."""
+"""Hearing: subscriptions to what is said of some queues. One that is lost is noticed, and made again.
+
+Each queue is listened to at the server that keeps it, for on a cluster of Redis 7 or later nothing is said elsewhere.
+"""
 
 import asyncio
+import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 import redis.asyncio
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
+from redis.exceptions import NoPermissionError
 
-from windlass.store.redis.access import Server
+from windlass.store.redis.address import Kind
+from windlass.store.redis.server import Server
 from windlass.store.redis.trouble import TROUBLE, said_by
 
 PROBE_SECONDS = 5.0
 """After so long without a word it is seen whether the line is there still."""
 PATIENCE_SECONDS = 2.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+SHARDED_SINCE = 7
+_VERSION = re.compile(rb"redis_version:(\d+)")
+
+Channels = tuple[str, ...]
 
 
 class Hearing:
-    """Calls `hear` for everything that is said, and once when it begins to listen: something may have been missed."""
+    """Calls `hear` for everything that is said, and when it begins to listen: something may have been missed."""
 
     def __init__(self, server: Server, queues: tuple[str, ...], hear: Callable[[], None]) -> None:
         self._server = server
-        self._channels = [server.keys.channel(queue) for queue in queues]
+        self._channels = tuple(server.keys.channel(queue) for queue in queues)
         self._hear = hear
-        self._pause = FIRST_PAUSE
-        self.silence: str | None = None
-        """Why nothing is heard; None: it is, or it was not tried yet."""
+        self._lost: dict[Channels, str] = {}
+
+    @property
+    def silence(self) -> str | None:
+        """Why not all is heard; None: it is, or it was not tried yet."""
+        return next(iter(self._lost.values()), None)
 
     async def run(self) -> None:
         """Until cancelled."""
+        await self._attend(self._channels)
+
+    async def _attend(self, channels: Channels) -> None:
+        """Until cancelled; those of several servers are listened to each on its own from then on."""
+        pause = FIRST_PAUSE
         while True:
             try:
-                await self._listen()
+                homes = await self._homes(channels)
+                if len(homes) > 1:
+                    self._lost.pop(channels, None)
+                    await asyncio.gather(*map(self._attend, homes.values()))
+                await self._listen(next(iter(homes)), channels)
             except (*TROUBLE, TimeoutError) as error:
-                self.silence = f"the subscription is lost: {said_by(error)}"
-            await asyncio.sleep(self._pause)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                if channels not in self._lost:  # all was well until now
+                    pause = FIRST_PAUSE
+                self._lost[channels] = f"the subscription is lost: {said_by(error)}"
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _listen(self) -> None:
+    async def _homes(self, channels: Channels) -> dict[str, Channels]:
+        """The servers that keep these queues; after a loss they are asked for anew."""
+        wire = self._server.wire
+        if channels in self._lost:
+            await wire.each("PING", seconds=PATIENCE_SECONDS)
+        homes: dict[str, list[str]] = defaultdict(list)
+        for channel in channels:
+            homes[await wire.dsn_for(channel, PATIENCE_SECONDS)].append(channel)
+        return {dsn: tuple(those) for dsn, those in homes.items()}
+
+    async def _listen(self, dsn: str, channels: Channels) -> None:
         """On a connection of its own, until it is lost. A master that is none any more is found out here too."""
-        connection = await self._connection()
+        connection = _connection(dsn)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await connection.connect()
-                await connection.send_command("SUBSCRIBE", *self._channels)
-                for _ in self._channels:
-                    await connection.read_response()
-            self.silence, self._pause = None, FIRST_PAUSE
+                await self._subscribe(connection, channels)
+            self._lost.pop(channels, None)
             self._hear()
             while True:
-                if (await _next(connection))[0] == b"message":
+                kind = (await _next(connection))[0]
+                if kind in (b"message", b"smessage"):
                     self._hear()
+                elif kind == b"sunsubscribe":
+                    raise redis.ConnectionError("a queue has moved to another server")
         finally:
             await connection.disconnect(nowait=True)
 
-    async def _connection(self) -> AbstractConnection:
-        dsn = await self._server.wire.dsn_for(self._channels[0], PATIENCE_SECONDS)
-        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
-        # In the older protocol what is published comes as answers do.
-        pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
-        connection: AbstractConnection = pool.make_connection()
-        return connection
+    async def _subscribe(self, connection: AbstractConnection, channels: Channels) -> None:
+        if self._server.address.kind is Kind.CLUSTER and await _major(connection) >= SHARDED_SINCE:
+            try:
+                await _say(connection, "SSUBSCRIBE", channels)
+                return
+            except NoPermissionError:  # then scripts of this user may not speak there either
+                await connection.disconnect(nowait=True)
+                await connection.connect()
+        await _say(connection, "SUBSCRIBE", channels)
+
+
+async def _say(connection: AbstractConnection, command: str, channels: Channels) -> None:
+    """One at a time: those of one command would have to be in one slot."""
+    for channel in channels:
+        await connection.send_command(command, channel)
+    for _ in channels:
+        await connection.read_response()
+
+
+async def _major(connection: AbstractConnection) -> int:
+    await connection.send_command("INFO", "server")
+    found = _VERSION.search(await connection.read_response())
+    return int(found[1]) if found else 0
+
+
+def _connection(dsn: str) -> AbstractConnection:
+    retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+    # In the older protocol what is published comes as answers do.
+    pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
+    connection: AbstractConnection = pool.make_connection()
+    return connection
 
 
 async def _next(connection: AbstractConnection) -> Sequence[bytes]:

@@ -9,8 +9,9 @@ import contextlib
 import threading
 from collections.abc import Sequence
 
-from windlass.store.redis.access import Server
+from windlass.store.drive import running_loop
 from windlass.store.redis.hearing import Hearing
+from windlass.store.redis.server import Server
 
 
 class Hints:
@@ -41,7 +42,13 @@ class Hints:
         with self._news:
             self._mark += 1
             self._news.notify_all()
+        if not self._waiting:
+            return
+        here = running_loop()
         for waiter in list(self._waiting):
+            if waiter.get_loop() is here:
+                _wake(waiter)
+                continue
             with contextlib.suppress(RuntimeError):  # its loop is over, and nobody waits there any more
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
@@ -53,17 +60,18 @@ class Hints:
         """Until something was heard since the mark, or the time is over: whether it was."""
         if self._mark != mark:
             return True
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             with self._news:
                 return self._news.wait_for(lambda: self._mark != mark, seconds)
         self._listen()
         waiter: asyncio.Future[None] = loop.create_future()
+        late = loop.call_later(seconds, _wake, waiter)
         self._waiting.add(waiter)
         try:
-            await asyncio.wait([waiter], timeout=seconds)
+            await waiter
         finally:
+            late.cancel()
             self._waiting.discard(waiter)
         return self._mark != mark
 

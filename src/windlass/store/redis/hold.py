@@ -7,13 +7,11 @@ import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-import msgspec
-
 from windlass.core.job import Claimed
-from windlass.store.redis.record import A, B, Fields
+from windlass.store.redis.mend import text
+from windlass.store.redis.record import A, B, Fields, read_fields
 
 _LENGTH = struct.Struct(">I")
-_fields = msgspec.msgpack.Decoder(Fields).decode
 
 
 def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
@@ -34,13 +32,13 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
         said = value[begin:end]
         fields = kinds.get(said)
         if fields is None:
-            fields = kinds[said] = _fields(said)
+            fields = kinds[said] = read_fields(said)
         begins = end + 4
         yield Claimed(
             id_.decode(),
             queue,
             fields.type,
-            value[begins : begins + length(value, end)[0]].decode(),
+            text(value[begins : begins + length(value, end)[0]]),
             n[2],  # attempt
             max_attempts,
             failures,

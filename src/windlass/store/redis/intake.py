@@ -31,11 +31,15 @@ class Intake(msgspec.Struct, frozen=True):
     """The places of jobs that are alike, kind by kind."""
     request: Any
     blobs: list[bytes]
+    plain: bool
+    """Whether they are all alike, due at once and can meet nobody: enqueue_plain.lua may take them."""
 
     def answers(self, reply: Sequence[Any]) -> list[Enqueued]:
         """What the store says of each job; raises if it refused them all."""
         self.check(reply)
         answers = [Enqueued(job.id) for job in self.jobs]
+        if len(reply) == 1:  # mostly nobody stood before
+            return answers
         for kind, number, holder in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
             answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
         return answers
@@ -64,10 +68,13 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
         own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
         request.append(_kind(alike, len(blobs) + 1, own))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
-    return Intake(jobs, kinds, (request, _order(jobs, kinds)), blobs)
+    order = _order(jobs, kinds)
+    return Intake(jobs, kinds, (request, order), blobs, len(kinds) == 1 and order is None and _is_plain(jobs[0]))
 
 
 def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
+    if len(jobs) == 1:
+        return [[0]]
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
@@ -81,7 +88,7 @@ def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
 
 def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] | None:
     """Those who may meet each other: they have a key, or come twice. Nobody, mostly."""
-    twice = len({job.id for job in jobs}) < len(jobs)
+    twice = len(jobs) > 1 and len({job.id for job in jobs}) < len(jobs)
     if not twice and all(jobs[places[0]].idempotency_key is None for places in kinds):
         return None
     where = {place: (k, i) for k, places in enumerate(kinds, 1) for i, place in enumerate(places, 1)}
@@ -111,6 +118,18 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool) -> tuple[Any, ...]:
         [line_of(each.concurrency_key or "") for each in alike] if job.concurrency_key is not None else None,
         _ON_CONFLICT[job.on_conflict],
         job.key_limit,
+    )
+
+
+def _is_plain(job: NewJob) -> bool:
+    return (
+        job.idempotency_key is None
+        and job.concurrency_key is None
+        and job.parent is None
+        and job.run_at is None
+        and job.delay == 0
+        and job.expires is None
+        and job.expires_at is None
     )
 
 
@@ -144,7 +163,7 @@ def line_of(key: str) -> str:
 
 def flags_of(job: NewJob) -> int:
     """What scripts must know of a new job."""
-    flags = Flag(0)
+    flags = 0
     if job.idempotency_key is not None:
         flags |= Flag.KEYED
     if job.concurrency_key is not None:
@@ -159,4 +178,4 @@ def flags_of(job: NewJob) -> int:
         flags |= Flag.TENANTED
     if job.parent is not None:
         flags |= Flag.CHILD
-    return int(flags)
+    return int(flags)  # each `|=` above makes a Flag of it

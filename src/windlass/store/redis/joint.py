@@ -10,6 +10,7 @@ import msgspec
 
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
+from windlass.store.drive import running_loop
 from windlass.store.redis.access import Access
 from windlass.store.redis.bulk import MOST_WEIGHT, weight_of
 from windlass.store.redis.enqueue import enqueue
@@ -39,11 +40,8 @@ class Joint:
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Store all of them or none."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return await enqueue(self._access, jobs)
-        if not _may_join(jobs):
+        loop = running_loop()
+        if loop is None or not _may_join(jobs):
             return await enqueue(self._access, jobs)
         queue, gathering = jobs[0].queue, self._under_way.setdefault(loop, {})
         if queue in gathering:

@@ -24,7 +24,7 @@ QUEUE_KEYS: dict[str, str] = {
     "turns": "hash: whose turn it is in a fair queue",
     "due": "zset: moment → id of scheduled and failed jobs",
     "expiring": "zset: moment → id of waiting jobs that expire",
-    "held": "hash: runner and claim → the ids that were claimed so",
+    "held": "zset, by member: runner, claim, and the ids that were claimed so",
     "left": "hash: runner and claim → how many of them run still",
     "cancels": "set: ids of running jobs that somebody wants stopped",
     "leases": "hash: runner → until when it may claim here without asking the office",

@@ -53,6 +53,11 @@ async def embark(access: Access, runner: str, queues: Collection[str]) -> None:
         raise LeaseLost(runner)
 
 
+async def check_lease(access: Access, runner: str) -> None:
+    """Raises LeaseLost if the runner has none that holds."""
+    await embark(access, runner, ())
+
+
 async def lease_ends(access: Access, runners: Iterable[str]) -> dict[str, Micros]:
     """When the leases of these runners end, of those that have one."""
     wanted = sorted(set(runners))

@@ -19,9 +19,8 @@ async def worker_of(access: Access, runner: str) -> str | None:
 async def late_runners(access: Access, now: Micros) -> list[str]:
     """Those whose leases are over, and those who are gone and still hold something."""
     lapsed = await access.command("ZRANGEBYSCORE", "lapses", "-inf", now, "LIMIT", 0, MOST_RUNNERS)
-    wrecks = await access.command("ZRANGE", "wrecks", 0, MOST_RUNNERS - 1)
-    gone = [wreck.decode().split("\0")[1] for wreck in wrecks]
-    return sorted({runner.decode() for runner in lapsed} | set(gone))
+    _, wrecks = await access.command("HSCAN", "wrecks", 0, "COUNT", MOST_RUNNERS)
+    return sorted({runner.decode() for runner in (*lapsed, *wrecks[::2])})
 
 
 async def office_holder(access: Access, now: Micros) -> str | None:

@@ -11,7 +11,7 @@ import msgspec
 from windlass.store.redis.access import Access
 from windlass.store.redis.workers import registered
 
-PORTION = 200
+PORTION = 100
 """Jobs in one call of a script: it keeps all others waiting."""
 MOST_PARKED = 1000
 """Of one queue; the coordinator comes back."""

@@ -5,6 +5,7 @@ more than the call, so it is left out.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from windlass.store.redis.packing import Word, packed
 Answer = asyncio.Future[Any]
 
 CLOSED = "the connection was closed"
+GOODBYE = 0.5
+"""Seconds."""
 
 
 class Pipe:
@@ -29,6 +32,8 @@ class Pipe:
         self._waiting: deque[Answer] = deque()
         self._loop = asyncio.get_running_loop()
         self._reader = self._loop.create_task(self._read())
+        self._writing = 0
+        """Those whose words the server has not taken yet."""
         self.open = True
         """Whether more may be asked: not after an answer failed to come, even if that of others does."""
 
@@ -42,20 +47,40 @@ class Pipe:
         answers = [self._loop.create_future() for _ in commands]
         late = self._loop.call_later(seconds, self._give_up, answers)
         try:
-            # No turn of the loop between these two: the order of answers is that of writing.
-            self._waiting.extend(answers)
-            await self._connection.send_packed_command(packed(commands), check_health=False)
+            await self._write(answers, packed(commands))
             return [await answer for answer in answers]
+        except Disconnected:
+            if late.when() <= self._loop.time():
+                raise TimeoutError from None  # it was hung up because of that
+            raise
         finally:
             late.cancel()
             for answer in answers:
                 _forget(answer)
 
+    async def _write(self, answers: Sequence[Answer], words: bytes) -> None:
+        """Whoever stops in the middle of it ends the pipe: what the server has of his words is not known."""
+        if not self._connection.is_connected:
+            self.open = False
+            raise Disconnected(CLOSED)  # the driver would connect anew, and mix up the answers
+        self._writing += 1
+        try:
+            # No turn of the loop between these two: the order of answers is that of writing.
+            self._waiting.extend(answers)
+            await self._connection.send_packed_command(words, check_health=False)
+        except BaseException:
+            self._hang_up()
+            raise
+        finally:
+            self._writing -= 1
+
     async def close(self) -> None:
-        """Hang up."""
+        """Hang up. With TLS a word is said and heard to that end; of a server that is gone none comes."""
         self._end(Disconnected(CLOSED))
+        with contextlib.suppress(TimeoutError, TimedOut):
+            async with asyncio.timeout(GOODBYE):
+                await self._connection.disconnect()
         self._reader.cancel()
-        await self._connection.disconnect(nowait=True)
 
     async def _read(self) -> None:
         """Give every answer to who waits for it, for as long as there is a connection, or somebody who waits."""
@@ -70,7 +95,9 @@ class Pipe:
                 if not answer.done():
                     answer.set_result(reply)
         except Exception as error:
-            self._end(error)
+            # It may be what the server said to the first of them; of the others it has said nothing.
+            if waiting and not waiting[0].done():
+                waiting[0].set_exception(error)
         finally:
             self._end(Disconnected(CLOSED))
             await self._connection.disconnect(nowait=True)
@@ -88,8 +115,15 @@ class Pipe:
         for answer in answers:
             if not answer.done():
                 answer.set_exception(TimeoutError())
-        if all(answer.done() for answer in self._waiting):
-            self._reader.cancel()
+        if self._writing or all(answer.done() for answer in self._waiting):
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """At once, whatever is not written yet: a server that reads nothing would keep us in the middle of it."""
+        self.open = False
+        self._reader.cancel()
+        if self._connection._writer is not None:
+            self._connection._writer.transport.abort()
 
 
 class Pipes:

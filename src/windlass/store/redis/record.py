@@ -18,12 +18,12 @@ from windlass.core.moments import Micros
 from windlass.core.rate import Rate
 from windlass.core.status import FINISHED, Status
 from windlass.core.toll import RATED
+from windlass.store.redis.mend import reader, text
 
 A = struct.Struct(">BIIIqqqB")
-B = struct.Struct(">HIiHqqqqqHhHHIHIIH")
+B = struct.Struct(">HIiHqqqqqHhHHIHIII")
 _LENGTH = struct.Struct(">I")
-NOBODY = -1
-"""In the place of a slot."""
+NOBODY = -1  # in the place of a slot
 
 
 class Letter:
@@ -122,8 +122,8 @@ class More(msgspec.Struct, array_like=True, frozen=True):
     attempts: str | None = None
 
 
-_fields = msgspec.msgpack.Decoder(Fields)
-_more = msgspec.msgpack.Decoder(More)
+read_fields = reader(Fields)
+_more = reader(More)
 encode = msgspec.msgpack.Encoder().encode
 
 
@@ -200,10 +200,10 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
         started_at=started,
         runner=runner,
         **dict(zip(_NUMBERS, numbers, strict=False)),
-        fields=_fields.decode(value[at:end]),
-        payload=value[begin : begin + size].decode(),
-        result=value[begin + size :].decode() or None,
-        more=_more.decode(more) if more else More(),
+        fields=read_fields(value[at:end]),
+        payload=text(value[begin : begin + size]),
+        result=text(value[begin + size :]) or None,
+        more=_more(more) if more else More(),
     )
 
 

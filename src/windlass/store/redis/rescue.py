@@ -19,7 +19,7 @@ from windlass.store.redis.leases import Berths, berths_of
 from windlass.store.redis.record import Record, unpack
 from windlass.store.redis.replace import replace_all
 
-PORTION = 200
+PORTION = 100
 """Jobs put back by one call of a script."""
 STRAYS_EVERY: Micros = 5 * SECOND
 """They are rare, and every queue is asked for them."""
@@ -33,10 +33,14 @@ class Rescuer:
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
         """Of up to `limit` runners whose leases lapsed; now and then also of those that the office never heard of."""
-        runners, berths = await access.office("sink", (limit,))
-        rescued = await _put_back(access, berths_of(berths), lambda _: LOST)
-        if runners:
-            await access.office("salvaged", [runner.decode() for runner in runners])
+        rescued: list[Rescued] = []
+        more = 1
+        while more and limit > 0:
+            runners, berths, more = await access.office("sink", (limit,))
+            rescued += await _put_back(access, berths_of(berths), lambda _: LOST)
+            if runners:
+                await access.office("salvaged", [runner.decode() for runner in runners])
+            limit -= len(runners)
         now = since_boot()
         if now - self._strays_on >= STRAYS_EVERY:
             self._strays_on = now
@@ -67,9 +71,9 @@ async def _put_back(access: Access, berths: Berths, fate: Callable[[Running], Fa
     rescued: list[Rescued] = []
     while berths:
         replies = await access.calls("desert", {queue: ((runners, PORTION),) for queue, runners in berths.items()})
-        held = {queue: (now, _records(rows)) for queue, (now, *rows) in replies.items() if rows}
+        held = {queue: (now, _records(rows)) for queue, (now, _, *rows) in replies.items() if rows}
         rescued += await _end(access, held, fate)
-        berths = {queue: berths[queue] for queue in held}
+        berths = {queue: berths[queue] for queue, (_, more, *rows) in replies.items() if more or rows}
     return sorted(rescued, key=lambda each: each.id)
 
 

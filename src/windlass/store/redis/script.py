@@ -35,21 +35,26 @@ class Script(msgspec.Struct, frozen=True):
     """Whether it works on what belongs to no queue."""
     grows: bool
     """Whether it takes new jobs in: not near the end of the server's memory."""
+    finds: bool
+    """Whether it answers only where there is a queue."""
+    makes: bool
+    """Whether a queue that is not there is made for it; else there is nothing to be found in one."""
 
 
 @cache
-def script(name: str) -> Script:
+def script(name: str, *, clustered: bool = False) -> Script:
     """The verb's script, put together once."""
-    return put_together(name, (_HOME / f"{name}.lua").read_text())
+    return put_together(name, (_HOME / f"{name}.lua").read_text(), clustered=clustered)
 
 
-def put_together(name: str, body: str) -> Script:
-    """A script's own text, with all that it uses."""
+def put_together(name: str, body: str, *, clustered: bool = False) -> Script:
+    """A script's own text, with all that it uses. It may ask for CLUSTERED, whether it runs on a cluster."""
     parts: dict[str, str] = {}
     _gather(body, parts)
     declared = {key for text in (*parts.values(), body) for key in _named(text, "keys")}
     office = any("-- of the office" in line for line in body.splitlines()[:6])
     grows = any("-- takes jobs in" in line for line in body.splitlines()[:6])
+    makes = not any("-- makes no queue" in line for line in body.splitlines()[:8])
     known = OFFICE_KEYS if office else QUEUE_KEYS
     unknown = declared - known.keys()
     assert not unknown, f"{name}.lua: no such key: {unknown}"
@@ -58,7 +63,10 @@ def put_together(name: str, body: str) -> Script:
     assert touched <= declared, f"{name}.lua: not declared: {touched - declared}"
     keys = tuple(key for key in known if key in touched)
     text = _with_keys(text, keys)
-    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows)
+    finds = "WINDLASS_NEW_QUEUE" in text
+    if "CLUSTERED" in text:
+        text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
+    return Script(name, text, sha1(text.encode()).hexdigest(), keys, office, grows, finds, makes)
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:

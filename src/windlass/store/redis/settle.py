@@ -15,6 +15,8 @@ from windlass.store.redis.record import Letter
 from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue, replace_all
 from windlass.store.redis.sight import MOST_SEEN, Sight, see
 
+DONE, NOT_YET = 1, -1
+"""What complete.lua says of a job."""
 MOST_COMPLETED = 500
 
 Numbered = dict[int, Settlement]
@@ -40,8 +42,10 @@ async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
         requests = {queue: (_completions([asked[i] for i in places]),) for queue, places in batches.items()}
         replies = await access.calls("complete", requests)
         for queue, places in batches.items():
-            answers |= {i: Settled.SETTLED for i, done in zip(places, replies[queue], strict=True) if done}
-        waiting = {queue: rest for queue, places in waiting.items() if (rest := places[MOST_COMPLETED:])}
+            answers |= {i: Settled.SETTLED for i, done in zip(places, replies[queue], strict=True) if done == DONE}
+            left = [i for i, done in zip(places, replies[queue], strict=True) if done == NOT_YET]
+            waiting[queue] = left + waiting[queue][MOST_COMPLETED:]
+        waiting = {queue: places for queue, places in waiting.items() if places}
     return answers
 
 

@@ -2,10 +2,11 @@
 
 from windlass.store.clock import Clock
 from windlass.store.opener import Opener
-from windlass.store.redis.access import Access, Server
+from windlass.store.redis.access import Access
 from windlass.store.redis.address import Address
 from windlass.store.redis.hints import Hints
 from windlass.store.redis.roles import RedisJobs, RedisOperator, RedisQueues
+from windlass.store.redis.server import Server
 from windlass.store.redis.tidy import tidy
 from windlass.store.redis.upkeep import RedisLeader, RedisLeases, RedisSignals, RedisStats, RedisWorkers
 

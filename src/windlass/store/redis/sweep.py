@@ -5,8 +5,8 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 
-MOST_IN_CALL = 100
-"""No script may keep the server from others for long: this is some 5 ms, if all have keys."""
+MOST_IN_CALL = 250
+"""No script may keep the server from others for long: it does less if these are much work."""
 
 
 class Swept(msgspec.Struct, frozen=True):

@@ -29,13 +29,21 @@ _PASSING = {
 _LASTING = {
     "CROSSSLOT": "the server is a cluster; write redis+cluster://",
     "MOVED": "the server is a node of a cluster; write redis+cluster://",
+    "DB index is out of range": "the server has fewer databases; see `databases` in its configuration",
     "NOAUTH": "the server wants a password; write it into the address",
-    "already authenticated": "the server wants a password; write it into the address",
     "NOPERM": "this user may not; see the recipe for a user in the guide to Redis",
     "WRONGPASS": "check user and password in the address",
     "invalid username-password": "check user and password in the address",
+    "unknown command": "is it a Redis that you may use so? A Sentinel is redis+sentinel://, a server redis://",
     "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
 }
+
+_TLS = {
+    "CERTIFICATE_VERIFY_FAILED": "name who has signed it with ssl_ca_certs, and the host as the certificate does",
+    "No such file": "is every file there that the ssl_ options name?",
+    "connecting to": "does the server speak TLS at this port? If not, it is redis://",
+}
+"""What may be wrong where the address says TLS; most telling first."""
 
 
 def translate(error: Exception, shown: str) -> StoreUnavailable:
@@ -43,7 +51,7 @@ def translate(error: Exception, shown: str) -> StoreUnavailable:
     said = said_by(error)
     passing, lasting = _advice(said, _PASSING), _advice(said, _LASTING)
     refused = passing is not None or lasting is not None or isinstance(error, ResponseError | AuthenticationError)
-    advice = passing or lasting
+    advice = passing or lasting or (_advice(said, _TLS) if shown.startswith("rediss") else None)
     return StoreUnavailable(
         f"{shown}: {said}" + (f"; {advice}" if advice else ""),
         maybe_done=isinstance(error, NotReplicated) or not (refused or is_unsent(error)),
@@ -75,7 +83,9 @@ def is_lost(error: Exception) -> bool:
 def said_by(error: Exception) -> str:
     """The first line. The driver takes the code off what it has a class for."""
     silent = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
-    said = str(error).partition("\n")[0] or silent
+    said = str(error).partition("\n")[0].rstrip(" .") or silent
+    if said.startswith("HELLO must be called"):
+        return "NOAUTH authentication required"  # which takes the server three lines to say
     code = _CODES.get(type(error).__name__)
     return said if code is None or said.startswith(code) else f"{code} {said}"
 

@@ -89,6 +89,14 @@ def emptied(shown: str) -> StoreUnavailable:
     )
 
 
+def gone(shown: str, queues: Sequence[str]) -> StoreUnavailable:
+    """Queues that were there, in a store that is. Who tries again begins them anew."""
+    return StoreUnavailable(
+        f"{shown}: the queues {', '.join(queues)} were here and are gone, with all of their jobs: was their server "
+        "emptied, or did a replica take over that had not heard of them?"
+    )
+
+
 def too_new(shown: str, found: int, known: int) -> SchemaMismatch:
     """Another process has brought the keys to a version that this one cannot read."""
     return SchemaMismatch(f"{shown}: its key map is version {found}, this Windlass knows up to {known}; upgrade it")

@@ -16,6 +16,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError
 
+from windlass.store.drive import running_loop
 from windlass.store.redis.packing import Word
 from windlass.store.redis.pipe import Pipes
 from windlass.store.redis.script import Script
@@ -85,7 +86,9 @@ class Line:
         self._threads: dict[float, Threads] = {}
 
     async def call(self, call: Call, seconds: float) -> Any:
-        (reply,) = await self.calls((call,), seconds)
+        (reply,) = await self.replicated((call.by_sha,), seconds)
+        if isinstance(reply, NoScriptError):
+            (reply,) = await self.replicated((call.by_text,), seconds)
         if isinstance(reply, Exception):
             raise reply
         return reply
@@ -122,7 +125,8 @@ class Line:
             raise reached
         if reached < self._replicas:
             raise NotReplicated(
-                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost"
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost "
+                "(replicas= is more than are connected, or they are slow)"
             )
         return replies
 
@@ -139,9 +143,8 @@ class Line:
 
     async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
         """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             return self._without_loop(seconds).ask(commands)
         pipes = self._pipes.get(loop)
         if pipes is None:
@@ -161,5 +164,6 @@ class Line:
             pool = redis.ConnectionPool.from_url(
                 self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
             )
-            self._threads[seconds] = Threads(pool.make_connection)
+            # Not by the pool's own method: that one makes a hundred and no more, the dead ones counted.
+            self._threads[seconds] = Threads(lambda: pool.connection_class(**pool.connection_kwargs))
         return self._threads[seconds]

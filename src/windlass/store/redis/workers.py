@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.store.records import WorkerInfo
 from windlass.store.redis.access import Access
+from windlass.store.redis.held import held_by_runner
 from windlass.store.redis.leases import berths_of
 from windlass.store.workers import to_worker
 
@@ -43,9 +44,7 @@ async def _held(access: Access) -> Counter[str]:
     """How many jobs each worker's runners hold, in the queues in which they may hold any."""
     members = await access.command("ZRANGE", "berths", 0, -1)
     worker_of = {runner: worker for worker, runner, _ in (member.decode().split("\0") for member in members)}
-    replies = await access.calls("busy", dict.fromkeys(berths_of(members), ((),)))
     held: Counter[str] = Counter()
-    for reply in replies.values():
-        for runner, jobs in zip(reply[::2], reply[1::2], strict=True):
-            held[worker_of.get(runner.decode(), "")] += jobs
+    for runner, jobs in (await held_by_runner(access, berths_of(members))).items():
+        held[worker_of.get(runner, "")] += jobs
     return held

@@ -8,6 +8,7 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.store.examination import Census, Waiting
 from windlass.store.redis.examination.onlooker import Onlooker
+from windlass.store.redis.held import held_by_runner
 from windlass.store.redis.office import late_runners, office_holder
 from windlass.store.redis.queues import read_queues
 from windlass.store.redis.workers import live_workers
@@ -24,7 +25,6 @@ class Ward(msgspec.Struct):
     counted_all: bool
     newest: Micros | None
     dead: int
-    late_jobs: int
 
 
 async def take_census(onlooker: Onlooker) -> Census:
@@ -33,7 +33,8 @@ async def take_census(onlooker: Onlooker) -> Census:
     names = await onlooker.queue_names()
     workers = await live_workers(onlooker)
     late = await late_runners(onlooker, now)
-    wards = [await _ward(onlooker, name, now, late) for name in names]
+    wards = [await _ward(onlooker, name, now) for name in names]
+    held = await held_by_runner(onlooker, names if late else ())
     moments = [ward.newest for ward in wards] + [await _last_beat(onlooker)]
     kept = await read_queues(onlooker, names)
     return Census(
@@ -45,19 +46,19 @@ async def take_census(onlooker: Onlooker) -> Census:
         paused=tuple(name for name in names if kept[name].queue.paused),
         dead=sum(ward.dead for ward in wards),
         late_runners=len(late),
-        late_jobs=sum(ward.late_jobs for ward in wards),
+        late_jobs=sum(held[runner] for runner in late),
         coordinator=await office_holder(onlooker, now),
     )
 
 
-async def _ward(onlooker: Onlooker, queue: str, now: Micros, late: list[str]) -> Ward:
-    pending, parked, newest, dead, late_jobs = await onlooker.call("census", queue, (late,))
+async def _ward(onlooker: Onlooker, queue: str, now: Micros) -> Ward:
+    pending, parked, newest, dead = await onlooker.call("census", queue, ())
     waiting = [Waiting(queue=queue, type=type_.decode(), jobs=jobs, due=True) for type_, jobs in pending]
     waiting += [
         Waiting(queue=queue, type=type_.decode(), jobs=jobs, due=False, parked=True) for type_, jobs in parked
     ]
     delayed, complete = await _delayed(onlooker, queue, now)
-    return Ward(waiting + delayed, complete, newest or None, dead, late_jobs)
+    return Ward(waiting + delayed, complete, newest or None, dead)
 
 
 async def _delayed(onlooker: Onlooker, queue: str, now: Micros) -> tuple[list[Waiting], bool]:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.examination import Census, Examination, Finding, Level, problem
-from windlass.store.redis.access import Server
 from windlass.store.redis.address import Address
 from windlass.store.redis.examination.census import take_census
 from windlass.store.redis.examination.contents import check_jobs, check_keys, check_shelves, check_tallies
@@ -19,6 +18,7 @@ from windlass.store.redis.examination.server import (
     check_role,
     check_versions,
 )
+from windlass.store.redis.server import Server
 from windlass.store.redis.trouble import translate
 
 SECONDS_TO_CHECK = 20.0

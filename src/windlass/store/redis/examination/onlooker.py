@@ -4,9 +4,10 @@ import contextlib
 from typing import Any
 
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.access import LONGEST_CALL, Access, Server
+from windlass.store.redis.access import LONGEST_CALL, Access
 from windlass.store.redis.examination.server import SETTINGS, Info
 from windlass.store.redis.script import script
+from windlass.store.redis.server import Server
 from windlass.store.redis.settings import READ
 from windlass.store.redis.trouble import TROUBLE, translate
 

@@ -124,7 +124,7 @@ def check_role(info: Info, address: Address) -> Iterator[Finding]:
         yield problem(
             "role",
             f"this server is a replica of {info.get('master_host')}: nothing can be handed in or run",
-            "name the primary in the address, or the Sentinels that know it",
+            "name the master in the address, or the Sentinels that know it",
         )
     elif replicas < address.replicas:
         yield problem(

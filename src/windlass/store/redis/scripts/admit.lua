@@ -1,10 +1,11 @@
 -- admit: jobs whose time has come may run, the earliest first; with a key and no slot they go to its line. The request is
--- how many at most; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long
+-- how many at most, of which a call does as much as it may; 0 is a look. Those of a queue that has become fair get their lanes. Answers with how many, and how long
 -- until the next is due (nothing: none is to come).
 -- uses: call, record, index, line, more, laning
 -- keys: queue due jobs
 local problem = strange()
 if problem then return problem end
+local MOST_WEIGHT, HEAVY = 250, 4
 local now = the_time()
 
 -- The rank among the pending is never in the past: see core/admission.py.
@@ -54,24 +55,33 @@ local function admit_plain(ids, records)
   end
 end
 
+-- How many, up to as much work as one call may be: whoever is not plain is as much as several.
 local function admit_all(ids)
-  local lines, plain, records = {}, {}, {}
+  local lines, plain, records, weight, done = {}, {}, {}, 0, #ids
   local values = redis.call('HMGET', K.jobs, unpack(ids))
   for i, id in ipairs(ids) do
-    local r = read_record(values[i])
-    if is_plain(r) then
+    local r = values[i] and read_record(values[i])
+    if not r then
+      redis.call('ZREM', K.due, id)  -- removed by hand: it must not hold up the others
+    elseif is_plain(r) then
       plain[#plain + 1], records[#records + 1] = id, r
     else
       admit(id, r, lines)
+      weight = weight + HEAVY - 1
+    end
+    weight = weight + 1
+    if weight >= MOST_WEIGHT then
+      done = i
+      break
     end
   end
   if #plain > 0 then admit_plain(plain, records) end
   move_up(lines, now)
+  return done
 end
 
 local due = request > 0 and redis.call('ZRANGEBYSCORE', K.due, '-inf', now, 'LIMIT', 0, request) or {}
-local admitted = #due
-if admitted > 0 then admit_all(due) end
+local admitted = #due > 0 and admit_all(due) or 0
 local laning = put_in_lanes()
 if go_on(now) or laning then return {admitted, 0} end
 local first = redis.call('ZRANGE', K.due, 0, 0, 'WITHSCORES')

@@ -3,12 +3,12 @@
 -- is not in line); its tenant in a fair queue (false: the queue is not fair); how many tenants and how many jobs to name.
 -- The answer is the counts {at a higher priority, before it at its own, in its lane, beside it, in line before it,
 -- running, slots held}, the tenants, what has run longest, who has its key's slots, and the buckets of queue and key.
--- uses: call, record
--- keys: queue counts jobs ready pend lanes held line slots gates
+-- uses: call, record, claims, order
+-- keys: queue counts jobs ready pend lanes line slots gates
 local problem = strange()
 if problem then return problem end
 local id, urgency, rank, key, order, line_rank, lane, most_tenants, most_named = unpack(request, 1, 9)
-local MOST_READ, LAST = 500, string.rep('\255', 11)
+local MOST_READ, CLAIMS, LAST = 500, 10, string.rep('\255', 11)
 local level = struct.pack('>I2', urgency + LEVEL)
 local place = struct.pack('>I8', rank) .. id
 
@@ -57,15 +57,15 @@ local function holder(id)
 end
 
 local function held_ids()
-  local ids, cursor = {}, '0'
-  repeat
-    local reply = redis.call('HSCAN', K.held, cursor, 'COUNT', 100)
-    cursor = reply[1]
-    for i = 2, #reply[2], 2 do
-      local held = reply[2][i]
-      for at = 1, #held, 36 do ids[#ids + 1] = string.sub(held, at, at + 35) end
+  local ids, looked = {}, 0
+  while #ids < MOST_READ do
+    local claims = redis.call('ZRANGE', K.held, looked, looked + CLAIMS - 1)
+    for _, member in ipairs(claims) do
+      for _, each in ipairs(ids_of_claim(member)) do ids[#ids + 1] = each end
     end
-  until cursor == '0' or #ids >= MOST_READ
+    looked = looked + #claims
+    if #claims < CLAIMS then break end
+  end
   return ids
 end
 
@@ -76,7 +76,7 @@ local function longest_running()
     local one = holder(each)
     if one and one[2] == RUNNING then found[#found + 1] = one end
   end
-  table.sort(found, function(a, b) return a[3] < b[3] or a[3] == b[3] and a[1] < b[1] end)
+  table.sort(found, function(a, b) return a[3] < b[3] or a[3] == b[3] and comes_before(a[1], b[1]) end)
   for i = #found, most_named + 1, -1 do found[i] = nil end
   return found
 end

@@ -2,7 +2,7 @@
 -- on from (empty: the beginning). The answer is the last id that was looked at (empty: there are no more), how many were,
 -- and {id, index} of those who are missing from one.
 -- uses: call, record, index
--- keys: queue jobs ids ready due rare line slots parked ended left
+-- keys: queue jobs ids ready due rare line slots parked ended
 local problem = strange()
 if problem then return problem end
 local STEP = 250
@@ -27,8 +27,7 @@ local function check(id, r)
   elseif finished_letters[letter] then
     must_be(id, 'ended', id)
   elseif letter == RUNNING then
-    local field = r.runner .. ':' .. string.format('%.0f', r.claim)
-    if redis.call('HEXISTS', K.left, field) == 0 then lost[#lost + 1] = {id, 'left'} end
+    if redis.call('HEXISTS', K.left, claim_head(r.runner, r.claim)) == 0 then lost[#lost + 1] = {id, 'left'} end
   end
   if letter == FAILED or letter == DEAD or letter == CANCELLED then must_be(id, 'rare', string.char(letter) .. id) end
   if r.slot >= 0 then must_be(id, 'slots', slot_member(id, r)) end

@@ -6,7 +6,8 @@
 local problem = strange()
 if problem then return problem end
 local runner, queues = unpack(request, 1, 2)
-local lease, now = read_lease(runner), the_time()
+local now = the_time()
+local lease = read_lease(runner, now)
 if not lease or lease.expires <= now then return 0 end
 for _, queue in ipairs(queues) do redis.call('ZADD', K.berths, 0, berth_of(lease.worker, runner, queue)) end
 return lease.expires - now

@@ -1,13 +1,9 @@
--- census: who waits in this queue, and for how many jobs a rescuer must come. The request is the runners whose leases are
--- over. The answer is {type, jobs} of what is pending, the same of what is parked, the newest moment that is written here
--- (0: none), how many jobs are dead, and how many those runners hold.
+-- census: who waits in this queue. No request. The answer is {type, jobs} of what is pending, the same of what is parked, the
+-- newest moment that is written here (0: none), and how many jobs are dead.
 -- uses: call, record
--- keys: queue counts jobs ids types pend left parked
+-- keys: queue counts jobs ids types pend parked
 local problem = strange()
 if problem then return problem end
-local late = {}
-for _, runner in ipairs(request[1]) do late[runner] = true end
-
 local pending, parked = {}, {}
 local types = redis.call('HGETALL', K.types)
 for i = 1, #types, 2 do
@@ -26,11 +22,4 @@ for _, id in ipairs(redis.call('ZREVRANGE', K.ids, 0, 99)) do
   if value then newest = math.max(newest, read_record(value).updated) end
 end
 
-local held = 0
-if next(late) then
-  local left = redis.call('HGETALL', K.left)
-  for i = 1, #left, 2 do
-    if late[string.match(left[i], '^(.*):%d+$')] then held = held + tonumber(left[i + 1]) end
-  end
-end
-return {pending, parked, newest, tonumber(redis.call('HGET', K.counts, string.char(DEAD)) or 0), held}
+return {pending, parked, newest, tonumber(redis.call('HGET', K.counts, string.char(DEAD)) or 0)}

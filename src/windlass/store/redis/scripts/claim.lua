@@ -2,6 +2,7 @@
 -- The request is runner, claim, types, limit. The answer is ids and records, one after the other; NO_LEASE; or RULED: the
 -- queue has rules, or one of the next jobs is not plain, and claim_ruled.lua must be asked. A limit of 0 asks only what was
 -- taken before.
+-- makes no queue
 -- uses: call, record, lease, claimed, stream
 -- keys: queue jobs ready expiring
 local RULED = 'ruled'
@@ -21,11 +22,12 @@ local function next_places(heads, most)
   return members
 end
 
--- Ids and records as the runner will hold them; nil, if one of them is not plain.
+-- Ids and records as the runner will hold them; nil, if one of them is not plain, or not there.
 local function taken_of(members, runner, claim, now)
   local ids, taken = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, 15) end
   for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
+    if not value then return nil end
     local letter, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
     if bit.band(string.byte(value, A_SIZE + length + 2), UNUSUAL) ~= 0 then return nil end
     taken[2 * i - 1] = ids[i]

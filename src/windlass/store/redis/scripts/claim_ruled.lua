@@ -3,6 +3,7 @@
 -- once and are not taken yet (nothing: all). The answer is NO_LEASE; or the store's time, for how long a claim would be in
 -- vain (-1: nobody can say so), the rate by which that is, whether it was cut short (1: by jobs that had expired, 2: by jobs
 -- that stepped aside), and ids and records, one after the other.
+-- makes no queue
 -- uses: call, record, lease, claimed, stream, starts, fair, laning
 -- keys: queue counts expiring
 local FAR = 10  -- a limit is far if it leaves room for so many claims like this one: then jobs may be claimed ahead

@@ -1,8 +1,9 @@
 -- complete: attempts that ended well. The request is lists of ids, attempts, moments from claim to start (-1: it never
--- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so.
+-- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so; -1 if
+-- it was not looked at, because those before it were work enough for one call.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room
 -- rarely: put_record read_more write_more move_up release_keys forget_all
--- keys: queue counts jobs more ended held left slots
+-- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
 local now = the_time()
@@ -13,6 +14,7 @@ local answer, claims, lines, seen = {}, {}, {}, {}
 local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
 local done, unusual = 0, 0
 local UNUSUAL = CANCELLING + MORE
+local weight, MOST_WEIGHT, HEAVY = 0, 300, 4  -- in plain ones
 
 -- Most are like this: nothing but the head changes.
 local function finish_plain(i, value)
@@ -52,8 +54,8 @@ local function add(i, value, flags, runner, claim)
     records[n + 1], records[n + 2] = ids[i], finished
     ended[n + 1], ended[n + 2] = now + keep, ids[i]
   end
-  local field = runner .. ':' .. string.format('%.0f', claim)
-  claims[field] = (claims[field] or 0) + 1
+  local head = claim_head(runner, claim)
+  claims[head] = (claims[head] or 0) + 1
 end
 
 -- It failed before, or somebody wants it stopped. Neither reason nor error outlives a good end.
@@ -69,12 +71,13 @@ end
 
 for i, id in ipairs(ids) do
   local value = values[i]
-  answer[i] = 0
-  if value and not seen[id] then  -- one that comes twice is done once
+  answer[i] = weight < MOST_WEIGHT and 0 or -1
+  if value and not seen[id] and weight < MOST_WEIGHT then  -- one that comes twice is done once
     local letter, _, attempt, claim, _, _, _, length = struct.unpack(HEAD_A, value)
     if letter == RUNNING and attempt == attempts[i] then
       answer[i], seen[id] = 1, true
       local flags = struct.unpack('>I2', value, A_SIZE + length + 1)
+      weight = weight + (keep > 0 and bit.band(flags, UNUSUAL + KEYED + LINED) == 0 and 1 or HEAVY)
       if bit.band(flags, UNUSUAL) == 0 then
         add(i, value, flags, string.sub(value, A_SIZE + 1, A_SIZE + length), claim)
       else
@@ -89,12 +92,7 @@ if #records > 0 then
   redis.call('ZADD', K.ended, unpack(ended))
   bump(COMPLETED, done)
 end
-for field, jobs in pairs(claims) do
-  if redis.call('HINCRBY', K.left, field, -jobs) <= 0 then
-    redis.call('HDEL', K.left, field)
-    redis.call('HDEL', K.held, field)
-  end
-end
+for head, jobs in pairs(claims) do release_claim(head, jobs) end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if keep == 0 then forget_all(unkept, now) end

@@ -1,46 +1,47 @@
 -- desert: these runners are gone, and can claim nothing here from now on. The request is runners, how many jobs at most.
--- The answer is the store's time, and id, record and more of jobs that they hold still: whoever has put these back asks
--- again until there are none.
--- uses: call, record
--- keys: queue jobs more leases gone held left
+-- The answer is the store's time, 1 if there may be more (0: all was looked at), and id, record and more of jobs that they
+-- hold still: whoever has put these back asks again as long as there may be more.
+-- uses: call, held, gone
+-- keys: queue more leases
 local problem = strange()
 if problem then return problem end
-local REMEMBERED = 86400000000
+local MOST_READ = 1000
 local now = the_time()
 local runners, most = unpack(request, 1, 2)
-local gone, answer = {}, {now}
+local answer, read = {now, 0}, 0
 
 for _, runner in ipairs(runners) do
-  gone[runner] = true
   redis.call('HDEL', K.leases, runner)
-  redis.call('ZADD', K.gone, now + REMEMBERED, runner)
+  remember_gone(runner, now)
 end
-redis.call('ZREMRANGEBYSCORE', K.gone, '-inf', now)
 
--- Whether any job of this claim runs still; those that do are answered.
-local function add_jobs(field, runner, ids)
-  local alive = false
-  for at = 1, #ids, 36 do
-    if #answer > most then return true end
-    local id = string.sub(ids, at, at + 35)
-    local value = redis.call('HGET', K.jobs, id)
-    local r = value and read_record(value)
-    if r and r.letter == RUNNING and r.runner == runner and field == runner .. ':' .. string.format('%.0f', r.claim) then
-      alive = true
+-- What does not fit into the answer is answered next time; a claim of which nothing runs goes.
+local function give_up(member)
+  local alive = 0
+  read = read + each_of_claim(member, function(id, r, value)
+    alive = alive + 1
+    if #answer - 2 >= most then
+      answer[2] = 1
+    else
       answer[#answer + 1] = {id, value, has(r.flags, MORE) and redis.call('HGET', K.more, id) or ''}
     end
+  end)
+  if alive == 0 then
+    local _, _, head = claim_of(member)
+    drop_claim(head)
   end
-  return alive
 end
 
-for _, field in ipairs(redis.call('HKEYS', K.held)) do
-  local runner = string.match(field, '^(.*):')
-  if gone[runner] then
-    if #answer > most then break end
-    if not add_jobs(field, runner, redis.call('HGET', K.held, field)) then
-      redis.call('HDEL', K.held, field)
-      redis.call('HDEL', K.left, field)
-    end
+-- One claim after the other: those of which jobs are answered stay until these are put back.
+local function give_up_all(runner)
+  local after = -1
+  while answer[2] == 0 do
+    local member = claims_of(runner, after, 1)[1]
+    if not member then return end
+    if read >= MOST_READ then answer[2] = 1 else give_up(member) end
+    after = select(2, claim_of(member))
   end
 end
+
+for _, runner in ipairs(runners) do give_up_all(runner) end
 return answer

@@ -3,9 +3,9 @@
 -- uses: office, wreck
 local problem = strange()
 if problem then return problem end
-local runner, answer = request[1], {}
-local lease = read_lease(runner)
-if lease then sink(runner, lease.worker, the_time()) end
+local runner, now, answer = request[1], the_time(), {}
+local lease = read_lease(runner, now)
+if lease then sink(runner, lease.worker, now) end
 local worker = redis.call('HGET', K.wrecks, runner)
 if worker then add_berths(answer, worker, runner) end
 return answer

@@ -1,14 +1,15 @@
 -- expire: waiting jobs that have not started in time are cancelled, the longest expired first. The request is how many at
--- most; 0 is a look. Answers with how many went, and how long until the next one expires (nothing: none does).
+-- most, which is never more than one call may do; 0 is a look. Answers with how many went, and how long until the next one expires (nothing: none does).
 -- uses: call, calloff
 -- keys: queue expiring jobs
 local problem = strange()
 if problem then return problem end
 local now = the_time()
+local MOST = 100
 local lines, gone = {}, 0
 
 if request > 0 then
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', now, 'LIMIT', 0, request)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', now, 'LIMIT', 0, math.min(request, MOST))) do
     local value = redis.call('HGET', K.jobs, id)
     local r = value and read_record(value)
     if r and waiting_letters[r.letter] then

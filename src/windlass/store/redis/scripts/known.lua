@@ -5,7 +5,7 @@
 local problem = strange()
 if problem then return problem end
 local answer = {}
-for i, value in ipairs(known_ids(request)) do
+for i, value in ipairs(known_ids(request, the_time())) do
   if value then answer[#answer + 1] = request[i] end
 end
 return answer

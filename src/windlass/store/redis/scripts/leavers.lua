@@ -6,10 +6,15 @@ local problem = strange()
 if problem then return problem end
 local least, most = request[1], request[2]
 if redis.call('EXISTS', K.leaving) == 0 then return {} end
-local now, answer = the_time(), {}
-local found = redis.call('HGETALL', K.leaving)
-for i = 1, #found, 2 do
-  local since, packet = unpack(cmsgpack.unpack(found[i + 1]))
-  if #answer < most and now - since >= least then answer[#answer + 1] = {found[i], packet} end
-end
+local MOST_READ = 500
+local now, answer, cursor, read = the_time(), {}, '0', 0
+repeat
+  local found
+  cursor, found = unpack(redis.call('HSCAN', K.leaving, cursor, 'COUNT', most))
+  for i = 1, #found, 2 do
+    local since, packet = unpack(cmsgpack.unpack(found[i + 1]))
+    if #answer < most and now - since >= least then answer[#answer + 1] = {found[i], packet} end
+  end
+  read = read + #found / 2
+until cursor == '0' or #answer == most or read >= MOST_READ
 return answer

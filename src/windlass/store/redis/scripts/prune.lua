@@ -8,7 +8,9 @@ local now, most = the_time(), request[1]
 local ids = redis.call('ZRANGEBYSCORE', K.ended, '-inf', now, 'LIMIT', 0, most)
 local jobs = {}
 if #ids > 0 then
-  for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do jobs[ids[i]] = read_record(value) end
+  for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
+    if value then jobs[ids[i]] = read_record(value) else redis.call('ZREM', K.ended, ids[i]) end
+  end
 end
 drop_all(jobs, now)
 clear_tombs(now, 2 * most)

@@ -10,7 +10,7 @@ feel_pulse(now)
 local kept = {}
 note_length(length, now)
 for i, runner in ipairs(runners) do
-  local lease = read_lease(runner)
+  local lease = read_lease(runner, now)
   kept[i] = lease and lease.expires > now and 1 or 0
   if kept[i] == 1 then
     write_lease(runner, {expires = now + length, length = length, graced = 0, worker = lease.worker})

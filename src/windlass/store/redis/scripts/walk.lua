@@ -3,12 +3,12 @@
 -- first, the status letters that match (empty: all), type, tenant, tag, parent, the end of the id; false where nothing is
 -- said. The answer is the id up to which everything was looked at (empty: there is no more), how many were, and the ids
 -- that match.
--- uses: call, record
--- keys: queue counts jobs ids types ready due held rare line parked children
+-- uses: call, record, claims, order
+-- keys: queue counts jobs ids types ready due rare line parked children
 local problem = strange()
 if problem then return problem end
 local from, limit, most, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
-local MOST_READ, MOST_SEEN, MOST_BYTES, FEW, STEP = 400, 2000, 500000, 1000, 50
+local MOST_READ, MOST_SEEN, MOST_BYTES, FEW, STEP, CLAIMS = 400, 2000, 500000, 1000, 50, 10
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
 local function along(key, head, from, many)
@@ -25,7 +25,19 @@ local function along(key, head, from, many)
   return found
 end
 
-local function before(a, b) if oldest then return a < b else return a > b end end
+-- Mostly the first twelve digits tell, read as a number once: to compare ids byte by byte takes long.
+local heads = {}
+local function head_of(id)
+  if not heads[id] then heads[id] = tonumber(string.sub(id, 1, 8) .. string.sub(id, 10, 13), 16) or 0 end
+  return heads[id]
+end
+
+local function before(a, b)
+  if not oldest then a, b = b, a end
+  local x, y = head_of(a), head_of(b)
+  if x ~= y then return x < y end
+  return comes_before(a, b)
+end
 
 local function sorted(ids, from, many)
   table.sort(ids, before)
@@ -63,21 +75,42 @@ local function only_few()
   end)
 end
 
+-- A claim names those too who have ended since: they can be many more than run. Whether they are few.
+local function gather_held(ids)
+  for at = 0, 2 * FEW, CLAIMS do
+    local claims = redis.call('ZRANGE', K.held, at, at + CLAIMS - 1)
+    for _, member in ipairs(claims) do
+      for _, id in ipairs(ids_of_claim(member)) do ids[#ids + 1] = id end
+    end
+    if #claims < CLAIMS then return true end
+    if #ids > 2 * FEW then return false end
+  end
+end
+
+-- All ids of these statuses, and maybe some others; nil: they are too many to be put in order.
 local function gathered()
   local ids, seen = {}, {}
-  each_letter(function(letter)
+  local all = only_few() and each_letter(function(letter)
     local place = places[letter]
     if place and not seen[place] then
       seen[place] = true
       for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
     elseif letter == 'r' then
-      for _, held in ipairs(redis.call('HVALS', K.held)) do
-        for at = 1, #held, 36 do ids[#ids + 1] = string.sub(held, at, at + 35) end
-      end
+      return gather_held(ids)
     end
     return true
   end)
-  return ids
+  return all and ids
+end
+
+-- They are put in order once, and then given out one portion after the other.
+local function portions(ids)
+  local queued, given = sorted(ids, from, #ids), 0
+  return function(_, many)
+    local portion = {unpack(queued, given + 1, math.min(given + many, #queued))}
+    given = given + #portion
+    return portion
+  end
 end
 
 local function among_rare(from, many)
@@ -92,10 +125,8 @@ end
 local function source()
   if parent then return function(from, many) return along(K.children, parent, from, many) end end
   if only_rare() then return among_rare end
-  if only_few() then
-    local ids = gathered()
-    return function(from, many) return sorted(ids, from, many) end
-  end
+  local few = gathered()
+  if few then return portions(few) end
   return function(from, many) return along(K.ids, '', from, many) end
 end
 

@@ -1,6 +1,7 @@
 -- work: whether a claim from this queue, or an admission to it, would find anything. The request is types (nothing: any).
 -- The answer is the store's time, whether anything is due, whether jobs wait that may be claimed, for how long there are no
 -- tokens (-1: there are), and the rate by which that is.
+-- makes no queue
 -- uses: call, record, gate, claimed
 -- keys: queue counts due
 local problem = strange()

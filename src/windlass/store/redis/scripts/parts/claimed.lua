@@ -1,15 +1,13 @@
 -- claimed: pending jobs that a runner holds from now on, under the number of its claim.
--- uses: record
--- keys: queue counts jobs types ready pend held left expiring
-local function claim_field(runner, claim) return runner .. ':' .. string.format('%.0f', claim) end
+-- uses: record, claims
+-- keys: queue counts jobs types ready pend expiring
 
 -- What an earlier try with the same number has taken, as far as it runs still: ids and records; nil: there was none.
 local function claimed_before(runner, claim)
-  local before = redis.call('HGET', K.held, claim_field(runner, claim))
+  local before = claim_member(claim_head(runner, claim))
   if not before then return nil end
   local answer = {}
-  for at = 1, #before, 36 do
-    local id = string.sub(before, at, at + 35)
+  for _, id in ipairs(ids_of_claim(before)) do
     local value = redis.call('HGET', K.jobs, id)
     if value then
       local letter, _, _, number, _, _, _, length = struct.unpack(HEAD_A, value)
@@ -53,9 +51,9 @@ local function hold(runner, claim, taken, members)
   for type, jobs in pairs(by_type) do redis.call('HINCRBY', K.pend, struct.unpack('>I4', type), -jobs) end
   redis.call('HINCRBY', K.counts, string.char(PENDING), -#ids)
   redis.call('HINCRBY', K.counts, string.char(RUNNING), #ids)
-  local field = claim_field(runner, claim)
-  redis.call('HSET', K.held, field, table.concat(ids))
-  redis.call('HSET', K.left, field, #ids)
+  local head = claim_head(runner, claim)
+  redis.call('ZADD', K.held, 0, head .. table.concat(ids))
+  redis.call('HSET', K.left, head, #ids)
 end
 
 -- What has started does not expire any more.

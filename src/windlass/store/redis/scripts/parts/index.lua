@@ -1,7 +1,7 @@
 -- index: where a job is found, as its record says. Whoever changes a record takes it out of its places before, and puts
 -- it into its new ones after; `ids`, `jobs` and `keys` are not places.
--- uses: record, hint
--- keys: queue counts ready pend lanes due expiring held left cancels ended rare failing line slots parked aside children
+-- uses: record, hint, claims
+-- keys: queue counts ready pend lanes due expiring cancels ended rare failing line slots parked aside children
 local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [ASIDE] = true, [FAILED] = true, [BLOCKED] = true,
   [IN_LINE] = true, [PARKED] = true}
 local finished_letters = {[COMPLETED] = true, [DEAD] = true, [CANCELLED] = true}
@@ -35,15 +35,6 @@ local function fair()
   return is_fair
 end
 
--- One job fewer runs of a claim; the last one takes the claim along.
-local function release_claim(runner, claim, jobs)
-  local field = runner .. ':' .. string.format('%.0f', claim)
-  if redis.call('HINCRBY', K.left, field, -jobs) <= 0 then
-    redis.call('HDEL', K.left, field)
-    redis.call('HDEL', K.held, field)
-  end
-end
-
 local function leave_places(id, r)
   local letter = r.letter
   bump(letter, -1)
@@ -52,7 +43,7 @@ local function leave_places(id, r)
     redis.call('HINCRBY', K.pend, r.type, -1)
     redis.call('ZREM', K.lanes, lane_member(id, r))
   elseif letter == RUNNING then
-    release_claim(r.runner, r.claim, 1)
+    release_claim(claim_head(r.runner, r.claim), 1)
     if has(r.flags, CANCELLING) then redis.call('SREM', K.cancels, id) end
   elseif letter == SCHEDULED or letter == FAILED or letter == ASIDE then
     redis.call('ZREM', K.due, id)

@@ -2,7 +2,7 @@
 -- of kinds, jobs that are alike but for what is their own, and the order, {kind, number, …}, of those who may meet each
 -- other: they have a key, or come twice. `blobs` are the fields of the kinds; intake.py tells more.
 -- uses: record, index, hold, line, calloff, known
--- keys: queue jobs ids types ready pend lanes due expiring line slots tombs leaving keys windows children
+-- keys: queue jobs ids types ready pend lanes due expiring line slots tombs buried leaving keys windows children
 local KIND_FLAGS, IDS, DIGESTS, LINES, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
 local STORED, CLOSED, CONFLICT = 0, 1, 2
@@ -87,7 +87,7 @@ end
 local function judge(intake, now, late)
   local kinds, order = intake[1], intake[2]
   local known = {}
-  for k, kind in ipairs(kinds) do known[k] = known_ids(kind[IDS]) end
+  for k, kind in ipairs(kinds) do known[k] = known_ids(kind[IDS], now) end
   local found = order and contest(kinds, order, known, now, late) or {stands = {}}
   if found.conflict then return known, found, found.conflict end
   if not late and redis.call('HGET', K.queue, 'closed') == '1' and any_new(kinds, known, found) then

@@ -13,7 +13,10 @@ local function put_in_lanes()
   local ids, places = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
   for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
-    places[2 * i - 1], places[2 * i] = 0, lane_member(ids[i], read_record(value))
+    if value then
+      places[#places + 1] = 0
+      places[#places + 1] = lane_member(ids[i], read_record(value))
+    end
   end
   if #places > 0 then redis.call('ZADD', K.lanes, unpack(places)) end
   if #members == LANED_AT_ONCE then

@@ -62,17 +62,22 @@ local function step_up(up, member, id, r, slot)
 end
 
 -- All of a line who can: mostly one slot was freed, so the first look is at two.
-local function step_up_all(up, line)
+local function step_up_all(up, line, lost)
   local members, most, looked = line_heads(line, 0, 2), 2, 0
   local next_slot = members[1] and free_slots(line)
   while members[1] do
     for _, member in ipairs(members) do
       if up.jobs == MOST_UP then return redis.call('SADD', K.stalled, line) end
       local id = string.sub(member, LINE_ID)
-      local r = read_record(redis.call('HGET', K.jobs, id))
-      local slot = next_slot(fields_of(r)[KEY_LIMIT])
-      if not slot then return end
-      step_up(up, member, id, r, slot)
+      local value = redis.call('HGET', K.jobs, id)
+      if value then
+        local r = read_record(value)
+        local slot = next_slot(fields_of(r)[KEY_LIMIT])
+        if not slot then return end
+        step_up(up, member, id, r, slot)
+      else
+        lost[#lost + 1] = member  -- removed by hand: it must not hold up the others
+      end
     end
     if #members < most then return end
     looked, most = looked + #members, 100
@@ -84,7 +89,9 @@ end
 -- remembered, and done by the next `go_on`. When a job expires stays as it was.
 local function move_up(lines, now)
   local up = {now = now, jobs = 0, went = {}, members = {}, records = {}, slots = {}, ready = {}, lanes = {}, types = {}}
-  for line in pairs(lines) do step_up_all(up, line) end
+  local lost = {}
+  for line in pairs(lines) do step_up_all(up, line, lost) end
+  for _, member in ipairs(lost) do redis.call('ZREM', K.line, member) end
   if up.jobs == 0 then return up.went end
   redis.call('ZREM', K.line, unpack(up.members))
   redis.call('HSET', K.jobs, unpack(up.records))

@@ -1,6 +1,6 @@
 -- record: the packed record of a job, as record.py describes it.
 local HEAD_A, A_SIZE = '>BI4I4I4i8i8i8B', 38
-local HEAD_B, B_SIZE = '>I2I4i4I2i8i8i8i8i8I2i2I2I2I4I2I4I4I2', 76
+local HEAD_B, B_SIZE = '>I2I4i4I2i8i8i8i8i8I2i2I2I2I4I2I4I4I4', 78
 local LEVEL = 32767  -- to be added to an urgency in the member of an index: the most urgent there is stands at 0
 local PENDING, RUNNING, SCHEDULED, ASIDE, FAILED = 112, 114, 115, 116, 102
 local BLOCKED, IN_LINE, PARKED = 98, 108, 107

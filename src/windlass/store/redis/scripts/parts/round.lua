@@ -1,6 +1,6 @@
 -- round: whose turn it is at one urgency of a fair queue, as it is kept from claim to claim: the standing, and the tenant
 -- up to whom they were listed. By other weights than those it was reckoned by, everybody begins anew.
--- uses: turns, stream
+-- uses: turns, stream, order
 -- keys: lanes turns
 local LISTED = 100
 local MOST_ROUNDS, MOST_ENDS = 200, 300
@@ -50,8 +50,9 @@ end
 -- Whether a listing from `start` to `last`, or of all if there is no last, has come past this one.
 local function lies_between(tenant, start, last, wrapped)
   if last == '' then return true end
-  if wrapped then return tenant >= start or tenant <= last end
-  return tenant >= start and tenant <= last
+  local from_start, to_last = not comes_before(tenant, start), not comes_before(last, tenant)
+  if wrapped then return from_start or to_last end
+  return from_start and to_last
 end
 
 -- Tenants who wait, from where the last listing ended, and round to there. Who should have been listed and was not has

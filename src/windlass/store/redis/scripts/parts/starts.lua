@@ -62,8 +62,17 @@ local function pays(claim, candidate, r, value)
   return what == PAID
 end
 
+-- Its record was removed by hand: nobody else shall stumble over what is left of it.
+local function give_up_on(claim, candidate)
+  if claim.fair and candidate[4] then redis.call('ZREM', K.lanes, candidate[4]) end
+  if redis.call('ZREM', K.ready, candidate[3] .. candidate[2]) == 0 then return end
+  redis.call('HINCRBY', K.pend, struct.unpack('>I4', candidate[3]), -1)
+  bump(PENDING, -1)
+end
+
 -- Whether it has started. Most jobs need not be read for it: a glance says enough.
 local function start_one(claim, candidate, value)
+  if not value then return give_up_on(claim, candidate) end
   local flags, expires = glance(value)
   if expires > 0 and expires <= claim.now then
     claim.expired = claim.expired + 1

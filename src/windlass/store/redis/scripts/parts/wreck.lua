@@ -1,12 +1,10 @@
 -- wreck: a runner that is gone, from when its lease goes until all that it held is put back. It never comes back.
--- uses: pulse, berth
--- keys: gone wrecks
-local REMEMBERED = 86400000000
+-- uses: pulse, berth, gone
+-- keys: wrecks
 
 local function sink(runner, worker, now)
   drop_lease(runner)
-  redis.call('ZADD', K.gone, now + REMEMBERED, runner)
-  redis.call('ZREMRANGEBYSCORE', K.gone, '-inf', now)
+  remember_gone(runner, now)
   redis.call('HSET', K.wrecks, runner, worker)
 end
 

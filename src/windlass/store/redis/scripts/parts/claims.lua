@@ -1,0 +1,42 @@
+-- claims: jobs that were taken together. A member of `held` is runner, claim and the ids, so that the claims of a runner
+-- lie side by side; its beginning, the head, is the field of `left`. There are as many as claims of which anything runs.
+-- keys: held left
+local ID_SIZE = 36
+local CLAIM = '>I8'
+
+local function claim_head(runner, claim) return runner .. '\0' .. struct.pack(CLAIM, claim) end
+
+-- Everything that begins with a head: ids go on with a hexadecimal digit.
+local function claim_member(head)
+  return redis.call('ZRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, 1)[1]
+end
+
+local function drop_claim(head)
+  redis.call('HDEL', K.left, head)
+  redis.call('ZREMRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255')
+end
+
+-- So many jobs fewer run of a claim; the last one takes the claim along.
+local function release_claim(head, jobs)
+  if redis.call('HINCRBY', K.left, head, -jobs) <= 0 then drop_claim(head) end
+end
+
+-- Some claims of a runner, those after the number `after` (-1: from the first).
+local function claims_of(runner, after, most)
+  local from = after < 0 and '[' .. runner .. '\0' or '(' .. claim_head(runner, after) .. '\255'
+  return redis.call('ZRANGEBYLEX', K.held, from, '(' .. runner .. '\1', 'LIMIT', 0, most)
+end
+
+-- Of a member: its runner, the number of the claim, and the head.
+local function claim_of(member)
+  local ends = string.find(member, '\0', 1, true)
+  return string.sub(member, 1, ends - 1), struct.unpack(CLAIM, member, ends + 1), string.sub(member, 1, ends + 8)
+end
+
+-- The ids that were taken so, whatever became of them since.
+local function ids_of_claim(member)
+  local _, _, head = claim_of(member)
+  local ids = {}
+  for at = #head + 1, #member, ID_SIZE do ids[#ids + 1] = string.sub(member, at, at + ID_SIZE - 1) end
+  return ids
+end

@@ -1,0 +1,32 @@
+"""Every key that a script touches is declared: in a cluster it may touch no other."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from windlass.store.redis.script import script
+
+NAMES = sorted(
+    each.name.removesuffix(".lua")
+    for each in (files("windlass.store.redis") / "scripts").iterdir()
+    if each.name.endswith(".lua")
+)
+CALLED = re.compile(r"redis\.p?call\(\s*('\w+'|[^,)\s]+)(?:,\s*([^,)]+))?")
+DECLARED = re.compile(r"KEYS\[\d+\]|K\.\w+|K\[\w+\]")
+KEYLESS = {"'TIME'": "", "'PUBLISH'": "channel", "'SPUBLISH'": "channel"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_script_calls_nothing_but_with_a_declared_key(name: str) -> None:
+    """`key` is what a part calls the one that it is given; whoever gives it is looked at, too."""
+    text = script(name).text
+    called = [(found[1], (found[2] or "").strip()) for found in CALLED.finditer(text)]
+    strange = [
+        each
+        for each in called
+        if not (DECLARED.fullmatch(each[1]) or each[1] == "key" or KEYLESS.get(each[0]) == each[1])
+    ]
+    assert strange == []
+    given = re.findall(r"\b(?:along|between|add|stream)\((?!kind|key|i,)([^,)]+)", text)
+    assert [each for each in given if not DECLARED.fullmatch(each.strip())] == []
