@@ -17,12 +17,11 @@ from windlass.core.chain import (
     turn_of,
     with_results,
 )
-from windlass.core.ids import new_id
 from windlass.core.job import NewJob
 from windlass.core.status import FINISHED, LIVE, Status
 from windlass.errors import InvalidOption
 
-A, B, C = (new_id() for _ in range(3))
+A, B, C = (f"0198c000-0000-7000-8000-00000000000{n}" for n in range(3))
 plain = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text()
 json_values = st.recursive(plain, lambda inner: st.lists(inner, max_size=3))
 
