@@ -43,7 +43,8 @@ def test_every_public_name_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name != "__version__"])
 def test_every_public_name_is_documented(name: str) -> None:
     thing = getattr(windlass, name)
-    own = thing.__doc__ if inspect.isfunction(thing) else vars(thing).get("__doc__")
+    kind = thing if isinstance(thing, type) else type(thing)
+    own = thing.__doc__ if inspect.isfunction(thing) else vars(kind).get("__doc__")
     assert own, f"{name} has no docstring of its own"
     bare = [
         member

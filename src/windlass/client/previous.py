@@ -4,7 +4,7 @@ from typing import Any
 
 
 class _Previous:
-    """One of a kind; it is no value, and no payload can hold it."""
+    """Stands for the result of the link before, in `chain(...)`. One of a kind; no payload can hold it."""
 
     def __repr__(self) -> str:
         return "PREVIOUS"
