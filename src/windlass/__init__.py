@@ -1,9 +1,11 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.chain import Chain, ChainHandle, chain
 from windlass.client.context import Context
 from windlass.client.current import current_context, current_job
 from windlass.client.handle import ChildHandle, Handle
+from windlass.client.previous import PREVIOUS
 from windlass.client.state import State
 from windlass.client.task import Task
 from windlass.client.taskset import TaskSet
@@ -44,11 +46,14 @@ from windlass.errors import (
 from windlass.version import __version__
 
 __all__ = [
+    "PREVIOUS",
     "App",
     "Attempt",
     "BlobUnavailable",
     "ByError",
     "Cancel",
+    "Chain",
+    "ChainHandle",
     "ChildHandle",
     "ConfigError",
     "Context",
@@ -95,6 +100,7 @@ __all__ = [
     "Why",
     "WindlassError",
     "__version__",
+    "chain",
     "current_context",
     "current_job",
 ]

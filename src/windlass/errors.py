@@ -219,9 +219,10 @@ class NotAllowedNow(WindlassError):
 
     code = "not_allowed_now"
 
-    def __init__(self, verb: str, job_id: str, status: str) -> None:
-        super().__init__(f"cannot {verb} job {job_id}: it is {status}")
-        self.verb, self.job_id, self.status = verb, job_id, status
+    def __init__(self, verb: str, job_id: str, status: str, *, parent: str | None = None) -> None:
+        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} that one first"
+        super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
+        self.verb, self.job_id, self.status, self.parent = verb, job_id, status, parent
 
 
 class LeaseLost(WindlassError):

@@ -3,6 +3,7 @@
 import asyncio
 
 from tests.support.seed import enqueue_one, new_job, open_lease, request, worker_info
+from tests.torture.chain_scenes import CHAINS
 from tests.torture.flow_scenes import FLOW
 from tests.torture.scene import JOBS, LEASE, Scene
 from windlass.core.change import JobChange
@@ -234,4 +235,4 @@ _ALL = [
     ),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
 ]
-SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW]}
+SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS]}

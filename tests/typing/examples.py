@@ -9,7 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
 from windlass import (
+    PREVIOUS,
     App,
+    Chain,
+    ChainHandle,
     ChildHandle,
     Context,
     Exponential,
@@ -20,6 +23,7 @@ from windlass import (
     State,
     Task,
     TaskSet,
+    chain,
     current_context,
     current_job,
 )
@@ -128,6 +132,18 @@ async def many_at_once() -> None:
     assert_type(app.enqueue_many([welcome.job(1), resize.job("a", "b", 2)]), list[Handle[Any]])
     assert_type(await app.aenqueue_many([]), list[Handle[Any]])
     app.enqueue_many([welcome])  # type: ignore[list-item]
+
+
+async def a_chain_has_the_type_of_its_last_link() -> None:
+    assert_type(chain(welcome.job(1), resize.using(priority=1)), Chain[list[str]])
+    assert_type(
+        chain(welcome, render, welcome.job(PREVIOUS, lang="de"), crawl).enqueue(), ChainHandle[dict[str, int]]
+    )
+    assert_type(await chain(welcome.job(1), crawl).aenqueue(), ChainHandle[dict[str, int]])
+    assert_type(chain(welcome.job(1), crawl).enqueue().result(timeout=1), dict[str, int])
+    assert_type(chain(welcome.job(1), resize.job("a", PREVIOUS, 2)), Chain[Any])
+    chain(welcome.job(1), 5)  # type: ignore[call-overload]
+    resize.job("a", PREVIOUS)  # type: ignore[call-arg]
 
 
 async def every_verb_has_two_forms() -> None:

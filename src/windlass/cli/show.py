@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.output import ago, clock, console, plain, styled
+from windlass.core.chain import AWAITING
 from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import Status
@@ -62,7 +63,7 @@ def describe(job: Job) -> None:
         "priority": str(job.priority),
         "attempts": _counters(job),
         "created": clock(job.created_at),
-        "due": clock(job.run_at),
+        "due": None if job.reason == AWAITING else clock(job.run_at),
         "finished": clock(job.finished_at) if job.finished_at else None,
         "worker": job.worker,
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,
@@ -73,6 +74,8 @@ def describe(job: Job) -> None:
         "tenant": job.tenant,
         "parent": job.parent,
         "schedule": _origin(job),
+        "comes after": ", ".join(each for each in job.parents if each != job.parent) or None,
+        "chain": job.flow,
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,

@@ -190,7 +190,7 @@ class Jobs(Verbs):
         if moved.holder is not None:
             raise KeyConflict((await self._look(id)).idempotency_key or "", moved.holder)
         if not moved.done:
-            raise NotAllowedNow(verb, id, moved.status)
+            raise NotAllowedNow(verb, id, moved.status, parent=moved.parent)
 
     async def _each(
         self,

@@ -37,6 +37,13 @@ class KeyTemplate(msgspec.Struct, frozen=True):
         except InvalidName as error:
             raise InvalidName(FIELD, f"{error.problem}, as made from {shown(self.text)}") from None
 
+    def check_known(self, later: Collection[str]) -> None:
+        """Refuse a key of which a part is not known at the hand-in: nothing could be put in line by it."""
+        for _, name in self.parts:
+            if name in later:
+                problem = f"argument {name!r} is PREVIOUS, which nobody knows yet; {shown(self.text)} needs its value"
+                raise InvalidOption(FIELD, f"{problem}: give the job its own, with using(concurrency_key=...)")
+
     def _value(self, given: Mapping[str, Any], name: str | None) -> str:
         if name is None:
             return ""

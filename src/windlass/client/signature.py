@@ -62,8 +62,10 @@ class Signature:
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
         """The payload of a call, within a limit; raises InvalidPayload where the task would not take it."""
-        given = self._bind(args, kwargs)
-        self._check_complete(given)
+        return self.encode_bound(self.bind(args, kwargs), limit)
+
+    def encode_bound(self, given: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
+        """The payload of arguments that are bound; some may be left out, to be put in later."""
         try:
             for name, value in given.items():
                 check_json(value, name, typed=name in self._typed, most=limit)
@@ -83,7 +85,7 @@ class Signature:
 
     def part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Some arguments of a call, as its payload would hold them: for those who look for it."""
-        held: dict[str, Any] = decode(encode(self._bind(args, kwargs), "payload"))
+        held: dict[str, Any] = decode(encode(self._bound(args, kwargs), "payload"))
         return held
 
     def decode(self, text: str) -> dict[str, Any]:
@@ -92,7 +94,18 @@ class Signature:
         self._check_complete(given)
         return given
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def first(self) -> str | None:
+        """The parameter that comes first, by position or not: what a bare link of a chain gives the result to."""
+        return next(iter(self._fields), None)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, complete; raises InvalidPayload."""
+        given = self._bound(args, kwargs)
+        self._check_complete(given)
+        return given
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if len(args) > len(self._positional):
             limit = len(self._positional)
             raise InvalidPayload("arguments", f"{self._type} takes {limit} by position, not {len(args)}")

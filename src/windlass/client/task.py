@@ -1,6 +1,6 @@
 """A task: a function that can be called now, or handed in to be called by a worker."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
 import msgspec
@@ -12,11 +12,13 @@ from windlass.client.here import this_process
 from windlass.client.hooks import place
 from windlass.client.keys import KeyTemplate, check_no_template
 from windlass.client.options import JobOptions, check_options, check_together
+from windlass.client.previous import PREVIOUS
 from windlass.client.signature import Signature
 from windlass.core.ids import new_id
 from windlass.core.job import NewJob
 from windlass.core.outcome import Policy
 from windlass.core.retry import RetryPolicy
+from windlass.errors import InvalidPayload
 from windlass.store.contract import Store
 
 P = ParamSpec("P")
@@ -56,10 +58,14 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         """How failures of this task are dealt with; `otherwise` is what its queue says."""
         return Policy(self.retry or otherwise, self.dead_on)
 
-    def fields(self, options: Mapping[str, Any], payload: str) -> dict[str, Any]:
-        """Fields of a NewJob for a call: what its options say, then what the task does; checked together."""
+    def fields(self, options: Mapping[str, Any], payload: str, later: Collection[str] = ()) -> dict[str, Any]:
+        """Fields of a NewJob for a call: what its options say, then what the task does; checked together.
+
+        Some arguments may come `later`, when the job before it has completed.
+        """
         fields = {**self.defaults, **options}
         if self.key is not None and "concurrency_key" not in fields:
+            self.key.check_known(later)
             fields["concurrency_key"] = self.key.render(payload)
         if options:
             check_together(fields)
@@ -84,6 +90,26 @@ class Desk(Protocol):
     ) -> list[Handle[Any]]: ...
 
     def _portal(self) -> Portal: ...
+
+
+class TaskJob(NewJob, frozen=True, kw_only=True, gc=False):
+    """A job that knows the task it was made by: a chain asks it where to hand in, and what the result is.
+
+    Sent elsewhere or written down it is a plain job: what it was made by is of this process.
+    """
+
+    task: "Task[Any, Any, Any]"
+
+    def plain(self) -> NewJob:
+        """What the store takes."""
+        return NewJob(**{name: getattr(self, name) for name in NewJob.__struct_fields__})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _plain, (msgspec.structs.asdict(self.plain()),)
+
+
+def _plain(fields: dict[str, Any]) -> NewJob:
+    return NewJob(**fields)
 
 
 class Task(Generic[P, R, T]):
@@ -123,14 +149,33 @@ class Task(Generic[P, R, T]):
         return task
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
-        """A job, checked and complete, but not handed in."""
-        definition = self._definition
-        payload = definition.signature.encode(args, kwargs, self._desk.payload_limit)
-        fields = definition.fields(self._options, payload)
+        """A job, checked and complete, but not handed in; `PREVIOUS` may stand for arguments of a link of a chain."""
+        return self._made(self._definition.signature.bind(args, kwargs))
+
+    def link(self) -> NewJob:
+        """The job that a bare task is in a chain, after the first: its first parameter gets the result before it."""
+        signature = self._definition.signature
+        if signature.first is None:
+            raise InvalidPayload("PREVIOUS", f"{self.type} has no parameter for it: give {self.type}.job() instead")
+        return self._made(signature.bind((), {signature.first: PREVIOUS}))
+
+    def _made(self, given: dict[str, Any]) -> NewJob:
+        later = tuple([name for name, value in given.items() if value is PREVIOUS])
+        for name in later:
+            del given[name]
+        payload = self._definition.signature.encode_bound(given, self._desk.payload_limit)
+        fields = self._definition.fields(self._options, payload, later)
         if "id" not in fields:
             fields["id"] = new_id()
         fresh = "" if "id" in self._options else this_process()
-        return NewJob(type=definition.type, payload=payload, fresh=fresh, **fields)
+        return TaskJob(
+            type=self._definition.type,
+            payload=payload,
+            fresh=fresh,
+            takes=tuple([(name, "") for name in later]),
+            task=self,
+            **fields,
+        )
 
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
         """Hand a job in. When this returns, the job is stored; with `using(connection=...)`, when you commit."""

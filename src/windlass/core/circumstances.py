@@ -139,6 +139,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
     """Whose runner has it."""
     place: Place = Place()
+    parents: tuple[Holder, ...] = ()
+    """Whom it waits for, or waited for, as far as they are kept; those that have not ended first."""
     runners: tuple[Holder, ...] = ()
     """What has run longest in its queue."""
     holders: tuple[Holder, ...] = ()

@@ -7,6 +7,7 @@ import math
 
 import msgspec
 
+from windlass.core.chain import AWAITING
 from windlass.core.change import IN_LINE, PARKED
 from windlass.core.circumstances import Circumstances, Count, Place
 from windlass.core.job import DEFAULT_KEY_LIMIT
@@ -74,6 +75,8 @@ def _nobody_can_tell(facts: Circumstances) -> str | None:
     job, queue = facts.job, facts.queue
     if queue.paused and queue.paused_until is None:
         return f"queue {queue.name} is paused, and nobody has said until when"
+    if job.status is Status.BLOCKED and job.reason == AWAITING:
+        return "it waits for other jobs to complete"
     if job.status is Status.BLOCKED and job.reason not in (IN_LINE, PARKED):
         return "it waits for something that has no known time"
     if facts.crew.able == 0:

@@ -27,6 +27,10 @@ MOST_PER_KEY = 10_000
 MOST_COST = 1_000_000
 
 
+Take = tuple[str, JobId]
+"""A parameter, and the parent whose result it gets."""
+
+
 class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job as it is handed in: everything is decided except what only the store knows (its clock)."""
 
@@ -37,7 +41,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     priority: int = 0
     run_at: Micros | None = None
     delay: Micros = 0
-    """Counted from the store's clock; `run_at` wins if both are given."""
+    """Counted from the store's clock, of a job with parents from when the last of them completed; `run_at` wins if
+    both are given."""
     max_attempts: int | None = None
     """None: what the queue says when the job arrives."""
     idempotency_key: str | None = None
@@ -57,7 +62,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent: JobId | None = None
     flow: str | None = None
     parents: tuple[JobId, ...] = ()
-    """Jobs that must end before this one is admitted."""
+    """Jobs that must complete before this one may run: known to the store, or before it in the same hand-in."""
+    takes: tuple[Take, ...] = ()
+    """Parameters that get the results of parents. They are not in the payload."""
     timeout: Micros | None = None
     """None: what the queue says when the job arrives; NO_TIMEOUT: any length."""
     expires: Micros | None = None
@@ -109,6 +116,10 @@ class Claimed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     expires_at: Micros | None = None
     tags: str | None = None
     meta: str | None = None
+    takes: str | None = None
+    """Which parameters get whose results, as JSON: see core/chain.py."""
+    inputs: str | None = None
+    """The results of its parents, as JSON of [parent, result as it is stored]."""
 
 
 class JobError(msgspec.Struct, frozen=True):
@@ -183,6 +194,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     rate_cost: int = 1
     tenant: str | None = None
     parent: JobId | None = None
+    parents: tuple[JobId, ...] = ()
+    """Jobs that must complete, or had to, before this one may run."""
     flow: str | None = None
     timeout: float | None = None
     expires_at: datetime | None = None

@@ -1,7 +1,8 @@
 """Why a job waits, and how it ended: reasons for every job that nobody holds."""
 
+from windlass.core.chain import AWAITING, parent_in
 from windlass.core.change import IN_LINE, PARKED
-from windlass.core.circumstances import MOST_TENANTS, Circumstances
+from windlass.core.circumstances import MOST_TENANTS, Circumstances, Count
 from windlass.core.estimate import Estimate
 from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, Micros, to_micros
@@ -73,9 +74,24 @@ def _blocked(facts: Circumstances) -> list[Reason]:
             return [Reason(code="parked", text="It was set aside; a worker knows its type now, and will free it.")]
         text = f"It was set aside, because no live worker knows the type {job.type}."
         return [Reason(code="parked", text=text, do=_start_one(facts))]
+    if job.reason == AWAITING:
+        return [_awaiting(facts)]
     if job.reason is None:
         return [Reason(code="blocked", text="It waits for other jobs to end.")]
     return [Reason(code="blocked", text=f"It is blocked: {job.reason}.")]
+
+
+def _awaiting(facts: Circumstances) -> Reason:
+    """It waits for its parents: for those of them that have not completed."""
+    job, now = facts.job, facts.now
+    left = [each for each in facts.parents if each.status is not Status.COMPLETED]
+    if not left:
+        return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
+    rest = len(job.parents) - len(facts.parents)
+    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to complete."
+    do = f"to see what holds it up: windlass jobs why {left[0].id}"
+    ids = tuple(each.id for each in left)
+    return Reason(code="awaits_parent", text=text, do=do, jobs=ids, count=len(left) + rest)
 
 
 def _in_line(facts: Circumstances) -> Reason:
@@ -196,6 +212,9 @@ def ended(facts: Circumstances) -> Reason:
         return Reason(code="completed", text=f"It completed at {when}, after {attempts}.", count=job.attempt)
     why = f": {_short(job.reason)}" if job.reason else ""
     if job.status is Status.CANCELLED:
+        if (parent := parent_in(job.reason)) is not None:
+            again = f"to run that one again, and then this: windlass jobs retry {parent}"
+            return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again, jobs=(parent,))
         return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again)
     error = f" The last error: {job.error.type}: {_short(job.error.message)}." if job.error else ""
     text = f"It died at {when}, after {attempts}{why}.{error}"

@@ -46,6 +46,11 @@ class JobStore(Protocol):
         Where another job has the idempotency key, `core.idempotency.judge` says what happens. Jobs of one call
         meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that, and
         QueueClosed if a new one is for a queue that takes none.
+
+        One with parents is blocked until all of them have completed. What has become of a parent already counts at
+        once, also of one that is just settling: completed, its result is there; dead or cancelled, the job is stored
+        as cancelled. A parent whose key another job has is replaced by that one. Raises InvalidOption for a parent
+        that is unknown, and for one whose result is wanted in a queue that keeps no completed jobs.
         """
 
     async def enqueue_inside(
@@ -76,7 +81,12 @@ class JobStore(Protocol):
         jobs of their queue wait, where they stand by their rank: how many. The priority that people see stays."""
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        """Record how attempts ended. One that is no longer running changes nothing and answers so."""
+        """Record how attempts ended. One that is no longer running changes nothing and answers so.
+
+        In the same step, who waits for a job that completed gets its result, and is due if it waits for nobody else.
+        Who waits for one that ended otherwise is cancelled, and who waits for that, and so on: so it is with every
+        verb that ends a job.
+        """
 
     async def note(self, notes: Sequence[Note]) -> None:
         """Keep progress and log lines of running attempts; those of others are dropped."""
@@ -98,7 +108,11 @@ class OperatorStore(Protocol):
         """Cancel waiting jobs; ask running ones to stop."""
 
     async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        """Make finished or failed jobs pending with a fresh budget; the attempt number goes on."""
+        """Make finished or failed jobs pending with a fresh budget; the attempt number goes on.
+
+        Those that were cancelled because one of them ended wait for it again. A cancelled job whose parent has not
+        completed waits for that; if the parent has ended, the retry is refused, and names it.
+        """
 
     async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
         """Make scheduled and failed jobs pending; their budget stays as it is."""

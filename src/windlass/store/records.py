@@ -151,6 +151,8 @@ class Moved(msgspec.Struct, frozen=True):
     done: bool
     holder: JobId | None = None
     """The job that holds the idempotency key, when a retry or a change was refused for it."""
+    parent: JobId | None = None
+    """The parent that it waits for in vain, when a retry was refused for it: that one must be retried first."""
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
     "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
     "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
-    "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost"
+    "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost, parents"
 )
 """The columns that live and finished jobs have in common."""
 
@@ -51,7 +51,8 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["meta"] = None if fields["meta"] is None else readable(fields["meta"])
     for name in ("payload", "result"):
         fields[name] = None if fields[name] is None else readable_value(fields[name])
-    fields["tags"] = readable_tags(fields["tags"])
+    for name in ("tags", "parents"):
+        fields[name] = readable_tags(fields[name])
     fields["error"] = _error_of(fields["error"])
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
     fields["lease_expires_at"] = _moment(lease_ends)

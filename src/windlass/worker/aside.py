@@ -4,32 +4,51 @@ import msgspec
 
 from windlass.blobs.offload import unavailable
 from windlass.client.aside import NO_BLOBS
+from windlass.core.chain import result_texts, with_results
 from windlass.core.codec import encode
+from windlass.core.ids import JobId
 from windlass.core.reference import PREFIX, parse_reference
 from windlass.core.text import cut
 from windlass.worker.work import Work
 
 
 def is_aside(work: Work) -> bool:
-    """Whether the row holds a reference instead of the payload."""
-    payload = work.claimed.payload
+    """Whether the row holds a reference instead of the payload, or instead of a result that goes into it."""
+    payload, inputs = work.claimed.payload, work.claimed.inputs
     # Somebody may have edited the row: then it is whatever it is.
-    return isinstance(payload, str) and payload.startswith(PREFIX)
+    return (isinstance(payload, str) and payload.startswith(PREFIX)) or (
+        isinstance(inputs, str) and f'"{PREFIX}' in inputs
+    )
 
 
 def fetch_payload(work: Work) -> None:
-    """Put the payload where the reference was.
+    """Put the payload, and the results that go into it, where the references to them were.
 
     Raises BlobUnavailable, which is tried again like any failure: the place may just not be mounted yet.
     """
-    reference = parse_reference(work.claimed.payload)
+    work.claimed = msgspec.structs.replace(work.claimed, payload=_whole(work, work.claimed.id, work.claimed.payload))
+    put_results_in(work)
+
+
+def put_results_in(work: Work) -> None:
+    """Put the results of the jobs before this one into its payload, once."""
+    claimed = work.claimed
+    if claimed.takes is None:
+        return
+    texts = result_texts(claimed.takes, claimed.inputs)
+    results = [(name, _whole(work, parent, text)) for name, (parent, text) in texts.items()]
+    payload = with_results(claimed.payload, results)
+    work.claimed = msgspec.structs.replace(claimed, payload=payload, takes=None, inputs=None)
+
+
+def _whole(work: Work, owner: JobId, stored: str) -> str:
+    """The text that is stored, or that the reference in its place leads to."""
+    reference = parse_reference(stored)
     if reference is None:
-        return  # not one of ours: it will not fit the task, and that is told
-    blobs = work.blobs
-    if blobs is None:
-        raise unavailable(work.claimed.id, reference, NO_BLOBS)
-    payload = blobs.fetch(work.claimed.id, reference)
-    work.claimed = msgspec.structs.replace(work.claimed, payload=payload)
+        return stored  # or not one of ours: it will not fit the task, and that is told
+    if work.blobs is None:
+        raise unavailable(owner, reference, NO_BLOBS)
+    return work.blobs.fetch(owner, reference)
 
 
 def keep_result(work: Work, text: str) -> str:

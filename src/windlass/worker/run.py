@@ -17,7 +17,7 @@ from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
 from windlass.observe.history import witnessed
-from windlass.worker.aside import fetch_payload, is_aside, keep_result, unstorable
+from windlass.worker.aside import fetch_payload, is_aside, keep_result, put_results_in, unstorable
 from windlass.worker.work import Halt, Work
 
 LONGEST_NAME = 200
@@ -152,6 +152,8 @@ class _Misfit(Exception):
 
 def _arguments(work: Work) -> dict[str, Any]:
     signature = work.definition.signature
+    if work.claimed.takes is not None:
+        put_results_in(work)
     try:
         arguments = signature.decode(work.claimed.payload)
     except InvalidInput as error:

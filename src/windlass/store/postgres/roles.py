@@ -36,6 +36,7 @@ from windlass.store.records import (
     Note,
     Settled,
 )
+from windlass.store.unlinked import refuse_links
 
 SPARED_EVERY: Micros = SECOND // 10
 """So often others are told that a claim has let in more than it took: who is awake needs no telling."""
@@ -55,11 +56,13 @@ class PostgresJobs:
         self._announced: Micros = 0
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        refuse_links(jobs, "PostgreSQL")
         return await self._hand_in.enqueue(self._access, jobs)
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
+        refuse_links(jobs, "PostgreSQL")
         return await self._hand_in.enqueue_inside(self._access, connection, jobs, declared)
 
     async def admit(self, limit: int) -> Admitted:

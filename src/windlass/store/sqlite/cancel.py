@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from windlass.core.chain import called_off_by
 from windlass.core.ids import JobId
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import Status
@@ -16,10 +17,12 @@ from windlass.store.sqlite.prune import drop_unkept
 def call_off(db: Db, reasons: Mapping[JobId, str]) -> None:
     """Move waiting jobs into history, each with its reason; their keys are released, and who stands in line goes on.
 
-    The caller has seen, in this transaction, that they wait.
+    The caller has seen, in this transaction, that they wait. Who waits for one of them goes with it.
     """
     if not reasons:
         return
+    down = db.rows("descendants", {"ids": array(reasons)})
+    reasons = {**{child: called_off_by(parent, Status.CANCELLED) for child, parent in down}, **reasons}
     values = {"batch": array(reasons.items()), "now": db.now, "keep": DEFAULT_RETENTION[Status.CANCELLED]}
     rows = db.rows("cancellable", values)
     jobs = [Keyed(*row[:4]) for row in rows]

@@ -24,7 +24,7 @@ def _run_now(db: Db, id_: JobId) -> Moved | None:
     rows = db.rows("find", {"id": id_})
     if not rows:
         return None
-    status, queue, _, _, key = rows[0]
+    status, queue, _, _, key, _ = rows[0]
     if not may_run_now(Status(status)):
         return Moved(id_, Status(status), done=False)
     db.run("run_now", {"id": id_, "now": db.now})

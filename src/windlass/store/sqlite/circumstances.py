@@ -16,7 +16,7 @@ from windlass.store.circumstances import (
     usual_of,
     values_of,
 )
-from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.look import get
 from windlass.store.sqlite.queues import queue
 from windlass.store.sqlite.schedules import next_tick
@@ -42,6 +42,7 @@ def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     return Circumstances(
         **facts,
         place=place_of(db.rows("place", values)[0], db.rows("neighbours", values)),
+        parents=holders_of(db.rows("parents", {"ids": array(job.parents), **values})) if job.parents else (),
         runners=holders_of(db.rows("longest_running", values)),
         holders=holders_of(db.rows("slot_holders", values)),
         queue_bucket=buckets.get(""),

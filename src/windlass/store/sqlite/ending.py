@@ -6,6 +6,7 @@ from windlass.store.ending import Ending, Running, ending_values, resolve
 from windlass.store.keys import Keyed
 from windlass.store.queues import retention_of
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.heirs import follow
 from windlass.store.sqlite.keys import release
 from windlass.store.sqlite.line import move_up
 from windlass.store.sqlite.prune import drop
@@ -40,6 +41,7 @@ def _finish(db: Db, job: Running, ending: Ending) -> None:
     db.tally(job.queue, ending.status, 1)
     if job.idempotency_key is not None:
         release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window)])
+    follow(db, {job.id: ending.status})
     if values["keep"] == 0:
         drop(db, [job.id])
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.admission import Birth, birth
+from windlass.core.chain import rebased
 from windlass.core.change import IN_LINE
 from windlass.core.codec import encode
 from windlass.core.expiry import expiry
@@ -21,6 +22,7 @@ from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import hold, holders
 from windlass.store.sqlite.line import mark_rated, move_up, seating
+from windlass.store.sqlite.links import insert_links, sources_of
 from windlass.store.sqlite.queues import make
 
 MOST_IN_STATEMENT = 10_000
@@ -55,29 +57,48 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
     births: dict[Any, Birth] = {}
+    links: list[NewJob] = []
     for job in jobs:
         if job.id in standing:
             answers.append(Enqueued(job.id, existing=True))
             continue
         kind = kind_of(job)
         if kind not in births:
-            births[kind] = birth(job, now, grounds[job.queue, job.priority].last)
+            births[kind] = _birth(job, now, grounds)
         if job.idempotency_key is not None and (holder := contest.enter(job, births[kind].status)) is not None:
             answers.append(Enqueued(holder, existing=True))
             continue
         _check_open(job, grounds)
         standing.add(job.id)
-        fresh[kind].append(job)
+        (links if job.parents else fresh[kind]).append(job)
         answers.append(Enqueued(job.id))
     _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds, now)
-    call_off(db, contest.replaced)
     hold(db, contest.taken)
+    if links:
+        stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
+        _insert_links(db, [rebased(job, stands) for job in links], grounds, now)
+    call_off(db, contest.replaced)
     return answers
+
+
+def _birth(job: NewJob, now: Micros, grounds: Grounds) -> Birth:
+    """One that has parents waits for them, whenever it may be due."""
+    if job.parents:
+        run_at = now if job.run_at is None else job.run_at
+        return Birth(Status.BLOCKED, run_at, run_at)
+    return birth(job, now, grounds[job.queue, job.priority].last)
+
+
+def _insert_links(db: Db, links: Sequence[NewJob], grounds: Grounds, now: Micros) -> None:
+    sources = sources_of(db, links)
+    insert_links(db, [(job, _common(job, _birth(job, now, grounds), now, grounds)) for job in links], sources)
 
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
     """Whether all go into one statement and none can meet another: a bulk of one task, without keys."""
     kind = kind_of(jobs[0])
+    if jobs[0].parents:
+        return False
     return all(kind_of(job) == kind and job.idempotency_key is None for job in jobs) and len(
         {job.id for job in jobs}
     ) == len(jobs)

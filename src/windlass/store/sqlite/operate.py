@@ -10,6 +10,7 @@ from windlass.store.records import Moved
 from windlass.store.rows import FINISHED_COLUMNS
 from windlass.store.sqlite.cancel import call_off
 from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.heirs import bring_back, wait_again
 from windlass.store.sqlite.keys import take
 from windlass.store.sqlite.line import settle_in
 from windlass.store.sqlite.prune import drop
@@ -38,7 +39,10 @@ def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Moved
 
 
 def retry(db: Db, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again."""
+    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again.
+
+    Who was called off because of one of them waits for it again; one that waits for a parent itself goes on waiting.
+    """
     return [_retry(db, id_) for id_ in ids]
 
 
@@ -52,11 +56,18 @@ def _retry(db: Db, id_: JobId) -> Moved | None:
     if not job["finished"]:
         db.run("retry_failed", {"id": id_, "now": now})
         return Moved(id_, settle_in(db, id_, Status.PENDING, job["lines"]), done=True)
+    if job["waits"] and (vain := db.rows("vain_parents", {"id": id_})):
+        return Moved(id_, job["status"], done=False, parent=vain[0][0])
     if job["key"] is not None and (holder := take(db, job["queue"], job["key"], id_)):
         return Moved(id_, job["status"], done=False, holder=holder)
+    if job["waits"]:
+        wait_again(db, {id_: job["queue"]})
+        bring_back(db, id_)
+        return Moved(id_, Status.BLOCKED, done=True)
     db.run("revive", {"id": id_, "now": now, "attempts": _all_attempts(db, id_)})
     db.run("drop_history", {"ids": array([id_])})
     db.tally(job["queue"], job["status"], -1)
+    bring_back(db, id_)
     return Moved(id_, settle_in(db, id_, Status.PENDING, job["lines"]), done=True)
 
 
@@ -78,9 +89,10 @@ def _find(db: Db, id_: JobId) -> dict[str, Any] | None:
     rows = db.rows("find", {"id": id_})
     if not rows:
         return None
-    status, queue, key, finished, line = rows[0]
+    status, queue, key, finished, line, waits = rows[0]
     lines = [] if line is None else [(queue, line)]
-    return {"status": Status(status), "queue": queue, "key": key, "finished": bool(finished), "lines": lines}
+    found = {"status": Status(status), "queue": queue, "key": key, "lines": lines, "waits": waits}
+    return {**found, "finished": bool(finished)}
 
 
 def _all_attempts(db: Db, id_: JobId) -> str | None:

@@ -38,7 +38,9 @@ def drop(db: Db, ids: Sequence[str]) -> None:
     # Twice as many go as come: where nothing is kept there is one for every job, too many to wait for a coordinator.
     db.run("prune_tombstones", {"now": db.now, "limit": 2 * len(ids)})
     db.run("bury", values)
-    for queue, status, jobs in db.rows("count_dropped", values):
+    for queue, status, jobs, waits in db.rows("count_dropped", values):
         db.tally(queue, status, -jobs)
+        if waits:
+            db.run("drop_waits", values)
     db.run("drop_notes", values)
     db.run("drop_history", values)

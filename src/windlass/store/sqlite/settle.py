@@ -9,6 +9,7 @@ from windlass.store.ending import Running, is_repeat, settled
 from windlass.store.records import Settled
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.ending import end, retention
+from windlass.store.sqlite.heirs import follow
 from windlass.store.sqlite.line import move_up
 from windlass.store.sqlite.prune import drop
 
@@ -39,7 +40,7 @@ def _complete(db: Db, by_queue: dict[str, list[Settlement]]) -> bool:
 
 
 def _complete_queue(db: Db, queue: str, settlements: Sequence[Settlement]) -> bool:
-    """One statement in, one out; and those in line for a key go on."""
+    """One statement in, one out; those in line for a key go on, and those who wait for one of these."""
     ids = {s.id for s in settlements}
     if len(ids) != len(settlements):
         return False
@@ -53,6 +54,7 @@ def _complete_queue(db: Db, queue: str, settlements: Sequence[Settlement]) -> bo
     db.run("drop_completed", values)
     db.tally(queue, Status.COMPLETED, len(settlements))
     move_up(db, {(queue, s.concurrency_key) for s in settlements if s.concurrency_key is not None})
+    follow(db, dict.fromkeys(ids, Status.COMPLETED))
     if values["keep"] == 0:
         # Gone at once, but for the tombstone.
         drop(db, list(ids))

@@ -5,6 +5,7 @@ SELECT job.id, queue, job.type, payload, 'completed', NULL, urgency + lifted, ru
     failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, :now, claimed_at,
     coalesce(claimed_at + (s.value ->> 2), started_at), :now, :now + :keep,
     worker, idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at,
-    cancel_requested, s.value ->> 3, NULL, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick
+    cancel_requested, s.value ->> 3, NULL, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+    schedule, tick, takes, inputs, waits, lag
 FROM json_each(:batch) AS s CROSS JOIN windlass_jobs AS job
 ON job.id = s.value ->> 0 AND job.attempt = s.value ->> 1 AND job.status = 'running'

@@ -1,0 +1,227 @@
+"""Chains that people step into: retried, deleted and changed links; and what links say of themselves."""
+
+from tests.support.chains import after, chain, end_next, follow_on, given, hand_in, reasons, statuses, take_one
+from tests.support.clock import ManualClock
+from tests.support.lines import drain, take
+from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
+from windlass.core.chain import AWAITING
+from windlass.core.change import IN_LINE, JobChange
+from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.status import Status
+from windlass.store.contract import Store
+from windlass.store.records import Moved
+
+BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
+
+
+async def test_a_retried_dead_link_revives_the_rest(store: Store) -> None:
+    ids = await chain(store, 4)
+    await end_next(store, completed)
+    await end_next(store, dead)
+    await store.operator.retry([ids[1]])
+    assert await statuses(store, ids) == [COMPLETED, PENDING, BLOCKED, BLOCKED]
+    assert await reasons(store, ids[2:]) == [AWAITING, AWAITING]
+    second = await take_one(store)
+    assert (second.id, second.attempt, given(second)) == (ids[1], 2, "1"), "with the result that it had"
+    await settle(store, completed(second, "2"))
+    assert given(await take_one(store)) == "2"
+
+
+async def test_a_retried_cancelled_link_revives_the_rest(store: Store) -> None:
+    ids = await chain(store, 3)
+    await store.operator.cancel([ids[0]], "no")
+    await store.operator.retry([ids[0]])
+    assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
+    assert await drain(store) == ids
+
+
+async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried(store: Store) -> None:
+    ids = await chain(store, 3)
+    await store.operator.cancel([ids[1]], "no")
+    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], BLOCKED, done=True)]
+    assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
+    assert await drain(store) == ids
+
+
+async def test_a_link_that_was_called_off_finds_the_result_that_came_meanwhile(store: Store) -> None:
+    ids = await chain(store, 3)
+    await store.operator.cancel([ids[1]], "no")
+    await end_next(store, lambda job: completed(job, "42"))
+    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], PENDING, done=True)]
+    assert given(await take_one(store)) == "42"
+    assert await statuses(store, ids) == [COMPLETED, Status.RUNNING, BLOCKED]
+
+
+async def test_a_link_whose_parent_is_dead_cannot_be_retried_before_it(store: Store) -> None:
+    ids = await chain(store, 3)
+    await end_next(store, dead)
+    assert await store.operator.retry([ids[2]]) == [Moved(ids[2], CANCELLED, done=False, parent=ids[1])]
+    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], CANCELLED, done=False, parent=ids[0])]
+    await store.operator.delete([ids[0]])
+    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], CANCELLED, done=False, parent=ids[0])]
+    assert await statuses(store, ids[1:]) == [CANCELLED, CANCELLED]
+
+
+async def test_a_link_that_somebody_cancelled_himself_stays_so_when_its_parent_is_retried(store: Store) -> None:
+    ids = await chain(store, 4)
+    await store.operator.cancel([ids[2]], "not needed")
+    await end_next(store, dead)
+    await store.operator.retry([ids[0]])
+    assert await statuses(store, ids) == [PENDING, BLOCKED, CANCELLED, CANCELLED]
+    assert await drain(store) == ids[:2]
+
+
+async def test_a_link_whose_key_was_taken_meanwhile_stays_cancelled_with_those_behind_it(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k"), new_job()]))
+    await end_next(store, dead)
+    await enqueue_one(store, idempotency_key="k", type="other")
+    await store.operator.retry([ids[0]])
+    assert await statuses(store, ids) == [PENDING, CANCELLED, CANCELLED]
+
+
+async def test_a_revived_link_has_its_key_again(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k")]))
+    await end_next(store, dead)
+    await store.operator.retry([ids[0]])
+    assert await enqueue_one(store, idempotency_key="k", type="other") == ids[1]
+
+
+async def test_a_completed_link_that_is_retried_hands_nothing_on_again(store: Store) -> None:
+    ids = await chain(store, 2)
+    assert await drain(store) == ids
+    await store.operator.retry([ids[0]])
+    assert await drain(store) == ids[:1]
+    await store.operator.retry([ids[1]])
+    assert given(await take_one(store)) == "1", "what it got is kept with it"
+
+
+async def test_a_link_goes_on_though_its_parent_was_deleted_meanwhile(store: Store) -> None:
+    ids = await chain(store, 2)
+    await end_next(store, completed)
+    await store.operator.delete([ids[0]])
+    assert given(await take_one(store)) == "1"
+
+
+async def test_deleted_links_leave_nothing_that_a_retry_would_bring_back(store: Store) -> None:
+    ids = await chain(store, 3)
+    await end_next(store, dead)
+    await store.operator.delete([ids[1]])
+    await store.operator.retry([ids[0]])
+    assert await statuses(store, [ids[0], ids[2]]) == [PENDING, CANCELLED]
+
+
+async def test_the_delay_of_a_link_counts_from_the_end_of_the_one_before(store: Store, clock: ManualClock) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(delay=60 * SECOND), new_job()]))
+    clock.advance(DAY)
+    await end_next(store, completed)
+    found = await look(store, ids[1])
+    assert (found.status, found.run_at) == (Status.SCHEDULED, to_datetime(clock.wall() + 60 * SECOND))
+    assert await statuses(store, ids) == [COMPLETED, Status.SCHEDULED, BLOCKED]
+    clock.advance(60 * SECOND)
+    await store.jobs.admit(10)
+    assert await drain(store) == ids[1:]
+
+
+async def test_a_link_with_a_moment_waits_for_that_too(store: Store, clock: ManualClock) -> None:
+    moment = clock.wall() + DAY
+    ids = await hand_in(store, follow_on([new_job(), new_job(run_at=moment)]))
+    await end_next(store, completed)
+    assert (await look(store, ids[1])).run_at == to_datetime(moment)
+    assert await status_of(store, ids[1]) is Status.SCHEDULED
+    late = await hand_in(store, follow_on([new_job(), new_job(run_at=moment)]))
+    clock.advance(2 * DAY)
+    await end_next(store, completed)
+    assert await status_of(store, late[1]) is PENDING
+
+
+async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(queue="other", priority=7)]))
+    await enqueue_one(store, queue="other", priority=1)
+    await end_next(store, completed)
+    (best,) = await take(store, queues=("other",), limit=1)
+    assert (best.id, best.priority) == (ids[1], 7)
+
+
+async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(concurrency_key="k")]))
+    holder = await enqueue_one(store, concurrency_key="k", type="other")
+    assert await status_of(store, holder) is PENDING, "who waits for a parent takes no slot"
+    await end_next(store, completed)
+    assert await reasons(store, ids[1:]) == [IN_LINE]
+    (job,) = await take(store, types=("other",))
+    await settle(store, completed(job))
+    await store.jobs.admit(10)
+    assert (await take_one(store)).id == ids[1]
+
+
+async def test_a_link_whose_concurrency_key_is_free_goes_straight_on(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(concurrency_key="k"), new_job(concurrency_key="k")]))
+    await end_next(store, completed)
+    assert (await take_one(store)).id == ids[1]
+
+
+async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: Store) -> None:
+    stands = await enqueue_one(store, idempotency_key="k")
+    first, second = follow_on([new_job(idempotency_key="k"), new_job()])
+    assert await hand_in(store, [first, second]) == [stands, second.id]
+    assert (await look(store, second.id)).parents == (stands,)
+    await end_next(store, lambda job: completed(job, '"its"'))
+    assert given(await take_one(store)) == '"its"'
+
+
+async def test_a_waiting_link_may_be_changed_but_not_run_before_its_turn(store: Store, clock: ManualClock) -> None:
+    ids = await chain(store, 2)
+    assert await store.operator.run_now([ids[1]]) == [Moved(ids[1], BLOCKED, done=False)]
+    change = JobChange(priority=5, queue="other", run_at=clock.wall() + DAY)
+    assert await store.operator.change([ids[1]], change) == [Moved(ids[1], BLOCKED, done=True)]
+    await end_next(store, completed)
+    found = await look(store, ids[1])
+    assert (found.status, found.priority, found.queue) == (Status.SCHEDULED, 5, "other")
+
+
+async def test_links_of_a_paused_queue_wait_there(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(queue="held")]))
+    await store.queues.pause("held", None)
+    await end_next(store, completed)
+    assert await status_of(store, ids[1]) is PENDING
+    assert await take(store, queues=("held",)) == []
+
+
+async def test_links_go_on_though_their_queue_was_closed_meanwhile(store: Store) -> None:
+    ids = await hand_in(store, follow_on([new_job(), new_job(queue="shut")]))
+    await store.queues.close("shut")
+    await end_next(store, completed)
+    assert (await take_one(store, queues=("shut",))).id == ids[1]
+
+
+async def test_a_child_that_takes_nothing_only_waits(store: Store) -> None:
+    parent = new_job()
+    child = new_job(parents=(parent.id,))
+    await hand_in(store, [parent, child])
+    await end_next(store, lambda job: completed(job, '"much"'))
+    found = await take_one(store)
+    assert (found.id, found.takes, found.inputs) == (child.id, None, None)
+
+
+async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(store: Store) -> None:
+    one, two, three = new_job(), new_job(), new_job()
+    child = new_job(parents=(one.id, two.id, three.id), takes=(("x", one.id), ("y", three.id)))
+    await hand_in(store, [one, two, three, child])
+    jobs = {job.id: job for job in await take(store)}
+    await store.jobs.settle([completed(jobs[one.id], "1"), completed(jobs[two.id], "2")])
+    assert await status_of(store, child.id) is BLOCKED
+    await settle(store, completed(jobs[three.id], "3"))
+    found = await take_one(store, runner="r2")
+    assert found.inputs is not None
+    assert found.inputs.count('"1"') == found.inputs.count('"3"') == 1
+    assert '"2"' not in found.inputs, "what nobody takes is not passed on"
+
+
+async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Store) -> None:
+    one, two = new_job(), new_job()
+    child = after(new_job(), one.id)
+    await hand_in(store, [one, two, child])
+    (waits,) = await hand_in(store, [new_job(parents=(one.id, two.id))])
+    jobs = {job.id: job for job in await take(store)}
+    await store.jobs.settle([completed(jobs[one.id]), dead(jobs[two.id])])
+    assert await statuses(store, [child.id, waits]) == [PENDING, CANCELLED]
