@@ -19,6 +19,7 @@ from windlass.client.hooks import hook_of
 from windlass.client.jobs import Jobs
 from windlass.client.middleware import middleware_of
 from windlass.client.overview import Stats, Workers
+from windlass.client.previous import check_no_previous
 from windlass.client.queues import Queues
 from windlass.client.registrar import Registrar
 from windlass.client.registry import Registry, define
@@ -38,7 +39,6 @@ from windlass.errors import (
     EnqueueFailed,
     EnqueueUnknown,
     InvalidOption,
-    InvalidPayload,
     SchemaMismatch,
     StoreUnavailable,
     WindlassError,
@@ -261,7 +261,7 @@ class App(Registrar):
         return self._offload
 
     async def _hand_in(self, jobs: list[NewJob], returns: list[Any], connection: object = None) -> list[Handle[Any]]:
-        _check_no_previous(jobs)
+        check_no_previous(jobs)
         enqueue = partial(self._enqueue, connection=connection)
         jobs = self._berth.told(jobs)
         if are_inline(jobs):
@@ -300,10 +300,3 @@ class App(Registrar):
             return self._berth.connect().loopless
         except WindlassError:
             return False  # the verb that is about to be run meets the same trouble, and tells of it in its own words
-
-
-def _check_no_previous(jobs: list[NewJob]) -> None:
-    for job in jobs:
-        if job.takes and not job.parents:
-            problem = "is PREVIOUS, the result of the link before it, which there is only in chain(...)"
-            raise InvalidPayload(job.takes[0][0], f"{problem} (task {job.type})")

@@ -161,7 +161,8 @@ def template(job: object) -> NewJob:
         raise PayloadTooLarge(
             "payload", f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}"
         )
-    return msgspec.structs.replace(job, id="", fresh="")
+    fields = {name: getattr(job, name) for name in NewJob.__struct_fields__}
+    return NewJob(**{**fields, "id": "", "fresh": ""})
 
 
 def amended(before: ScheduleSettings, said: ScheduleSettings) -> ScheduleSettings:
@@ -232,4 +233,5 @@ _OF_ONE_JOB = {
     "expires_at": "give a length: expires=600",
     "parent": "the jobs of a schedule come from none",
     "parents": "the jobs of a schedule come from none",
+    "takes": "PREVIOUS is for links of a chain",
 }
