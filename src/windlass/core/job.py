@@ -120,6 +120,8 @@ class Claimed(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Which parameters get whose results, as JSON: see core/chain.py."""
     inputs: str | None = None
     """The results of its parents, as JSON of [parent, result as it is stored]."""
+    schedule: str | None = None
+    tick: Micros | None = None
 
 
 class JobError(msgspec.Struct, frozen=True):

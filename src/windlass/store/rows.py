@@ -15,7 +15,8 @@ SHARED = (
     "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
     "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
     "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
-    "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost, parents"
+    "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost, parents, "
+    "schedule, tick"
 )
 """The columns that live and finished jobs have in common."""
 
@@ -23,18 +24,15 @@ _AS_HANDED_IN = SHARED.replace("urgency", "urgency + lifted AS urgency")
 LIVE_COLUMNS = f"{_AS_HANDED_IN}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 
-TICK_COLUMNS = "schedule, tick"
-"""Where a job comes from, at the end of both: of stores that keep schedules."""
-
-_NAMES = [*SHARED.split(", "), "finished_at", "result", *TICK_COLUMNS.split(", ")]
+_NAMES = [*SHARED.split(", "), "finished_at", "result"]
 WORKER = _NAMES.index("worker")
 _error = msgspec.json.Decoder(JobError)
 _MOMENTS = ("run_at", "created_at", "updated_at", "claimed_at", "started_at", "finished_at", "expires_at", "tick")
 
 
 def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_ends: Micros | None = None) -> Job:
-    """A row of LIVE_COLUMNS or FINISHED_COLUMNS, and of TICK_COLUMNS where there are any, as a Job."""
-    fields: dict[str, Any] = dict(zip(_NAMES, row, strict=False))
+    """A row of LIVE_COLUMNS or FINISHED_COLUMNS as a Job."""
+    fields: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
     fields["attempts"] = _attempts(fields)
     fields["priority"] = -fields.pop("urgency")
     fields["status"] = Status(fields["status"])
@@ -47,7 +45,7 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     window = fields["idempotency_window"]
     fields["idempotency_window"] = window / SECOND if window else None
     for name in _MOMENTS:
-        fields[name] = _moment(fields.get(name))
+        fields[name] = _moment(fields[name])
     fields["meta"] = None if fields["meta"] is None else readable(fields["meta"])
     for name in ("payload", "result"):
         fields[name] = None if fields[name] is None else readable_value(fields[name])

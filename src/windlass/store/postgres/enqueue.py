@@ -187,6 +187,8 @@ def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
         "meta": job.meta,
         "window": job.idempotency_window,
         **key_terms(job),
+        "schedule": job.schedule,
+        "tick": job.tick,
         "channel": hint.channel,
         # Who is to wait first needs nobody now.
         "hint": hint.given and (job.run_at is not None or not job.delay),

@@ -60,6 +60,10 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             expires_at or None,
             fields.tags,
             fields.meta,
+            fields.takes,
+            None,
+            fields.schedule,
+            fields.tick,
         )
 
 

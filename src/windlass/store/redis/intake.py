@@ -153,6 +153,9 @@ def fields_of(job: NewJob) -> Fields:
         parents=to_json(job.parents, "parents") if job.parents else None,
         tags=to_json(job.tags, "tags") if job.tags else None,
         meta=job.meta,
+        schedule=job.schedule,
+        tick=job.tick,
+        takes=to_json(job.takes, "takes") if job.takes else None,
     )
 
 

@@ -107,6 +107,9 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
     parents: str | None = None
     tags: str | None = None
     meta: str | None = None
+    schedule: str | None = None
+    tick: Micros | None = None
+    takes: str | None = None
 
     @property
     def rate(self) -> Rate | None:
@@ -295,6 +298,9 @@ def row_of(record: Record, queue: str) -> tuple[Any, ...]:
         fields.key_strict,
         None if fields.rate is None else str(fields.rate),
         fields.rate_cost,
+        fields.parents,
+        fields.schedule,
+        fields.tick,
         record.updated_at if record.finished else None,
         record.result,
     )

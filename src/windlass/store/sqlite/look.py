@@ -8,7 +8,7 @@ from windlass.core.ids import JobId, check_id
 from windlass.core.job import Job
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import Counts, JobFilter, JobPage, Page
-from windlass.store.rows import FINISHED_COLUMNS, LIVE_COLUMNS, TICK_COLUMNS, WORKER, to_job
+from windlass.store.rows import FINISHED_COLUMNS, LIVE_COLUMNS, WORKER, to_job
 from windlass.store.sqlite.db import Db, array
 
 _LATEST = "g"
@@ -19,13 +19,11 @@ MOST_WALKED = 10_000
 
 _COLUMNS = ("type", "queue", "tenant", "parent")
 
-_LIVE = f"{LIVE_COLUMNS}, {TICK_COLUMNS}"
-_FINISHED = f"{FINISHED_COLUMNS}, {TICK_COLUMNS}"
 
 _GET = f"""
-SELECT {_LIVE} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
+SELECT {LIVE_COLUMNS} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
 UNION ALL
-SELECT {_FINISHED} FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids))
+SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids))
 """
 
 
@@ -81,12 +79,12 @@ def _floor(db: Db, table: str, before: str) -> str:
 
 _FAILURES = f"""
 SELECT * FROM (
-    SELECT {_LIVE} FROM windlass_jobs INDEXED BY windlass_jobs_failed
+    SELECT {LIVE_COLUMNS} FROM windlass_jobs INDEXED BY windlass_jobs_failed
     WHERE status = 'failed' ORDER BY updated_at DESC LIMIT :limit
 )
 UNION ALL
 SELECT * FROM (
-    SELECT {_FINISHED} FROM windlass_history INDEXED BY windlass_history_dead
+    SELECT {FINISHED_COLUMNS} FROM windlass_history INDEXED BY windlass_history_dead
     WHERE status = 'dead' ORDER BY finished_at DESC LIMIT :limit
 )
 """
@@ -123,9 +121,9 @@ def _tables(wanted: JobFilter) -> list[tuple[str, str, bool]]:
     statuses = set(wanted.status) or set(Status)
     tables = []
     if statuses - FINISHED:
-        tables.append(("windlass_jobs", _LIVE, False))
+        tables.append(("windlass_jobs", LIVE_COLUMNS, False))
     if statuses & FINISHED:
-        tables.append(("windlass_history", _FINISHED, True))
+        tables.append(("windlass_history", FINISHED_COLUMNS, True))
     return tables
 
 

@@ -13,13 +13,14 @@ WITH called AS MATERIALIZED (
         id, shelf, queue, type, payload, status, reason, urgency, run_at, attempt, max_attempts, failures, crashes,
         rescues, suspicions, hand_backs, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
         worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
-        error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost
+        error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+        schedule, tick, takes, inputs, waits, lag
     )
     SELECT id, windlass.shelf('cancelled', now, keep), queue, type, payload, 'cancelled', why, urgency + lifted, run_at, attempt,
         max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, now, claimed_at,
         started_at, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
         expires_at, cancel_requested, error, attempts, tags, meta, idempotency_window,
-        key_limit, key_strict, key_rate, rate_cost
+        key_limit, key_strict, key_rate, rate_cost, schedule, tick, takes, inputs, waits, lag
     FROM ended
 ), tallied AS (
     INSERT INTO windlass.tallies (queue, status, day, jobs)

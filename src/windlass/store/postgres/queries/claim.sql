@@ -45,7 +45,8 @@ WITH leased AS MATERIALIZED (
     ))
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
         snoozes, -urgency - lifted AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-        parent::text, flow, timeout, expires_at, tags, meta, urgency, rank
+        parent::text, flow, timeout, expires_at, tags, meta, takes, inputs, schedule, tick,
+        urgency, rank
 )
 SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again,
     (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE ruled) AS ruled, ARRAY(

@@ -19,4 +19,5 @@ WHERE EXISTS (SELECT 1 FROM moment) AND ctid = ANY(ARRAY(
 ))
 RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
     snoozes, -urgency - lifted AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-    parent::text, flow, timeout, expires_at, tags, meta, urgency, rank, lane
+    parent::text, flow, timeout, expires_at, tags, meta, takes, inputs, schedule, tick,
+    urgency, rank, lane
