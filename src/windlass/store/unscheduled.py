@@ -44,4 +44,4 @@ class Unscheduled:
 
 
 def _missing() -> ConfigError:
-    return ConfigError("schedules are kept only on SQLite so far: this store has none")
+    return ConfigError("schedules are kept only on SQLite and PostgreSQL so far: this store has none")
