@@ -44,7 +44,7 @@ def stranger(postgres_url: str) -> Iterator[str]:
 async def test_each_step_says_whether_it_breaks_the_code_before_it() -> None:
     numbers = [each.number for each in migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert [each.name for each in migrations() if each.breaking] == ["0002_flow"]
+    assert [each.name for each in migrations() if each.breaking] == ["0002_flow", "0004_schedules", "0005_chains"]
 
 
 async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> None:
@@ -53,7 +53,7 @@ async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> No
     await enqueue_one(store)
     tables = [
         *("jobs", "history", "tallies", "tombstones", "keys", "notes", "floors", "due_floor", "meters", "queues"),
-        *("leases", "pulse", "workers", "office", "identity", "samples", "depths"),
+        *("leases", "pulse", "workers", "office", "identity", "samples", "depths", "schedules"),
     ]
     columns = [f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'" for table in tables]
     step_ahead = step(LATEST.number + 1, breaking=False)

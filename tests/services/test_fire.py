@@ -17,7 +17,7 @@ from windlass.core.schedule import Schedule
 from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 
-KEEPS_SCHEDULES = pytest.mark.parametrize("store", ["sqlite", "sqlite-memory"], indirect=True)
+KEEPS_SCHEDULES = pytest.mark.parametrize("store", ["sqlite", "sqlite-memory", "postgres"], indirect=True)
 
 
 @KEEPS_SCHEDULES
