@@ -1,11 +1,13 @@
 """New jobs as scripts take them in: what is alike goes as one kind, and its fields are sent once.
 
 An intake is a list of kinds and an order. A kind is what `_kind` below says, in its order; parts/intake.lua and
-parts/store.lua read it by number. Jobs with keys have their own fields, a blob each; others share one.
+parts/store.lua read it by number. Jobs with keys, and those of schedules, have their own fields, a blob
+each; others share one.
 """
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -15,12 +17,18 @@ from windlass.core.idempotency import OnConflict
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.keys import place_of
-from windlass.store.kinds import kind_of
+from windlass.store.kinds import OWN
 from windlass.store.redis.record import Fields, Flag, encode
 
 STORED, CLOSED, CONFLICT = 0, 1, 2
 """What a script answers with first."""
+shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, "schedule", "tick")))
+"""What jobs of one kind have in common."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
+
+
+_OWN_FIELDS = ("idempotency_key", "concurrency_key", "schedule")
+"""A job that has any of these has fields like no other."""
 
 
 class Intake(msgspec.Struct, frozen=True):
@@ -65,7 +73,7 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
     blobs: list[bytes] = []
     for places in kinds:
         alike = [jobs[place] for place in places]
-        own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
+        own = any(getattr(alike[0], name) is not None for name in _OWN_FIELDS)
         request.append(_kind(alike, len(blobs) + 1, own))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
@@ -78,7 +86,7 @@ def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
-        kind = (kind_of(job), job.idempotency_key is None, job.concurrency_key is None)
+        kind = (shared_of(job), job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
         if kind != last:  # mostly all are alike: comparing is cheaper than hashing
             places = found.setdefault(kind, [])
             last = kind
@@ -130,6 +138,7 @@ def _is_plain(job: NewJob) -> bool:
         and job.delay == 0
         and job.expires is None
         and job.expires_at is None
+        and job.schedule is None
     )
 
 

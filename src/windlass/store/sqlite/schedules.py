@@ -99,7 +99,7 @@ def _stands(schedule: Schedule | None, wanted: Firing) -> bool:
     """Whether it is where the decision found it."""
     if schedule is None or schedule.paused or schedule.next_at is None or schedule.revision != wanted.revision:
         return False
-    return to_micros(schedule.next_at) == wanted.was_next
+    return (to_micros(schedule.created_at), to_micros(schedule.next_at)) == (wanted.created_at, wanted.was_next)
 
 
 def _hand_in(db: Db, firings: Sequence[Firing]) -> list[Fired]:
