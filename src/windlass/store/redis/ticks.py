@@ -24,7 +24,7 @@ HAS_JOB = ord("+")
 
 
 class HandedIn(msgspec.Struct):
-    """What became of schedules whose ticks were all seen to, and the trouble with a queue that could not be reached."""
+    """What became of schedules whose ticks were all seen to, and what is wrong where they were not."""
 
     fired: dict[str, Fired]
     trouble: StoreUnavailable | None = None
