@@ -117,6 +117,21 @@ async def test_what_was_decided_before_a_change_is_not_done_after_it(
     assert [job.type for job in await jobs_of(store)] == (["other"] if verb == "change" else [])
 
 
+async def test_what_was_decided_of_a_schedule_is_not_done_for_another_that_has_its_name_now(
+    store: Store, clock: ManualClock
+) -> None:
+    await add(store, cron="* * * * *")
+    clock.advance(MINUTE)
+    due = await store.schedules.due(10)
+    await store.schedules.remove("s")
+    clock.jump_wall(-MINUTE // 2)
+    await add(store, job={"type": "other"}, cron="* * * * *")
+    clock.jump_wall(MINUTE // 2)
+    assert await store.schedules.fire([firing(each, due.now) for each in due.schedules]) == [Fired(done=False)]
+    await fire(store)
+    assert [job.type for job in await jobs_of(store)] == ["other"]
+
+
 CATCH_UP = {"one": [10], "all": list(range(1, 11)), "none": []}
 
 

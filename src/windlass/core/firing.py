@@ -8,6 +8,8 @@ Where jobs and schedules cannot be written by one call, the plan is written firs
 nothing is decided anew. A plan and the schedule as it stands make the same jobs, whoever makes them.
 """
 
+from collections.abc import Collection, Mapping, Sequence
+
 import msgspec
 
 from windlass.core.ids import JobId
@@ -105,6 +107,27 @@ def _job(name: str, rules: ScheduleRules, tick: Micros, now: Micros) -> NewJob:
 def _of(name: str, rules: ScheduleRules, **fields: object) -> NewJob:
     key = None if rules.overlap else key_of(name)
     return msgspec.structs.replace(rules.job, schedule=name, idempotency_key=key, **fields)
+
+
+def standing(found: Mapping[str, Schedule], firings: Sequence[Firing]) -> dict[str, Firing]:
+    """Which of the firings can be done, by name: one for each schedule that is where the decision found it."""
+    able: dict[str, Firing] = {}
+    for each in firings:
+        if each.name not in able and _stands(found.get(each.name), each):
+            able[each.name] = each
+    return able
+
+
+def _stands(schedule: Schedule | None, wanted: Firing) -> bool:
+    if schedule is None or schedule.paused or schedule.next_at is None or schedule.revision != wanted.revision:
+        return False
+    return (to_micros(schedule.created_at), to_micros(schedule.next_at)) == (wanted.created_at, wanted.was_next)
+
+
+def fired(wanted: Firing, stored: Collection[JobId]) -> Fired:
+    """What became of one that was done: a job that is not among those that stand met another one's key."""
+    ours = tuple(job.id for job in wanted.jobs if job.id in stored)
+    return Fired(done=True, jobs=ours, skipped=len(wanted.jobs) - len(ours))
 
 
 def applied(schedule: Schedule, fired: Firing, done: Fired) -> Schedule:

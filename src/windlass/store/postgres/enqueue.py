@@ -1,7 +1,7 @@
 """enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import asyncpg
@@ -14,7 +14,7 @@ from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.contest import Contest, places_of
 from windlass.store.keys import Place
-from windlass.store.kinds import key_terms, kind_of
+from windlass.store.kinds import OWN, key_terms, kind_of, own_of
 from windlass.store.postgres import packing
 from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
@@ -68,17 +68,20 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     contest, claimed = await _contest(db, [job for job in jobs if job.id not in standing])
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
+    ticks: list[NewJob] = []
     for job in jobs:
         holder: JobId | None = job.id if job.id in standing else None
         if holder is None and job.idempotency_key is not None:
             holder = contest.enter(job, Status.PENDING)
         if holder is None:
             standing.add(job.id)
-            fresh[kind_of(job)].append(job)
+            (fresh[kind_of(job)] if job.tick is None else ticks).append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
     for alike in fresh.values():
         late |= await _insert(db, alike, hint)
+    for some in _parts(ticks):
+        late |= await _insert_ticks(db, some, hint)
     # First the keys: those who are replaced then have none to release.
     await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
     await _give_up_keys(db, contest, claimed, late)
@@ -90,8 +93,8 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
     await make_if_new(db, sorted({queue for queue, _ in places}))
-    for queue, urgency in places:
-        await db.run("make_place", {"queue": queue, "urgency": urgency})
+    queues, urgencies = zip(*places, strict=True)
+    await db.run("make_places", {"queues": queues, "urgencies": urgencies})
 
 
 async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
@@ -128,11 +131,8 @@ async def _give_up_keys(db: Db, contest: Contest, claimed: Mapping[Place, JobId]
 
 async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     """Store them; which of them had been there before after all, handed in by somebody else at the same moment."""
-    longest = max(len(job.payload) for job in alike)
-    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
     common, late = _common(alike[0], hint), set()
-    for start in range(0, len(alike), step):
-        part = alike[start : start + step]
+    for part in _parts(alike):
         if part[0].fresh:
             if not await _store(db, {**common, **_own(part)}):
                 raise await _refused(db, part[0])
@@ -140,11 +140,34 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
         ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
         if not there:
             raise await _refused(db, part[0])
-        over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
-        if over:
-            await db.run("drop_new", {"ids": sorted(over)})
-        late |= {job.id for job in part} - set(stored or []) | over
+        late |= await _late(db, part, stored or [])
     return late
+
+
+async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobId]:
+    """The same for jobs of ticks, of which no two are alike."""
+    rows = [{name: value for name, value in _row(job, hint).items() if value is not None} for job in ticks]
+    values = {"jobs": encode(rows, "jobs"), "channel": hint.channel, "hint": hint.given}
+    ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
+    if refused is not None:
+        raise await _refused(db, next(job for job in ticks if job.id == refused))
+    return await _late(db, ticks, stored or [])
+
+
+async def _late(db: Db, jobs: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
+    """Those that were met by the insert, and those that were over before it and must not stand again."""
+    over = {row[0] for row in await db.rows("known", {"ids": stored})}
+    if over:
+        await db.run("drop_new", {"ids": sorted(over)})
+    return {job.id for job in jobs} - set(stored) | over
+
+
+def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+    """As many together as one statement may carry."""
+    longest = max((len(job.payload) for job in jobs), default=0)
+    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
+    for start in range(0, len(jobs), step):
+        yield jobs[start : start + step]
 
 
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
@@ -166,6 +189,12 @@ def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
         "keys": packing.texts([job.idempotency_key for job in jobs]),
         "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
     }
+
+
+def _row(job: NewJob, hint: Hint) -> dict[str, Any]:
+    """All of one job."""
+    own = dict(zip(OWN, own_of(job), strict=True))
+    return {**_common(job, hint), **own}
 
 
 def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.core.firing import Fired
+from windlass.core.firing import Fired, fired
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.errors import StoreUnavailable
@@ -64,7 +64,7 @@ async def hand_in(access: Access, due: Sequence[Due]) -> HandedIn:
                 del waiting[queue]
             else:
                 marks |= {part.due.firing.name: seen for part, seen in zip(parts, reply, strict=True)}
-    return HandedIn({each.firing.name: fired for each in due if (fired := _fired(each, marks))}, trouble)
+    return HandedIn({each.firing.name: done for each in due if (done := _done(each, marks))}, trouble)
 
 
 async def _elsewhere(access: Access, due: Sequence[Due]) -> set[JobId]:
@@ -101,10 +101,9 @@ def _request(jobs: Sequence[NewJob], parts: Sequence[Part], elsewhere: set[JobId
     return ((*intake.request, asked, entries, known), *intake.blobs)
 
 
-def _fired(due: Due, marks: dict[str, bytes]) -> Fired | None:
+def _done(due: Due, marks: dict[str, bytes]) -> Fired | None:
     """None: not all of its ticks were seen to, or somebody has long gone on."""
     seen, jobs = marks[due.firing.name], due.firing.jobs
     if len(seen) != len(jobs):
         return None
-    ours = tuple(job.id for job, mark in zip(jobs, seen, strict=True) if mark == HAS_JOB)
-    return Fired(done=True, jobs=ours, skipped=len(jobs) - len(ours))
+    return fired(due.firing, {job.id for job, mark in zip(jobs, seen, strict=True) if mark == HAS_JOB})
