@@ -89,9 +89,7 @@ async def remove(access: Access, name: str) -> bool:
 
 async def forget_removed(access: Access) -> None:
     """Let queues forget schedules that were removed long ago: some of them, if there are many."""
-    ends = await access.now() - REMEMBERED
-    bounds = "-inf", ends, "WITHSCORES", "LIMIT", 0, MOST_FORGOTTEN
-    found = await access.command("ZRANGEBYSCORE", "removed", *bounds)
+    found = await access.office("long_removed", (REMEMBERED, MOST_FORGOTTEN))
     if not found:
         return
     numbers = [int(each) for each in found[1::2]]
