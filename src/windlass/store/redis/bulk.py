@@ -43,7 +43,7 @@ def weight_of(job: NewJob) -> int:
     if job.expires is not None or job.expires_at is not None:
         weight += 1
     if job.schedule is not None:
-        weight += 1
+        weight += 2
     return weight
 
 

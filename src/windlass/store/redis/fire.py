@@ -17,15 +17,15 @@ from windlass.store.redis.roster import see
 from windlass.store.redis.standing import (
     Due,
     due_of,
+    pack_decided,
     pack_plan,
     pack_standing,
     standing_schedule,
     tick_of,
-    to_stamp,
 )
 from windlass.store.redis.ticks import hand_in
 
-MOST_PLANNED = 250
+MOST_PLANNED = 200
 """In one call."""
 _NOT_DONE = Fired(done=False)
 
@@ -63,18 +63,14 @@ async def finish(access: Access, due: Sequence[Due]) -> dict[str, Fired]:
 
 async def _plan(access: Access, firings: Sequence[Firing]) -> list[Due]:
     """Write down what was decided: the plans that hold now, ours or those that were there before."""
-    plans = [pack_plan(each) for each in firings]
-    request = [(each.name, each.created_at, each.revision, each.was_next) for each in firings]
-    now, furthest, *rows = await access.office("plan_ticks", request, *plans)
+    blobs = [blob for each in firings for blob in (pack_decided(each), pack_plan(each))]
+    reply = await access.office("plan_ticks", [(each.name,) for each in firings], *blobs)
+    now, furthest, number, *rows = reply
     due, others = [], []
-    for firing, plan, row in zip(firings, plans, rows, strict=True):
-        if row is None:
-            continue
-        kept, standing = row
-        if kept.endswith(plan):
-            schedule = standing_schedule(firing.name, standing)
-            due.append(Due(to_stamp(kept), firing, schedule, now, furthest))
-        else:
+    for place, (firing, standing, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
+        if standing is not None and before is None:
+            due.append(Due(number + place, firing, standing_schedule(firing.name, standing), now, furthest))
+        elif standing is not None:
             others.append(firing.name)
     _, found = await see(access, others)
     return due + [due_of(kept) for kept in found.values() if kept.plan is not None]

@@ -16,7 +16,7 @@ from windlass.store.redis.roster import see
 from windlass.store.redis.standing import Kept, due_of, pack_settings, pack_standing, tick_of
 
 MOST_TRIES = 50
-MOST_WRITTEN = 250
+MOST_WRITTEN = 200
 MOST_TEXT = 500_000
 MOST_FORGOTTEN = 100
 REMEMBERED: Micros = DAY

@@ -15,6 +15,8 @@ _STAMP = struct.Struct(">Q")
 _STANDS = struct.Struct(">qqqqqqB")
 """Revision, next tick, when it was made, last tick, missed, skipped, paused; its last job comes behind. See
 parts/standing.lua."""
+_DECIDED = struct.Struct(">qqq")
+"""How that begins."""
 _NEVER = -1
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -59,6 +61,11 @@ def pack_settings(schedule: Schedule) -> bytes:
     """What a schedule says."""
     values = schedule_values(schedule)
     return _encode((values["declared"], values["changed"]))
+
+
+def pack_decided(firing: Firing) -> bytes:
+    """What a schedule that stands as it was decided has behind its stamp."""
+    return _DECIDED.pack(firing.revision, firing.was_next, firing.created_at)
 
 
 def pack_plan(firing: Firing) -> bytes:
