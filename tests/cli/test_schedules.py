@@ -149,9 +149,7 @@ def test_a_mistake_ends_in_one_line_and_nothing_is_stored(
         ("0 0 1 1 5#9", "        ^^^"),
     ],
 )
-def test_under_an_expression_the_place_is_marked_that_is_wrong(
-    terminal: Terminal, cron: str, mark: str
-) -> None:
+def test_under_an_expression_the_place_is_marked_that_is_wrong(terminal: Terminal, cron: str, mark: str) -> None:
     ran = terminal.run("schedules", "add", "s", "t", "--cron", cron)
     first, shown, marks = ran.err.splitlines()
     assert (ran.code, first.startswith("error: cron: ")) == (2, True)
