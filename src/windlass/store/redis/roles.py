@@ -34,7 +34,6 @@ from windlass.store.redis.note import note
 from windlass.store.redis.park import park
 from windlass.store.redis.prune import prune
 from windlass.store.redis.settle import settle
-from windlass.store.unlinked import refuse_links
 
 
 class RedisJobs:
@@ -47,7 +46,6 @@ class RedisJobs:
         self._handing_in = Joint(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        refuse_links(jobs, "Redis")
         handed_in = await self._handing_in.enqueue(jobs)
         self._access.server.hear()
         return handed_in
