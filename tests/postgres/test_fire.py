@@ -210,3 +210,23 @@ async def test_what_a_job_before_the_tick_left_behind_is_in_nobodys_way(store: S
     assert await fire(store) == [Fired(done=True, skipped=1)]
     clock.advance(HOUR)
     assert [each.skipped for each in await fire(store)] == [0]
+
+
+async def test_what_is_due_at_once_is_told_with_its_commit_and_what_jitter_holds_back_is_not(
+    store: Store, clock: ManualClock, connection: Any
+) -> None:
+    heard: list[object] = []
+    await connection.add_listener("windlass.windlass", lambda *given: heard.append(given[-1]))
+    await add(store, "now", job={"queue": "now"})
+    await add(store, "later", job={"queue": "later"}, jitter=3600)
+    clock.advance(MINUTE)
+    assert sum(len(each.jobs) for each in await fire(store)) == 2
+    await connection.fetchval("SELECT 1")  # what was told before is heard before the answer
+    assert heard == ["now"]
+
+
+async def test_a_firing_of_nothing_but_missed_ticks_goes_on_to_the_next(store: Store, clock: ManualClock) -> None:
+    await add(store, catch_up="none")
+    clock.advance(HOUR + MINUTE // 2)
+    assert await fire(store) == [Fired(done=True)]
+    assert moment(await find(store)) == clock.wall() + MINUTE // 2

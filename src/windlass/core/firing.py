@@ -18,7 +18,7 @@ from windlass.core.job import NewJob
 from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import due, jittered, tick_id
-from windlass.errors import InvalidOption
+from windlass.errors import WindlassError
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -184,6 +184,6 @@ def _times(schedule: Schedule) -> object:
     """None, if somebody has edited it by hand into something that has none."""
     try:
         rules = schedule.rules
-    except InvalidOption:
+    except WindlassError:
         return None
     return rules.cron, rules.every, rules.tz
