@@ -45,6 +45,7 @@ async def _finish(db: Db, values: list[dict[str, Any]]) -> None:
     }
     unkept = [row[0] for row in await db.rows("finish", columns)]
     jobs: list[Running] = [each["job"] for each in values]
+    await db.rows("tell_awaited", {"ids": [job.id for job in jobs]})
     await release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window) for job in jobs])
     await drop(db, unkept)
 
