@@ -174,7 +174,9 @@ class JobNotFound(WindlassError):
         told = f"no job {job_id}"
         if outcome is not None:
             how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
-            told = f"job {job_id} has {how}, but nothing of it is kept: its queue keeps such jobs no longer, or it was deleted"
+            told = (
+                f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or somebody deleted it"
+            )
         super().__init__(told)
         self.job_id, self.outcome = job_id, outcome
 

@@ -52,8 +52,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     async def aresult(self, timeout: float | None = None) -> T:
         """Wait until the job has ended, through all its retries, and return what it returned.
 
-        A store that goes away meanwhile is waited for. Raises JobDead, JobCancelled, JobNotFound (nothing of it is kept;
-        `outcome` tells whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
+        A store that goes away meanwhile is waited for. Raises JobDead, JobCancelled, JobNotFound (nothing of it is
+        kept; its `outcome` tells whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
         """
         store = await self._home._ready()
         lookout = self._home._berth.lookout(store)
@@ -97,9 +97,7 @@ async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
     job = wait.job
     assert job is not None
     if wait.trouble is not None:
-        return (
-            f"job {job.id} was {job.status} when it was last seen; it is not known what became of it: {wait.trouble}"
-        )
+        return f"job {job.id} was {job.status} when last seen; what became of it is not known: {wait.trouble}"
     told = f"job {job.id} is still {job.status} after {timeout:g} s"
     with contextlib.suppress(StoreUnavailable):
         if not await store.workers.list():

@@ -1,7 +1,7 @@
 """A lookout: for all who wait for jobs on one event loop, one task looks, at all of their jobs at once.
 
-It looks when somebody comes, when the store tells that a job may have ended, and now and then besides, since what is told
-may be lost. A store that is away is waited for, by whoever has seen his job there before.
+It looks when somebody comes, when the store tells that a job may have ended, and now and then besides, since what is
+told may be lost. A store that is away is waited for, by whoever has seen his job there before.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LINGER_SECONDS = 10.0
 def pause_after(seconds: float, *, told: bool) -> float:
     """How long until the next look at a job that somebody has waited for so long already.
 
-    Where the store tells of ends this is only for what was lost; else it is an eighth of the time that it takes anyway.
+    Where the store tells of ends this is only for what was lost; else it makes the wait an eighth longer at most.
     """
     return min(max(seconds, 0.05), 2.0) if told else min(max(seconds / 8, 0.01), 1.0)
 
@@ -66,7 +66,7 @@ class Wait:
             self._over.set()
 
     def put_off(self, trouble: StoreUnavailable) -> None:
-        """It could not be looked at: whoever was told nothing yet gives up, and so does everybody if nothing will help."""
+        """It could not be looked at: who has seen nothing yet gives up, and everybody does if nothing will help."""
         self.trouble = trouble
         if self.job is None or trouble.lasting:
             self.fail(trouble)
@@ -87,7 +87,7 @@ class Wait:
 
 
 class Lookout:
-    """Those who wait on one event loop, and the task that looks for them. It ends when nobody has come for a while."""
+    """Those who wait on one event loop, and the task that looks for them. It ends when nobody comes for a while."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -152,16 +152,18 @@ class Lookout:
 
     async def _run(self) -> None:
         """Look, as long as anybody waits, and a little longer."""
+        end: Exception = StoreUnavailable(f"{redact(self.store.address)}: this store is closed", lasting=True)
         try:
             while await self._pause() or self._waits:
                 jobs = self._next()
                 for at in range(0, len(jobs), MOST_AT_ONCE):
                     await self._look(jobs[at : at + MOST_AT_ONCE])
+        except Exception as error:
+            end = error
         finally:
             self._ended = True
-            closed = StoreUnavailable(f"{redact(self.store.address)} was closed", lasting=True)
             for wait in [each for waits in self._waits.values() for each in waits]:
-                wait.fail(closed)
+                wait.fail(end)
             if not self._loop.is_closed():
                 await self._vigil.close()
 
@@ -213,7 +215,7 @@ class Lookout:
             self._look_later(id_)
 
     def _look_later(self, id_: JobId) -> None:
-        """The next look, if nothing is told before; those of jobs that would come one after the other come together."""
+        """The next look, if nothing is told before; those that would come soon after one another come together."""
         if id_ in self._waits:
             now = self._loop.time()
             pause = pause_after(now - self._waits[id_][0].since, told=self._vigil.silence is None)

@@ -1,8 +1,8 @@
 """Who waits for jobs to end writes that down, and is told by NOTIFY with the very commit that ends one of them.
 
 Only jobs that somebody waits for are told of, and only to who waits: each has a channel of his own, and listens on a
-connection of his own for as long as he waits. A statement that was ending a job just when that was written down has not
-seen it: the look that comes a little later does.
+connection of his own for as long as he waits. A statement that was ending a job just when that was written down has
+not seen it: the look that comes a little later does.
 """
 
 import asyncio
@@ -68,7 +68,9 @@ class PostgresVigil:
             try:
                 await self._listen()
             except (*TROUBLE, WindlassError) as error:
-                self.silence = str(error if isinstance(error, WindlassError) else translate(error, self._server.shown))
+                self.silence = str(
+                    error if isinstance(error, WindlassError) else translate(error, self._server.shown)
+                )
             pause = FIRST_PAUSE if self._heard else min(2 * pause, LONGEST_PAUSE)
             await asyncio.sleep(pause)
         self.silence = "a pooler is in between, which passes on none"

@@ -1,7 +1,7 @@
 """Who waits for jobs to end is told after the commit that ended them, of whichever process that was.
 
-Commits are seen as whoever waits for work sees them (signals.py). After each it is asked which of the jobs live still:
-one look for all of them, at most a tenth of the time where commits follow one another.
+Commits are seen as whoever waits for work sees them (signals.py). After each it is asked which of the jobs are still
+alive: one look for all of them, at most a tenth of the time where commits follow one another.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 -- complete: attempts that ended well. The request is lists of ids, attempts, moments from claim to start (-1: it never
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so; -1 if
 -- it was not looked at, because those before it were work enough for one call.
--- uses: call, record, index, keep, more, hold, bury, place, line, room
--- rarely: put_record read_more write_more move_up release_keys forget_all
+-- uses: call, record, index, keep, more, hold, bury, place, line, room, ends
+-- rarely: put_record read_more write_more move_up release_keys forget_all tell_ends
 -- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
@@ -98,4 +98,5 @@ if #keyed > 0 then release_keys(keyed, digests, now) end
 if keep == 0 then forget_all(unkept, now) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
+if done > 0 and awaited() then tell_ends(seen) end
 return answer
