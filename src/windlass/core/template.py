@@ -9,7 +9,7 @@ from operator import attrgetter
 from windlass.core.codec import INLINE_LIMIT, size_of
 from windlass.core.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, MOST_ATTEMPTS, MOST_COST, MOST_PER_KEY, NewJob
 from windlass.core.moments import LATEST
-from windlass.core.names import LONGEST_CONCURRENCY_KEY, check_key, check_name
+from windlass.core.names import LONGEST_CONCURRENCY_KEY, check_key
 from windlass.errors import InvalidOption, PayloadTooLarge
 
 _OF_ONE_JOB = {
@@ -29,7 +29,8 @@ _BOUNDS = {
     "timeout": (0, LATEST),
     "expires": (1, LATEST),
 }
-_of_one_job, _bounded = attrgetter(*_OF_ONE_JOB), attrgetter(*_BOUNDS)
+_INDEXED = ("queue", "type", "tenant", "concurrency_key")
+_of_one_job, _bounded, _indexed = attrgetter(*_OF_ONE_JOB), attrgetter(*_BOUNDS), attrgetter(*_INDEXED)
 
 
 def template(job: object) -> NewJob:
@@ -56,12 +57,9 @@ def check_template(job: NewJob) -> None:
     for value, (name, (least, most)) in zip(_bounded(job), _BOUNDS.items(), strict=True):
         if value is not None and not least <= value <= most:
             raise InvalidOption(name, f"must be a whole number from {least} to {most}, not {value}")
-    check_name(job.queue, "queue")
-    check_name(job.type, "type")
-    if job.tenant is not None:
-        check_name(job.tenant, "tenant")
-    if job.concurrency_key is not None:
-        check_key(job.concurrency_key, "concurrency_key", LONGEST_CONCURRENCY_KEY)
+    for name, text in zip(_INDEXED, _indexed(job), strict=True):
+        if text is not None:
+            check_key(text, name, LONGEST_CONCURRENCY_KEY)
     for name, text in (("payload", job.payload), ("meta", job.meta), ("flow", job.flow)):
         if text is not None and "\x00" in text:
             raise InvalidOption(name, "must be text without NUL")
