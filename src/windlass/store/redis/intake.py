@@ -27,10 +27,6 @@ shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not i
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
 
 
-_OWN_FIELDS = ("idempotency_key", "concurrency_key", "schedule")
-"""A job that has any of these has fields like no other."""
-
-
 class Intake(msgspec.Struct, frozen=True):
     """Jobs for one queue, as a script takes them."""
 
@@ -73,11 +69,15 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
     blobs: list[bytes] = []
     for places in kinds:
         alike = [jobs[place] for place in places]
-        own = any(getattr(alike[0], name) is not None for name in _OWN_FIELDS)
+        own = _has_own_fields(alike[0])
         request.append(_kind(alike, len(blobs) + 1, own))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
     return Intake(jobs, kinds, (request, order), blobs, len(kinds) == 1 and order is None and _is_plain(jobs[0]))
+
+
+def _has_own_fields(job: NewJob) -> bool:
+    return job.idempotency_key is not None or job.concurrency_key is not None or job.schedule is not None
 
 
 def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
