@@ -28,7 +28,13 @@ async def test_the_holder_hands_in_what_is_due_and_is_back_when_the_next_is(stor
     clock.advance(SECOND // 4)
     assert await fire.run() == 0
     assert await ticks_of(store) == [clock.wall()]
-    assert heard.names == ["TicksFired"]
+    clock.advance(SECOND * 7)
+    await fire.run()
+    assert heard.names == ["TicksFired", "TicksFired"]
+    assert [sentence(each)[1] for each in heard.heard] == [
+        "1 job handed in for 1 schedule",
+        "7 jobs handed in for 1 schedule, up to 6.0 s late",
+    ]
 
 
 async def test_what_was_missed_and_what_was_skipped_is_said(store: Store, clock: ManualClock) -> None:

@@ -45,6 +45,7 @@ async def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     return Circumstances(
         **facts,
         place=place_of((await db.rows("place", values))[0], await db.rows("neighbours", values)),
+        parents=holders_of(await db.rows("parents", {"ids": list(job.parents), **values})) if job.parents else (),
         runners=holders_of(await db.rows("longest_running", values)),
         holders=holders_of(await db.rows("slot_holders", values)),
         queue_bucket=buckets.get(""),

@@ -38,7 +38,6 @@ from windlass.store.redis.park import park
 from windlass.store.redis.prune import prune
 from windlass.store.redis.settle import settle
 from windlass.store.schedules import DueSchedules
-from windlass.store.unlinked import refuse_links
 
 
 class RedisJobs:
@@ -51,7 +50,6 @@ class RedisJobs:
         self._handing_in = Joint(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        refuse_links(jobs, "Redis")
         handed_in = await self._handing_in.enqueue(jobs)
         self._access.server.hear()
         return handed_in
@@ -96,6 +94,9 @@ class RedisOperator:
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await look.get(self._access, ids)
+
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        return await look.outcomes(self._access, ids)
 
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         return await operate.cancel(self._access, ids, reason)
