@@ -203,6 +203,26 @@ async def test_what_was_planned_before_a_change_is_done_before_it(
     assert [job.queue for job in await jobs_of(store)] == queues[verb]
 
 
+@pytest.mark.parametrize("verb", ["pause", "remove"])
+async def test_a_change_gives_way_to_a_plan_that_was_made_while_it_was_decided(
+    store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    tick = moment(await add(store))
+    clock.advance(MINUTE)
+    office = store._access.office
+
+    async def paused(name: str, request: Any, *blobs: bytes) -> Any:
+        if name in ("set_schedules", "drop_schedule"):
+            monkeypatch.undo()
+            await plan(store)
+        return await office(name, request, *blobs)
+
+    monkeypatch.setattr(store._access, "office", paused)
+    assert await getattr(store.schedules, verb)("s")
+    assert await ticks_of(store) == [tick]
+    assert await store._access.command("HLEN", "plans") == 0
+
+
 async def test_a_schedule_that_is_made_anew_is_not_held_up_by_what_queues_know_of_the_old_one(
     store: RedisStore, clock: ManualClock
 ) -> None:
