@@ -82,12 +82,12 @@ async def check_schedules(onlooker: Onlooker) -> AsyncIterator[Finding]:
             break
     for name in sorted(wrong)[:MOST_NAMED]:
         yield problem(
-            "schedules",
+            "contents",
             f"schedule {name.decode()!r} is not found when its next tick comes",
             "keys were changed past Windlass, or it has a fault: please report it; to pause and resume it mends it",
         )
     if count and not wrong:
-        yield ok("schedules", f"each of {count:,} schedules is found when its tick comes")
+        yield ok("contents", f"each of {count:,} schedules is found when its tick comes")
 
 
 async def check_shelves(onlooker: Onlooker) -> AsyncIterator[Finding]:

@@ -69,7 +69,7 @@ async def _inside(book: "Notebook", *, deep: bool) -> Examination:
     if await book.look("keys", check_keys):
         await book.look("retention", check_shelves)
         await book.look("contents", check_tallies)
-        await book.look("schedules", check_schedules)
+        await book.look("contents", check_schedules)
         if deep:
             await book.look("contents", check_jobs, seconds=None)
         census = await book.count()
