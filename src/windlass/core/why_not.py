@@ -227,7 +227,11 @@ def origin(facts: Circumstances) -> list[Reason]:
     if job.schedule is None:
         return []
     tick = "at once, because somebody wanted it" if job.tick is None else f"for {at(to_micros(job.tick), now)}"
-    following = "it has no next run" if facts.next_tick is None else f"its next run is at {at(facts.next_tick, now)}"
+    if facts.next_tick is None:
+        following = "it has no next run"
+    else:
+        late = facts.next_tick + OVERDUE < now
+        following = f"its next run {'was due' if late else 'is'} at {at(facts.next_tick, now)}"
     text = f"Schedule {job.schedule} handed it in {tick}; {following}."
     return [Reason(code="schedule", text=text, do=f"windlass schedules show {job.schedule}")]
 
