@@ -15,7 +15,7 @@ from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.contest import Contest, places_of
 from windlass.store.keys import Place
-from windlass.store.kinds import key_terms, kind_of
+from windlass.store.kinds import OWN, key_terms, kind_of, own_of
 from windlass.store.postgres import packing
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.heirs import call_off
@@ -73,6 +73,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     contest, claimed = await _contest(db, [job for job in jobs if job.id not in standing])
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
+    ticks: list[NewJob] = []
     links: list[NewJob] = []
     for job in jobs:
         holder: JobId | None = job.id if job.id in standing else None
@@ -80,11 +81,18 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
             holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
         if holder is None:
             standing.add(job.id)
-            (links if job.parents else fresh[kind_of(job), job.id in wanted]).append(job)
+            if job.parents:
+                links.append(job)
+            elif job.tick is not None:
+                ticks.append(job)
+            else:
+                fresh[kind_of(job), job.id in wanted].append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
     for (_, awaited), alike in fresh.items():
         late |= await _insert(db, alike, hint, awaited=awaited)
+    for some in _parts(ticks):
+        late |= await _insert_ticks(db, some, hint)
     if links:
         stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
         links = [rebased(job, stands) for job in links]
@@ -101,8 +109,8 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
     await make_if_new(db, sorted({queue for queue, _ in places}))
-    for queue, urgency in places:
-        await db.run("make_place", {"queue": queue, "urgency": urgency})
+    queues, urgencies = zip(*places, strict=True)
+    await db.run("make_places", {"queues": queues, "urgencies": urgencies})
 
 
 async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
@@ -152,6 +160,16 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool)
     return late
 
 
+async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobId]:
+    """The same for jobs of ticks, of which no two are alike."""
+    rows = [{name: value for name, value in _row(job, hint).items() if value is not None} for job in ticks]
+    values = {"jobs": encode(rows, "jobs"), "channel": hint.channel, "hint": hint.given}
+    ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
+    if refused is not None:
+        raise await _refused(db, next(job for job in ticks if job.id == refused))
+    return await _late(db, ticks, stored or [])
+
+
 async def _insert_links(db: Db, links: Sequence[NewJob], family: Family, hint: Hint) -> set[JobId]:
     """The same for those who wait for others, with whom they wait for; who need not wait after all may run."""
     awaited, late = parents_of(links), set()
@@ -168,19 +186,20 @@ async def _insert_links(db: Db, links: Sequence[NewJob], family: Family, hint: H
     return late
 
 
-def _parts(alike: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
-    """What one statement carries."""
-    longest = max(len(job.payload) for job in alike)
-    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
-    return (alike[start : start + step] for start in range(0, len(alike), step))
-
-
 async def _late(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
     """Those of them that were there before, living or not."""
     over = {row[0] for row in await db.rows("known", {"ids": stored})} if not part[0].fresh else set()
     if over:
         await db.run("drop_new", {"ids": sorted(over)})
     return {job.id for job in part}.difference(stored) | over
+
+
+def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+    """As many together as one statement may carry."""
+    longest = max((len(job.payload) for job in jobs), default=0)
+    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
+    for start in range(0, len(jobs), step):
+        yield jobs[start : start + step]
 
 
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
@@ -202,6 +221,12 @@ def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
         "keys": packing.texts([job.idempotency_key for job in jobs]),
         "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
     }
+
+
+def _row(job: NewJob, hint: Hint) -> dict[str, Any]:
+    """All of one job."""
+    own = dict(zip(OWN, own_of(job), strict=True))
+    return {**_common(job, hint), **own}
 
 
 def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
