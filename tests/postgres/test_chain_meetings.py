@@ -192,3 +192,24 @@ async def test_a_link_gets_a_child_while_its_chain_falls(store: Store, other: Ot
     assert await statuses(store, [second.id, third.id]) == [CANCELLED, CANCELLED]
     await store.operator.retry([first.id])
     assert await statuses(store, [first.id, second.id, third.id]) == [PENDING, BLOCKED, BLOCKED]
+
+
+async def test_both_parents_of_a_fallen_link_are_retried_at_once(store: Store, other: Other) -> None:
+    first, second = await running(store), await running(store)
+    child = new_job(parents=(first.id, second.id))
+    await hand_in(store, [child])
+    await settle(store, dead(first))
+    await settle(store, dead(second))
+    both = [store.operator.retry([parent.id]) for parent in (first, second)]
+    await meet(other, (OVER, child.id), *both)
+    assert await reasons(store, [child.id]) == [AWAITING]
+
+
+async def test_one_parent_of_a_fallen_link_is_retried_while_the_other_dies(store: Store, other: Other) -> None:
+    first, second = await running(store), await running(store)
+    child = new_job(parents=(first.id, second.id))
+    await hand_in(store, [child])
+    await settle(store, dead(first))
+    both = [store.operator.retry([first.id]), store.jobs.settle([dead(second)])]
+    await meet(other, (OVER, child.id), *both)
+    assert await reasons(store, [child.id]) == [called_off_by(second.id, DEAD)]
