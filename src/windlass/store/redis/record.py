@@ -94,6 +94,10 @@ class Flag(IntFlag):
     """Others wait for it: they must be told how it ends."""
     INPUT = 4096
     """It has something from its parents."""
+    LONE = 8192
+    """It has one parent, and no more."""
+    TAKER = 16384
+    """It takes the result of a parent."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):

@@ -3,7 +3,7 @@
 -- it was not looked at, because those before it were work enough for one call. Who waits for them goes on. If that is more
 -- than this call may do, or in other queues, the answer goes on like that of `follow`.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room, pass
--- rarely: put_record read_more write_more move_up release_keys forget_all few_heirs pass_on stir_as
+-- rarely: put_record read_more write_more move_up release_keys forget_all tell_heir stir_as
 -- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
@@ -54,7 +54,7 @@ local function hand_on(i, value, length)
     work.more = true
     return value
   end
-  weight = weight + 3 * #members
+  weight = weight + 2 * #members
   for _, member in ipairs(members) do gifts[#gifts + 1], gifts[#gifts + 2] = member, results[i] end
   local flags = struct.unpack('>I2', value, A_SIZE + length + 1) - HEIRS
   return string.sub(value, 1, A_SIZE + length) .. struct.pack('>I2', flags) .. string.sub(value, A_SIZE + length + 3)
