@@ -118,8 +118,8 @@ if keep == 0 then forget_all(unkept, now) end
 if #gifts > 0 then pass_on(gifts, work) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
-if work.more or #work.sent > 0 then
-  answer[#ids + 1] = work.more and 1 or 0
+if work.more or #work.sent > 0 or asked_here[1] then
+  answer[#ids + 1] = to_do()
   for n, each in ipairs(work.sent) do answer[#ids + 1 + n] = each end
 end
 return answer
