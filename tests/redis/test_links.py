@@ -11,13 +11,14 @@ from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed, dead, look, new_job, settle, status_of
 from windlass.core.change import JobChange
+from windlass.core.ids import JobId
 from windlass.core.job import Claimed
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis import asking, heirs, mail, waiting
 from windlass.store.redis.access import Access
-from windlass.store.redis.decide import Decided
+from windlass.store.redis.decide import Decided, replace_decided
 from windlass.store.redis.replace import Replaced
 from windlass.store.redis.store import RedisStore
 
@@ -230,7 +231,7 @@ async def test_a_link_that_is_retried_just_as_its_parent_dies_ends_with_it(
     ids = await chain(store, 2)
     job = await take_one(store)
     await store.operator.cancel(ids[1:], "no")
-    original = waiting.replace_decided
+    original = replace_decided
 
     async def late(access: Access, decided: Decided) -> dict[JobId, Replaced]:
         await settle(store, dead(job))

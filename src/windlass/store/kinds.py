@@ -11,9 +11,10 @@ OWN = ("id", "payload", "idempotency_key", "concurrency_key")
 own_of = attrgetter(*OWN)
 kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in OWN))
 
-_LINKED = ("parent", "flow", "parents", "takes")
+LINKED = ("parent", "flow", "parents", "takes")
 """What even links of one task, handed in together, do not have in common."""
-like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *_LINKED)))
+
+link_kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *LINKED)))
 
 
 def key_terms(job: NewJob) -> dict[str, Any]:

@@ -6,7 +6,7 @@ checked.
 """
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -46,7 +46,7 @@ def weight_of(job: NewJob) -> int:
         weight += 5
     if job.expires is not None or job.expires_at is not None:
         weight += 1
-    if job.parents:
+    if job.parents or job.schedule is not None:
         weight += 2
     return weight
 
@@ -57,10 +57,10 @@ def look_of(job: NewJob) -> tuple[Hashable, ...]:
     return job.type, job.priority, job.tenant, job.run_at, job.delay, parent
 
 
-def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+def portions(jobs: Sequence[NewJob], look_of: Callable[[NewJob], Hashable] = look_of) -> Iterator[Sequence[NewJob]]:
     """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
     start, weight, text = 0, 0, 0
-    looks: set[tuple[Hashable, ...]] = set()
+    looks: set[Hashable] = set()
     for place, job in enumerate(jobs):
         mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
         weight += mine

@@ -19,6 +19,7 @@ from windlass.store.redis.meters import recent
 from windlass.store.redis.office import worker_of
 from windlass.store.redis.queues import Kept, read_queues
 from windlass.store.redis.record import STATUS, Record
+from windlass.store.redis.roster import next_tick
 from windlass.store.redis.workers import live_workers
 
 
@@ -32,6 +33,7 @@ async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
     usual = _usual(measured, found)
     job = (await jobs_of(access, {id_: found}))[id_]
     facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "usual": usual}
+    facts["next_tick"] = await next_tick(access, job.schedule)
     if job.parents:
         facts["parents"] = await _parents(access, job)
     if job.status in FINISHED:

@@ -1,11 +1,13 @@
 """New jobs as scripts take them in: what is alike goes as one kind, and its fields are sent once.
 
 An intake is a list of kinds and an order. A kind is what `_kind` below says, in its order; parts/intake.lua and
-parts/store.lua read it by number. Jobs with keys or parents have their own fields, a blob each; others share one.
+parts/store.lua read it by number. Jobs with keys or parents, and those of schedules, have their own fields, a blob
+each; others share one.
 """
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -16,14 +18,20 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.keys import place_of
-from windlass.store.kinds import kind_of, like_of
+from windlass.store.kinds import OWN, link_kind_of
 from windlass.store.redis.record import Fields, Flag, encode
 
 STORED, CLOSED, CONFLICT = 0, 1, 2
 """What a script answers with first."""
+shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, "schedule", "tick")))
+"""What jobs of one kind have in common."""
 MUST_ASK, MUST_FOLLOW = 0, 1
 """What stands in the place of a number, behind no kind."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
+
+
+_OWN_FIELDS = ("idempotency_key", "concurrency_key", "schedule")
+"""A job that has any of these has fields like no other."""
 
 
 class Intake(msgspec.Struct, frozen=True):
@@ -80,7 +88,7 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
     for places in kinds:
         alike = [jobs[place] for place in places]
         first = alike[0]
-        own = first.idempotency_key is not None or first.concurrency_key is not None or _is_linked(first, heirs)
+        own = any(getattr(first, name) is not None for name in _OWN_FIELDS) or _is_linked(first, heirs)
         request.append(_kind(alike, len(blobs) + 1, own, first.id in heirs))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
@@ -99,9 +107,9 @@ def _kinds(jobs: Sequence[NewJob], heirs: set[JobId]) -> list[list[int]]:
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
-        kind: Any = (kind_of(job), job.idempotency_key is None, job.concurrency_key is None)
+        kind: Any = (shared_of(job), job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
         if heirs:
-            alike = like_of(job) if _is_linked(job, heirs) else kind[0]
+            alike = link_kind_of(job) if _is_linked(job, heirs) else kind[0]
             parent = bool(job.parent) if job.parents else job.parent
             kind = (alike, *kind[1:], flags_of(job), parent, job.id in heirs)
         if kind != last:  # mostly all are alike: comparing is cheaper than hashing
@@ -157,6 +165,7 @@ def _is_plain(job: NewJob) -> bool:
         and job.delay == 0
         and job.expires is None
         and job.expires_at is None
+        and job.schedule is None
     )
 
 

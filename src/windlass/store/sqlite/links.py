@@ -10,7 +10,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import FINISHED, Status
-from windlass.store.kinds import like_of, own_of
+from windlass.store.kinds import link_kind_of, own_of
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.heirs import follow
 
@@ -31,7 +31,7 @@ def insert_links(db: Db, links: Sequence[tuple[NewJob, dict[str, Any]]], sources
     kinds: dict[Any, list[NewJob]] = defaultdict(list)
     common: dict[Any, dict[str, Any]] = {}
     for job, values in links:
-        kind = like_of(job)
+        kind = link_kind_of(job)
         kinds[kind].append(job)
         common[kind] = values
     for kind, alike in kinds.items():
