@@ -25,7 +25,7 @@ from windlass.store.postgres.vigil import PostgresVigil
 
 CUT_OFF = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE query LIKE '%INTO windlass.awaited%' AND pid <> pg_backend_pid()
+WHERE query LIKE '%INTO%awaited%' AND pid <> pg_backend_pid()
 """
 """Who listens has written down for what, and said nothing since."""
 FOR_EVER = 10_000.0
