@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.client.labour import Labour, raised
+from tests.support.told import looked
 from windlass import App, Dead, Handle, Job, JobDead, JobNotFound, StoreUnavailable, Task
 from windlass.client import lookout
 from windlass.core.outcome import Done
@@ -174,9 +175,7 @@ async def test_a_wait_that_is_over_by_time_looks_once_more(
     there = app._berth.lookout(store)
     monkeypatch.setattr(there, "_vigil", Deaf())
     waiting = asyncio.create_task(handle.aresult(timeout=0.3))
-    async with asyncio.timeout(30):
-        while not there._again:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+    await looked(app)
     await labour.aend(Done("7"))
     assert await waiting == 7
 

@@ -71,7 +71,7 @@ async def test_a_job_that_ends_with_its_runner_is_told_of(store: Store) -> None:
     job = await running(store)
     vigil, told = await watched(store, job.id)
     await store.operator.cancel([job.id], "enough")
-    await store.leases.end(RunnerEnd(runner="r1", crashed=False, started=frozenset({job.id})))
+    await store.leases.end(RunnerEnd(runner="r1", crashed=False, started=frozenset({(job.id, job.attempt)})))
     await told.of(job.id)
     await vigil.close()
 

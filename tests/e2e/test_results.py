@@ -51,7 +51,7 @@ def test_results_come_one_after_the_other_and_many_at_once(stage: Stage) -> None
     handles = stage.app.enqueue_many([stage.make("add", a=number, b=0) for number in range(300)])
 
     async def all_of_them() -> list[int]:
-        return await asyncio.gather(*(each.aresult() for each in handles))
+        return list(await asyncio.gather(*(each.aresult() for each in handles)))
 
     assert asyncio.run(all_of_them()) == list(range(300))
     stage.close_down()

@@ -14,7 +14,7 @@ from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_
 from tests.support.servers.places import behind_pooler
 from tests.support.servers.postgres import Mode, PostgresServer
 from tests.support.stores import postgres_url
-from tests.support.told import Told, watched
+from tests.support.told import Told, looked, watched
 from windlass import App, Handle
 from windlass.client import lookout
 from windlass.core.job import Claimed
@@ -119,8 +119,8 @@ async def test_without_notifications_it_says_so_and_who_waits_looks(tmp_path: Pa
         await until(lambda: _says(vigil, why))  # noqa: B023
         await vigil.close()
         app = App(address)
-        waiting = asyncio.create_task(Handle(app, job.id).aresult(timeout=30))
-        await asyncio.sleep(0.05)
+        waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=30))
+        await looked(app)
         await settle(store, completed(job, "7"))
         assert await waiting == 7
         await app.aclose()
@@ -136,7 +136,7 @@ async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.
     """Somebody at this address waits for a job that runs, and is told of it if it ends."""
     app = App(url)
     job = await running(settler)
-    waiting = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
     await until(lambda: _listens(app))
     yield waiting, job
     await app.aclose()
@@ -176,7 +176,7 @@ async def test_a_wait_that_is_over_while_the_store_is_away_says_that_it_is(postg
     settler = open_store(postgres_server.dsn())
     app = App(postgres_server.dsn(), deadline=1)
     id_ = await enqueue_one(settler)
-    waiting = asyncio.create_task(Handle(app, id_).aresult(timeout=1))
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, id_).aresult(timeout=1))
     await until(lambda: _listens(app))
     await asyncio.to_thread(postgres_server.stop)
     with pytest.raises(

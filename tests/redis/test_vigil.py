@@ -14,7 +14,7 @@ from tests.support.proxy import Proxy
 from tests.support.seed import claim_one, completed, dead, enqueue, enqueue_one, open_lease, running, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_places import redis_place
-from tests.support.told import watched
+from tests.support.told import looked, watched
 from windlass import App, Handle
 from windlass.client import lookout
 from windlass.core.change import JobChange
@@ -56,7 +56,7 @@ async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.
     """Somebody at this address waits for a job that runs, and is told of it if it ends."""
     app = App(url)
     job = await running(settler)
-    waiting = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
     await asyncio.sleep(0)
     there = app._berth.lookout(await app._ready())
     await until(lambda: there._vigil.silence is None)
@@ -156,8 +156,8 @@ async def test_a_user_who_may_not_listen_or_ask_who_does_waits_all_the_same(
     url = f"redis://windlass:secret@127.0.0.1:{server.port}/0"
     settler, app = open_store(url), App(url)
     job = await running(settler)
-    waiting = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
-    await asyncio.sleep(0.05)
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
+    await looked(app)
     await settle(settler, completed(job, "7"))
     assert await waiting == 7
     await app.aclose()
