@@ -67,9 +67,17 @@ class InvalidName(InvalidInput):
 
 
 class InvalidTime(InvalidInput):
-    """A moment or duration is naive, negative, not finite or out of range."""
+    """A moment or duration is naive, negative, not finite or out of range; or a cron expression cannot be read.
+
+    Of an expression, `text` is all of it and `part` what is wrong, as the places of its first character and of the
+    one after its last.
+    """
 
     code = "invalid_time"
+
+    def __init__(self, field: str, problem: str, *, text: str = "", part: tuple[int, int] | None = None) -> None:
+        super().__init__(field, problem)
+        self.text, self.part = text, part
 
 
 class InvalidOption(InvalidInput):

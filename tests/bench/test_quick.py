@@ -53,6 +53,21 @@ def test_the_other_measurements_run_too_and_a_program_gets_json_alone(tmp_path: 
     assert read(tmp_path / "here").taken[0].machine.cores > 0
 
 
+def test_chains_and_delays_are_compared_with_jobs_that_wait_for_nothing(tmp_path: Path) -> None:
+    ran = _bench(tmp_path, "--quick", "chains", "delays", "--json")
+    assert ran.returncode == 0, ran.stderr
+    chains, delays = (each["section"] for each in json.loads(ran.stdout)["taken"])
+    compared = {row["name"]: row["base"]["name"] for row in chains["rows"] + delays["rows"] if row["base"]}
+    assert compared == {
+        "chains of 10": "independent jobs",
+        "chains of 10, results taken": "independent jobs",
+        "handed in for tomorrow": "handed in, due at once",
+        "drain, just due": "drain, pending",
+        "claim, 2,000 wait for later": "claim, nobody waits for later",
+    }
+    assert all(row["rounds"][0] > 0 for row in chains["rows"] + delays["rows"])
+
+
 def test_whoever_ends_it_early_leaves_no_worker_and_no_store_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "windlass", "bench", "--quick", "memory", "--rounds", "50"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as bench:

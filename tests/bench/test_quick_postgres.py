@@ -21,7 +21,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    "wanted", [("drain", "enqueue", "latency"), ("flow", "growth", "held", "history", "pooler", "profile")]
+    "wanted",
+    [("drain", "enqueue", "latency"), ("delays",), ("flow", "growth", "held", "history", "pooler", "profile")],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from windlass.bench.report import read
 
-WANTED = ("drain", "growth", "held", "pooler", "space")
+WANTED = ("drain", "delays", "growth", "held", "pooler", "space")
 
 
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """fire: one job for each tick, whoever fires, however often, and whatever the clocks do."""
 
+import asyncio
 from random import Random
 
 import pytest
@@ -117,6 +118,21 @@ async def test_what_was_decided_before_a_change_is_not_done_after_it(
     assert [job.type for job in await jobs_of(store)] == (["other"] if verb == "change" else [])
 
 
+async def test_what_was_decided_of_a_schedule_is_not_done_for_another_that_has_its_name_now(
+    store: Store, clock: ManualClock
+) -> None:
+    await add(store, cron="* * * * *")
+    clock.advance(MINUTE)
+    due = await store.schedules.due(10)
+    await store.schedules.remove("s")
+    clock.jump_wall(-MINUTE // 2)
+    await add(store, job={"type": "other"}, cron="* * * * *")
+    clock.jump_wall(MINUTE // 2)
+    assert await store.schedules.fire([firing(each, due.now) for each in due.schedules]) == [Fired(done=False)]
+    await fire(store)
+    assert [job.type for job in await jobs_of(store)] == ["other"]
+
+
 CATCH_UP = {"one": [10], "all": list(range(1, 11)), "none": []}
 
 
@@ -158,6 +174,16 @@ async def test_a_closed_queue_gets_nothing_and_holds_nobody_up(store: Store, clo
     assert sorted(each.skipped for each in await fire(store)) == [0, 1]
     assert (await ticks_of(store, "shut"), await ticks_of(store, "well")) == ([], [clock.wall()])
     assert (await find(store, "shut")).skipped == 1
+
+
+async def test_a_tick_wakes_whoever_waits_for_jobs(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    clock.advance(MINUTE)
+    mark = store.signals.mark()
+    waits = asyncio.create_task(store.signals.wait(mark, 20))
+    await asyncio.sleep(0)
+    await fire(store)
+    assert await waits is True
 
 
 async def test_jitter_moves_the_job_and_not_the_tick(store: Store, clock: ManualClock) -> None:

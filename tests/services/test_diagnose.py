@@ -34,7 +34,15 @@ def said(found: Census) -> str:
 def test_a_healthy_census_is_all_well_and_says_what_was_looked_at() -> None:
     findings = diagnose(census(waiting=(waits(5),)), NOW)
     assert [each.level for each in findings] == [Level.OK] * len(findings)
-    assert [each.check for each in findings] == ["clock", "workers", "leases", "types", "queues", "dead letters"]
+    assert [each.check for each in findings] == [
+        "clock",
+        "workers",
+        "leases",
+        "types",
+        "queues",
+        "schedules",
+        "dead letters",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     blocked: int
     blocked_keys: int
     """Jobs in line, and the keys that they wait for, while others are claimed."""
+    scheduled: int
+    """Jobs that wait for tomorrow, while others are claimed or come due."""
+    trickling: int
+    """Jobs that come due one after the other among them."""
+    ahead_seconds: float
+    """Until a backlog is due: in that time it is handed in, and a worker starts."""
+    start_seconds: float
+    """For a worker to start."""
 
 
 FULL = Scale(
@@ -64,6 +72,10 @@ FULL = Scale(
     flow_keys=10_000,
     blocked=100_000,
     blocked_keys=1_000,
+    scheduled=1_000_000,
+    trickling=1_000,
+    ahead_seconds=40.0,
+    start_seconds=5.0,
 )
 QUICK = Scale(
     rounds=1,
@@ -86,6 +98,10 @@ QUICK = Scale(
     flow_keys=200,
     blocked=2_000,
     blocked_keys=20,
+    scheduled=2_000,
+    trickling=50,
+    ahead_seconds=6.0,
+    start_seconds=2.0,
 )
 
 VERY_FULL = (0, 1_000_000, 10_000_000)

@@ -10,6 +10,8 @@ class Measurement(StrEnum):
     ENQUEUE = "enqueue"
     LATENCY = "latency"
     FLOW = "flow"
+    CHAINS = "chains"
+    DELAYS = "delays"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"

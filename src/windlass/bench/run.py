@@ -7,7 +7,21 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.bench import drain, enqueue, flow, growth, held, history, latency, memory, pooler, profile, space
+from windlass.bench import (
+    chains,
+    delays,
+    drain,
+    enqueue,
+    flow,
+    growth,
+    held,
+    history,
+    latency,
+    memory,
+    pooler,
+    profile,
+    space,
+)
 from windlass.bench.contest import find_peers
 from windlass.bench.figures import Section
 from windlass.bench.ground import FULL, QUICK, VERY_FULL, Ground
@@ -28,6 +42,8 @@ MEASURE: dict[Measurement, Callable[[Ground], Section]] = {
     Measurement.ENQUEUE: enqueue.measure,
     Measurement.LATENCY: latency.measure,
     Measurement.FLOW: flow.measure,
+    Measurement.CHAINS: chains.measure,
+    Measurement.DELAYS: delays.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,

@@ -21,6 +21,12 @@ def noop_thread(n: int, s: str) -> None:
 
 
 @app.task
+async def link(n: int, s: str) -> int:
+    """Nothing, but with a result for whoever comes after it."""
+    return n
+
+
+@app.task
 async def stamp(sent: int) -> None:
     """Leave the moment of hand-in and that of the start, on the clock that all processes share."""
     started = time.monotonic_ns()

@@ -35,7 +35,7 @@ def bench(
     publish: Annotated[bool, typer.Option("--publish", help="Write into docs/benchmarks too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, flow, growth, held …"""
+    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, flow, chains, delays …"""
     if quick and publish:
         raise ConfigError("--quick figures mean nothing: they are not published")
     # Here and not above: every other command starts without the bench.

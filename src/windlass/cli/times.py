@@ -1,18 +1,20 @@
 """A schedule as people and programs read it: its times in words, in its own zone and in that of this machine."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from windlass.cli.output import ago, console, plain
 from windlass.core.codec import readable
-from windlass.core.moments import SECOND, show_duration
+from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import CatchUp
 from windlass.errors import WindlassError
 
 RUNS_SHOWN = 5
+OVERDUE: Micros = 10 * SECOND
+"""A schedule that nobody has seen to for so long after its time shows that nobody looks."""
 
 _CAUGHT_UP = {
     CatchUp.ONE: "of missed runs the last is made up",
@@ -54,7 +56,16 @@ def sentence(schedule: Schedule) -> str:
     said += [WORDS["overlap"](rules)] if not rules.overlap else []
     said += [WORDS["jitter"](rules)] if rules.jitter else []
     said += [f"{count:,} {what}" for what, count in _losses(schedule).items() if count]
+    said += _late(schedule)
     return "; ".join(said) + _by_operator(schedule)
+
+
+def _late(schedule: Schedule) -> list[str]:
+    """Whether its time is over and nobody has seen to it."""
+    if schedule.paused or schedule.next_at is None:
+        return []
+    late = round((datetime.now(UTC) - schedule.next_at).total_seconds() * SECOND)
+    return [f"overdue by {show_duration(late)}: is a worker alive? (windlass doctor)"] if late > OVERDUE else []
 
 
 def _losses(schedule: Schedule) -> dict[str, int]:
@@ -83,14 +94,14 @@ def next_run(schedule: Schedule) -> str:
     return _both(schedule, schedule.next_at)
 
 
-def describe(schedule: Schedule) -> None:
+def describe(schedule: Schedule, last_job: str) -> None:
     """All that is known of it."""
     out = console()
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
         "when": sentence(schedule),
         "last run": _both(schedule, schedule.last_at) if schedule.last_at else "never",
-        "last job": schedule.last_job or "-",
+        "last job": last_job,
         "made": _both(schedule, schedule.created_at),
     }
     for name, value in facts.items():

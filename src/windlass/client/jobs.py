@@ -9,6 +9,7 @@ import msgspec
 from windlass.client.aside import drop_blobs, payload_aside, with_values, without_values
 from windlass.client.blocking import blocking
 from windlass.client.filters import job_filter
+from windlass.client.links import Links, links_of
 from windlass.client.options import check_options
 from windlass.client.pages import each_page
 from windlass.client.verbs import Verbs
@@ -64,6 +65,15 @@ class Jobs(Verbs):
         store = await self._home._ready()
         page = await store.operator.list(wanted, limit, cursor)
         return Page(tuple(map(without_values, page.items)), page.next_cursor)
+
+    async def alinks(self, id: str, *, limit: int = 100) -> Links:
+        """The chain that a job is a link of, in its order: at most so many before it, and so many after it.
+
+        A job that is in none is a chain of one. No blob is fetched for it.
+        """
+        _check_limit(limit)
+        store = await self._home._ready()
+        return await links_of(store.operator, await self._look(id), limit)
 
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         """Failed and dead jobs, the one that failed last first."""
@@ -202,6 +212,7 @@ class Jobs(Verbs):
         return await each_page(store.operator, matching, verb)
 
     get = blocking(aget)
+    links = blocking(alinks)
     failures = blocking(afailures)
     why = blocking(awhy)
     cancel = blocking(acancel)

@@ -18,6 +18,7 @@ from windlass.errors import InvalidOption
 AWAITING = "waits for its parent"
 """The reason of a blocked job whose parents have not all completed."""
 
+_ids = msgspec.json.Decoder(list[JobId])
 _takes = msgspec.json.Decoder(list[Take])
 _inputs = msgspec.json.Decoder(list[tuple[JobId, str | None]])
 
@@ -95,6 +96,12 @@ def check_links(jobs: Iterable[NewJob], sources: Mapping[JobId, Source], unkept:
                 problem = f"job {parent} is in queue {known[parent].queue!r}, which keeps completed jobs for 0 s"
                 raise InvalidOption(f"takes.{name}", f"{problem}: its result cannot be passed on")
         known[job.id] = Source(Status.BLOCKED, job.queue)
+
+
+def parents_left(parents: str, inputs: str | None) -> list[JobId]:
+    """Those of its parents, as JSON, from which a child has nothing yet: not even that they completed."""
+    come = {parent for parent, _ in _inputs.decode(inputs or "[]")}
+    return [parent for parent in _ids.decode(parents) if parent not in come]
 
 
 def result_texts(takes: str, inputs: str | None) -> dict[str, tuple[JobId, str]]:

@@ -11,10 +11,10 @@ from windlass.store.postgres.keys import release
 from windlass.store.postgres.prune import drop
 
 
-async def call_off(db: Db, reasons: Mapping[JobId, str]) -> None:
+async def cancel_all(db: Db, reasons: Mapping[JobId, str]) -> None:
     """Move waiting jobs into history, each with its reason; their keys are released.
 
-    The caller has locked them in this transaction, and seen that they wait.
+    The caller has locked them in this transaction, seen that they wait, and thought of those who wait for them.
     """
     if not reasons:
         return
