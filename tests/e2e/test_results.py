@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.stage import Stage
 from tests.e2e.test_chains import sums
-from tests.support.addresses import on_every_store, on_sqlite
+from tests.support.addresses import on_every_store
 from windlass import Handle, JobCancelled, JobDead
 from windlass.client import lookout
 from windlass.client.chain import ChainHandle
@@ -57,7 +57,7 @@ def test_results_come_one_after_the_other_and_many_at_once(stage: Stage) -> None
     stage.close_down()
 
 
-@on_sqlite
+@on_every_store
 @pytest.mark.usefixtures("nobody_looks_by_himself")
 def test_a_chain_has_the_result_of_its_last_link(stage: Stage) -> None:
     stage.worker()
