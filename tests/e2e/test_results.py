@@ -2,16 +2,26 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from tests.e2e.stage import Stage
-from tests.e2e.test_chains import sums
 from tests.support.addresses import on_every_store
-from windlass import Handle, JobCancelled, JobDead
+from windlass import Handle, JobCancelled, JobDead, NewJob
 from windlass.client import lookout
 from windlass.client.chain import ChainHandle
 
 FOR_EVER = 10_000.0
+
+
+def sums(count: int) -> list[NewJob]:
+    """A chain of additions: each link adds one to what the link before it came to."""
+    jobs = [Stage.make("add", a=0, b=1)]
+    for _ in range(1, count):
+        before = jobs[-1].id
+        takes = (("a", before),)
+        jobs.append(msgspec.structs.replace(Stage.make("add", b=1), parent=before, parents=(before,), takes=takes))
+    return jobs
 
 
 @pytest.fixture
