@@ -15,6 +15,7 @@ from tests.support.checker import Report, audit, read
 from tests.support.inside import inside
 from tests.support.processes import Process, Processes, freeze, let_pass, signal_all, until
 from tests.support.seed import new_job
+from tests.torture.rules import told
 from tests.torture.shared_clock import SharedClock
 from windlass import WindlassError
 from windlass.core.moments import SECOND, Micros, to_micros
@@ -73,14 +74,7 @@ class Office:
         for name, options in SCHEDULES.items():
             made = await store.schedules.add(name, settings(new_job(type=name), **options))
             assert made is not None
-            said = {**options, "every": options["every"] * SECOND if "every" in options else None}
-            self._history.write(
-                "schedule",
-                name=name,
-                **{"catch_up": "one", **said},
-                anchor=to_micros(made.created_at),
-                next_at=_next(made),
-            )
+            self._history.write("schedule", name=name, **told(made))
 
     def torment(self, seconds: float) -> None:
         """One after the other is paused, killed or misled; between, both are there."""
