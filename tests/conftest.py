@@ -17,7 +17,7 @@ POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_res
 SPREAD = (
     *POOLED,
     *("test_chains", "test_chains_again", "test_chains_race", "test_counts", "test_fire", "test_get", "test_leader"),
-    *("test_list", "test_moves", "test_queues", "test_schedules", "test_signals"),
+    *("test_list", "test_moves", "test_queues", "test_schedules", "test_signals", "test_vigil"),
 )
 """What spans queues, besides."""
 IN_PART = {

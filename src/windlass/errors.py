@@ -171,13 +171,22 @@ class KeyConflict(WindlassError):
 
 
 class JobNotFound(WindlassError):
-    """No such job, or its retention time is over."""
+    """No such job, or nothing of it is kept any more.
+
+    `outcome` is how its last attempt ended ("completed", "failed", …), if that is remembered; else None.
+    """
 
     code = "job_not_found"
 
-    def __init__(self, job_id: str) -> None:
-        super().__init__(f"no job {job_id}")
-        self.job_id = job_id
+    def __init__(self, job_id: str, outcome: str | None = None) -> None:
+        told = f"no job {job_id}"
+        if outcome is not None:
+            how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
+            told = (
+                f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or somebody deleted it"
+            )
+        super().__init__(told)
+        self.job_id, self.outcome = job_id, outcome
 
 
 class ScheduleNotFound(WindlassError):

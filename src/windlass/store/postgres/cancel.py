@@ -20,5 +20,6 @@ async def cancel_all(db: Db, reasons: Mapping[JobId, str]) -> None:
         return
     values = {"ids": list(reasons), "reasons": list(reasons.values()), "keep": DEFAULT_RETENTION[Status.CANCELLED]}
     rows = await db.rows("cancel", values)
+    await db.rows("tell_awaited", {"ids": list(reasons)})
     await release(db, [Keyed(*row[:4]) for row in rows])
     await drop(db, [row[0] for row in rows if row[4]])

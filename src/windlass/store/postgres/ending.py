@@ -46,6 +46,7 @@ async def _finish(db: Db, values: list[dict[str, Any]]) -> None:
     }
     rows = await db.rows("finish", columns)
     jobs: list[Running] = [each["job"] for each in values]
+    await db.rows("tell_awaited", {"ids": [job.id for job in jobs]})
     await release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window) for job in jobs])
     if awaited := {id_ for id_, _, heirs in rows if heirs}:
         await follow(db, {each["id"]: each["ending"].status for each in values if each["id"] in awaited})

@@ -94,3 +94,11 @@ class KeyMap(msgspec.Struct, frozen=True):
     def channel(self, queue: str) -> str:
         """Where it is said that a queue has work."""
         return f"{self.prefix}:{{{queue}}}:hints"
+
+    def ends(self, queue: str) -> str:
+        """Where those listen who wait for any job of a queue; nothing is said there."""
+        return f"{self.prefix}:{{{queue}}}:ends"
+
+    def end(self, queue: str, job: str) -> str:
+        """Where it is said that a job has ended."""
+        return f"{self.ends(queue)}:{job}"

@@ -95,6 +95,9 @@ class RedisOperator:
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await look.get(self._access, ids)
 
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        return await look.outcomes(self._access, ids)
+
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         return await operate.cancel(self._access, ids, reason)
 

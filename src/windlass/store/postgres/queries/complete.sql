@@ -50,6 +50,8 @@ WITH done AS MATERIALIZED (
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+), told AS (
+    DELETE FROM windlass.awaited WHERE job = ANY(ARRAY(SELECT id FROM ended)) RETURNING channel, job
 )
 SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
 UNION ALL
@@ -57,3 +59,5 @@ SELECT NULL FROM (
     SELECT windlass.pass_on(array_agg(id), array_agg(result), min(now), max(rank) + 1) AS ready
     FROM ended WHERE heirs HAVING count(*) > 0
 ) AS passed WHERE ready > 0
+-- Whoever waits for one of them: no row, but it must be said.
+UNION ALL SELECT NULL FROM told WHERE pg_notify(channel, job::text)::text IS NULL

@@ -2,8 +2,8 @@
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so; -1 if
 -- it was not looked at, because those before it were work enough for one call. Who waits for them goes on. If that is more
 -- than this call may do, or in other queues, the answer goes on like that of `follow`.
--- uses: call, record, index, keep, more, hold, bury, place, line, room, pass
--- rarely: put_record read_more write_more move_up release_keys forget_all few_heirs pass_on stir_as
+-- uses: call, record, index, keep, more, hold, bury, place, line, room, pass, ends
+-- rarely: put_record read_more write_more move_up release_keys forget_all few_heirs pass_on stir_as tell_ends
 -- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
@@ -118,6 +118,7 @@ if keep == 0 then forget_all(unkept, now) end
 if #gifts > 0 then pass_on(gifts, work) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
+if done > 0 and awaited() then tell_ends(seen) end
 if work.more or #work.sent > 0 then
   answer[#ids + 1] = work.more and 1 or 0
   for n, each in ipairs(work.sent) do answer[#ids + 1 + n] = each end

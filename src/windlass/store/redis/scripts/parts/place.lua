@@ -1,6 +1,6 @@
 -- place: a record takes the place of the one that it was made from, with all that follows: its places, its key, and its
--- end if nothing is kept of it. Lines are told (`at_line`); the caller lets them move up at the end.
--- uses: record, index, keep, hold, bury, line, stir
+-- end if nothing is kept of it. Lines are told (`at_line`); the caller lets them move up at the end. Who waits is told.
+-- uses: record, index, keep, hold, bury, line, stir, ends
 -- keys: jobs cancels
 
 -- Only who has a slot, had one, or stands in line matters to a line.
@@ -30,4 +30,5 @@ local function put_record(id, before, r, now, lines)
     redis.call('HSET', K.jobs, id, write_record(r))
     enter_places(id, r, over and r.updated + keep_of(r.letter))
   end
+  if over and awaited() then tell_ends({[id] = true}) end
 end
