@@ -109,7 +109,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
     await make_if_new(db, sorted({queue for queue, _ in places}))
-    queues, urgencies = zip(*places, strict=True)
+    queues, urgencies = map(list, zip(*places, strict=True))
     await db.run("make_places", {"queues": queues, "urgencies": urgencies})
 
 

@@ -10,7 +10,7 @@ ALTER TABLE windlass.history ADD COLUMN takes text, ADD COLUMN inputs text, ADD 
 
 -- Whether anybody waits for this job, or once did: only for those is the end more than the end of one job. Who hands a
 -- child in sets it under the lock of the row. So whoever ends the job and had to wait for that lock sees it, although
--- the statement's own snapshot is older: see docs/decisions/0031-who-waits-for-whom.md.
+-- the statement's own snapshot is older: see docs/decisions/0034-heirs.md.
 ALTER TABLE windlass.jobs ADD COLUMN heirs boolean NOT NULL DEFAULT false;
 
 -- Who waits for whom: a row until the parent has completed, or the child is dropped. One that outlives a dead parent
