@@ -24,6 +24,7 @@ from windlass.store.sqlite.keys import hold, holders
 from windlass.store.sqlite.line import mark_rated, move_up, seating
 from windlass.store.sqlite.links import insert_links, sources_of
 from windlass.store.sqlite.queues import make
+from windlass.store.sqlite.ticks import insert_ticks
 
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
@@ -58,6 +59,7 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
     births: dict[Any, Birth] = {}
     links: list[NewJob] = []
+    ticks: list[tuple[NewJob, Birth]] = []
     for job in jobs:
         if job.id in standing:
             answers.append(Enqueued(job.id, existing=True))
@@ -70,9 +72,16 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
             continue
         _check_open(job, grounds)
         standing.add(job.id)
-        (links if job.parents else fresh[kind]).append(job)
+        if job.parents:
+            links.append(job)
+        elif job.tick is not None:
+            ticks.append((job, births[kind]))
+        else:
+            fresh[kind].append(job)
         answers.append(Enqueued(job.id))
     _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds, now)
+    if ticks:
+        insert_ticks(db, ticks, lambda job, born: _common(job, born, now, grounds))
     hold(db, contest.taken)
     if links:
         stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
