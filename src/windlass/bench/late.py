@@ -81,6 +81,8 @@ async def _trickle(address: str, jobs: int, ahead: int) -> int:
     """Jobs whose stamps tell how late they started; when the first is due."""
     store = open_store(address)
     try:
+        # Connected and warm before the time runs.
+        await store.operator.counts()
         begin, same = SystemClock().wall() + ahead, time.monotonic_ns() + ahead * 1000
         await store.jobs.enqueue(
             [

@@ -1,5 +1,5 @@
--- New jobs of schedules, alike but for [[id, payload, idempotency key, concurrency key, slot, status, reason, rank, run_at,
--- expires_at, schedule, tick], …].
+-- New jobs that each have a time of their own, alike but for [[id, payload, idempotency key, concurrency key, slot, status,
+-- reason, rank, run_at, expires_at, schedule, tick], …].
 INSERT INTO windlass_jobs (
     id, payload, idempotency_key, concurrency_key, slot, status, reason, rank, run_at, expires_at, schedule, tick,
     queue, type, urgency, max_attempts, created_at, updated_at, tenant, parent, flow, timeout, tags, meta, idempotency_window,

@@ -1,4 +1,4 @@
-"""ticks: new jobs of schedules. Very many may come at the same moment, each of a schedule of its own."""
+"""timed: new jobs that each have a time of their own, such as reminders, or the ticks of many schedules."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -14,25 +14,28 @@ from windlass.core.status import Status
 from windlass.store.kinds import OWN, own_of
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.line import mark_rated, move_up, seating
+from windlass.store.sqlite.portions import portions
 
-_OF_TICKS = ("schedule", "tick", "run_at", "expires_at")
-"""What even ticks of one task, at one moment, do not have in common: jitter moves each by another time."""
-like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *_OF_TICKS)))
+_TIMES = ("run_at", "delay", "expires", "expires_at", "schedule", "tick")
+"""What these do not have in common, though they are of one task and handed in together."""
+like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *_TIMES)))
 
 
-def insert_ticks(
-    db: Db, ticks: Sequence[tuple[NewJob, Birth]], common_of: Callable[[NewJob, Birth], Mapping[str, Any]]
+def insert_timed(
+    db: Db, jobs: Sequence[tuple[NewJob, Birth]], common_of: Callable[[NewJob, Birth], Mapping[str, Any]]
 ) -> None:
     """Store them, all that is alike by one statement. Who is due and has a key gets a slot or goes to its line."""
-    due = [(job, born.rank) for job, born in ticks if _needs_slot(job, born)]
+    due = [(job, born.rank) for job, born in jobs if _needs_slot(job, born)]
     seats = seating(db, due)
-    kinds: dict[Any, list[tuple[NewJob, Birth]]] = defaultdict(list)
-    for job, born in ticks:
-        kinds[like_of(job)].append((job, born))
+    births = {job.id: born for job, born in jobs}
+    kinds: dict[Any, list[NewJob]] = defaultdict(list)
+    for job, _ in jobs:
+        kinds[like_of(job)].append(job)
     for alike in kinds.values():
-        common = common_of(*alike[0])
-        rows = [_row(job, born, seats.slots.get(job.id), common["now"]) for job, born in alike]
-        db.run("enqueue_ticks", {**common, "batch": array(rows)})
+        common = common_of(alike[0], births[alike[0].id])
+        for portion in portions(alike):
+            rows = [_row(job, births[job.id], seats.slots.get(job.id), common["now"]) for job in portion]
+            db.run("enqueue_timed", {**common, "batch": array(rows)})
     move_up(db, seats.overtaken)
     mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in seats.slots})
 
