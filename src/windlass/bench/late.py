@@ -54,7 +54,7 @@ def late(ground: Ground, found: Late, *, held: bool) -> None:
             Labour(address, ground.folder, environment).worker() as served,
         ):
             served.ends_within(scale.start_seconds)
-            begin = asyncio.run(_trickle(address, scale.trickling, round(scale.start_seconds * SECOND)))
+            begin = asyncio.run(_trickle(address, scale.trickling, round(scale.ahead_seconds * SECOND)))
             if SystemClock().wall() >= begin:
                 raise BenchFailed("jobs were due before all were handed in")
             taken = stamps(served, path, scale.trickling)
