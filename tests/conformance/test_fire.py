@@ -291,3 +291,32 @@ async def test_two_who_see_different_times_fire_each_tick_once(store: Store, clo
     assert len(ticks) == len(set(ticks)) > 50
     assert ticks == [begin + n * MINUTE for n in range(1, len(ticks) + 1)], "none twice, none left out"
     assert ticks[-1] <= furthest
+
+
+async def test_ticks_of_many_schedules_at_one_moment_are_each_as_their_own_says(
+    store: Store, clock: ManualClock
+) -> None:
+    for n in range(3):
+        await add(store, f"plain {n}", job={"type": "report", "queue": "mail"})
+        await add(store, f"keyed {n}", job={"queue": "mail", "concurrency_key": "k"})
+    await add(store, "short", job={"queue": "mail", "expires": 5 * SECOND})
+    await add(store, "urgent", job={"queue": "mail", "priority": 3, "payload": '{"n": 2}'})
+    await add(store, "jittered", job={"queue": "mail"}, jitter=3600)
+    tick = moment(await find(store, "short"))
+    clock.advance(MINUTE)
+    assert all(each.done and len(each.jobs) == 1 for each in await fire(store))
+
+    found = {name: await look(store, tick_id(name, tick)) for name in (await _names(store))}
+    assert {(job.schedule, job.tick) for job in found.values()} == {(name, to_datetime(tick)) for name in found}
+    assert {found[f"plain {n}"].type for n in range(3)} == {"report"}
+    keyed = sorted(str(found[f"keyed {n}"].status) for n in range(3))
+    assert keyed == ["blocked", "blocked", "pending"], "one has the slot, the others are in line"
+    assert found["short"].expires_at == to_datetime(clock.wall() + 5 * SECOND)
+    assert (found["urgent"].priority, found["urgent"].payload) == (3, {"n": 2})
+    assert found["plain 0"].expires_at is None
+    assert found["jittered"].status is Status.SCHEDULED
+    assert found["jittered"].run_at > to_datetime(tick)
+
+
+async def _names(store: Store) -> list[str]:
+    return [schedule.name for schedule in await store.schedules.list()]

@@ -81,9 +81,14 @@ USED: dict[str, tuple[str, ...]] = {
     "terms": ("queues_pkey", "jobs_held"),
     "put_in_lanes": ("jobs_pending",),
     "age": ("jobs_pending", *BY_ID),
+    "enqueue_links": ("queues_pkey", "floors_pkey"),
+    "lock_parents": BY_ID,
+    "mark_heirs": BY_ID,
+    "descendants": (*BY_ID, "edges_pkey"),
+    "called_off_by": (*BY_ID, "edges_pkey"),
 }
 """Statement → the indexes that it cannot do without."""
-LARGE = ("jobs", "history", "keys", "notes", "tombstones", "marks", "schedules")
+LARGE = ("jobs", "history", "keys", "notes", "tombstones", "marks", "schedules", "edges")
 BACKLOG = ("jobs_pending", "jobs_due", "jobs_lane", "schedules_due", "jobs_held", "jobs_expiring")
 FILL = """
 INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
@@ -111,6 +116,7 @@ FROM generate_series(1, 30000) AS n;
 INSERT INTO windlass.marks (queue, key) SELECT 'default', concurrency_key FROM windlass.jobs WHERE slot IS NOT NULL;
 INSERT INTO windlass.schedules (name, declared, changed, paused, created_at, next_at, missed, skipped, revision)
     SELECT 's' || n, '{}', '{}', false, n, n % 100, 0, 0, 0 FROM generate_series(1, 10000) AS n;
+INSERT INTO windlass.edges (parent, child) SELECT id, gen_random_uuid() FROM windlass.jobs WHERE urgency = 0;
 INSERT INTO windlass.keys (queue, hash, job) SELECT queue, md5(id::text), id FROM windlass.jobs;
 """
 

@@ -16,7 +16,7 @@ from windlass.core.moments import DAY, SECOND, Micros, duration, parse_duration,
 from windlass.core.template import check_template, template
 from windlass.core.text import shown
 from windlass.core.ticks import CatchUp, Timetable
-from windlass.errors import InvalidOption, InvalidTime
+from windlass.errors import InvalidOption, InvalidTime, WindlassError
 
 SHORTEST: Micros = SECOND
 """Between two ticks."""
@@ -104,6 +104,15 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> str:
         """When it comes, as people say it."""
         return self.rules.in_words
+
+    @property
+    def problem(self) -> str | None:
+        """Why it can hand nothing in: it cannot be read, or its zone is not known here. None: it can."""
+        try:
+            self.rules.timetable(to_micros(self.created_at)).next(to_micros(self.created_at))
+        except (WindlassError, ValueError, LookupError, OSError) as error:
+            return str(error) or type(error).__name__
+        return None
 
     def upcoming(self, count: int) -> tuple[datetime, ...]:
         """Its next ticks, if nothing is changed: none while it is paused."""
