@@ -305,6 +305,7 @@ async def test_ticks_of_many_schedules_at_one_moment_are_each_as_their_own_says(
     tick = moment(await find(store, "short"))
     clock.advance(MINUTE)
     assert all(each.done and len(each.jobs) == 1 for each in await fire(store))
+    await store.jobs.admit(100)  # a store may leave it to this who of a line comes first
 
     found = {name: await look(store, tick_id(name, tick)) for name in (await _names(store))}
     assert {(job.schedule, job.tick) for job in found.values()} == {(name, to_datetime(tick)) for name in found}
