@@ -52,7 +52,18 @@ async def test_an_empty_store_has_no_problems_and_an_empty_census(store: Store, 
         late_runners=0,
         late_jobs=0,
         coordinator=None,
+        schedules=(),
     )
+
+
+async def test_schedules_are_in_the_census_as_they_stand(store: Store, clock: ManualClock) -> None:
+    await add(store, "b", every=60)
+    await add(store, "a", cron="0 9 * * *")
+    await store.schedules.pause("a")
+    clock.advance(90 * SECOND)
+    census = await census_of(store, clock)
+    assert list(census.schedules) == await store.schedules.list()
+    assert [(each.name, each.paused) for each in census.schedules] == [("a", True), ("b", False)]
 
 
 async def test_every_finding_has_a_name_and_a_sentence_and_trouble_has_advice(store: Store) -> None:

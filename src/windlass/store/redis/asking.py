@@ -5,8 +5,8 @@ one whose producer died in between is found again, and whatever a parent does me
 learns it by asking.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.failpoints import naming
-from windlass.store.redis.mail import Message, delivery
+from windlass.store.redis.mail import Message, ToDo, delivery
 from windlass.store.redis.record import Letter, unpack
 from windlass.store.redis.sight import MOST_SEEN
 
@@ -25,6 +25,11 @@ LEFT_ALONE: Micros = 5 * SECOND
 """Who has asked for so long has nobody who asks for it: its producer may be dead."""
 GIVEN_UP: Micros = 900 * SECOND
 """A parent that nobody knows for so long will not come: it was to be handed in elsewhere, and its producer died."""
+
+MOST_PAGES = 10
+
+Requests = Mapping[str, tuple[list[JobId], Micros, int, int]]
+"""Of asking.lua, by queue."""
 
 
 class Asker(msgspec.Struct, frozen=True):
@@ -37,29 +42,42 @@ class Asker(msgspec.Struct, frozen=True):
     parents: Sequence[JobId]
 
 
-async def ask(access: Access, asking: Mapping[str, Sequence[JobId]]) -> set[str]:
-    """Let these ask: the queues in which others are to be told then (`follow`)."""
-    stirred: set[str] = set()
+async def ask(access: Access, asking: Mapping[str, Sequence[JobId]]) -> ToDo:
+    """Let these ask: what is to be done then."""
+    to_do = ToDo(set(), set())
     left = {queue: list(ids) for queue, ids in asking.items() if ids}
     while left:
-        stirred |= await _ask(access, {queue: (ids[:MOST_SEEN], 0, 0) for queue, ids in left.items()})
+        await _ask(access, {queue: (ids[:MOST_SEEN], 0, 0, 0) for queue, ids in left.items()}, to_do)
         left = {queue: rest for queue, ids in left.items() if (rest := ids[MOST_SEEN:])}
-    return stirred
+    return to_do
 
 
-async def ask_for_the_dead(access: Access, queues: Sequence[str]) -> set[str]:
-    """Let those ask for whom nobody does: some of each queue."""
-    return await _ask(access, {queue: ([], LEFT_ALONE, MOST_SEEN) for queue in queues})
+async def ask_for_all(access: Access, queues: Iterable[str], least: Micros = 0) -> ToDo:
+    """Let all ask who have been at it for so long, a bounded number. Who gets no answer holds nobody else up."""
+    to_do = ToDo(set(), set())
+    passed = dict.fromkeys(queues, 0)
+    for _ in range(MOST_PAGES):
+        if not passed:
+            break
+        requests: Requests = {queue: ([], least, over, MOST_SEEN) for queue, over in passed.items()}
+        unanswered, full = await _ask(access, requests, to_do)
+        passed = {queue: over + unanswered[queue] for queue, over in passed.items() if queue in full}
+    return to_do
 
 
-async def _ask(access: Access, requests: Mapping[str, tuple[list[JobId], Micros, int]]) -> set[str]:
+async def _ask(access: Access, requests: Requests, to_do: ToDo) -> tuple[Counter[str], set[str]]:
+    """How many of each queue got no answer, and the queues that may have more."""
     with naming(access.server.watched, "register"):
         replies = await access.calls("asking", {queue: (request,) for queue, request in requests.items()})
         askers = [_asker(queue, now, *row) for queue, (now, *rows) in replies.items() for row in rows]
+        if not askers:
+            return Counter(), set()
         answers = await _answers(access, askers)
-        deliveries = {queue: delivery(*_told(mine, answers)) for queue, mine in _by_queue(askers).items()}
-        told = await access.calls("deliver", deliveries)
-    return {queue for queue, (more, *_) in told.items() if more}
+        told = {queue: _told(mine, answers) for queue, mine in _by_queue(askers).items()}
+        to_do.note(await access.calls("deliver", {queue: delivery(*each) for queue, each in told.items()}))
+    answered = Counter({queue: len(asked) for queue, (_, asked) in told.items()})
+    rows_of = Counter(asker.queue for asker in askers)
+    return rows_of - answered, {queue for queue, rows in rows_of.items() if rows == MOST_SEEN}
 
 
 def _asker(queue: str, now: Micros, id_: bytes, since: Micros, value: bytes) -> Asker:

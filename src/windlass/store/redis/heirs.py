@@ -1,13 +1,14 @@
 """Heirs: jobs that wait for others are told how those are, in whatever queues they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.access import Access
-from windlass.store.redis.asking import ask, ask_for_the_dead
+from windlass.store.redis.asking import LEFT_ALONE, ask, ask_for_all
 from windlass.store.redis.failpoints import naming
-from windlass.store.redis.mail import Upshot, carry_mail, read_mail
+from windlass.store.redis.mail import Message, ToDo, carry_mail, read_mail
 from windlass.store.redis.record import Flag
 from windlass.store.redis.replace import Pair, Replaced, replace_all
 
@@ -20,34 +21,43 @@ MOST_ROUNDS = 100
 
 async def register(access: Access, asking: Mapping[str, Sequence[JobId]]) -> None:
     """Let these children ask for their parents, and tell whoever is to be told then."""
-    await follow(access, await ask(access, asking))
+    await _go_on(access, await ask(access, asking))
 
 
-async def follow(access: Access, queues: Iterable[str], least: Micros = NO_OLD_MAIL) -> None:
-    """Let these queues tell all who wait there, and carry what goes to others; with mail older than `least`."""
-    upshot = Upshot(set(queues), {})
-    for _ in range(MOST_ROUNDS):
-        if not upshot.stirred:
-            return
-        with naming(access.server.watched, "follow"):
-            replies = await access.calls("follow", dict.fromkeys(sorted(upshot.stirred), (least,)))
-        mail = [message for queue, (_, *words) in replies.items() for message in read_mail(queue, words)]
-        upshot = await carry_mail(access, mail)
-        upshot.stirred |= {queue for queue, (more, *_) in replies.items() if more}
-        upshot.stirred |= await ask(access, upshot.asking)
+async def follow(access: Access, queues: Iterable[str]) -> None:
+    """Let these queues tell all who wait there, and carry what goes to others."""
+    await _go_on(access, ToDo(set(queues), set()))
 
 
-async def hand_on(access: Access, answers: Mapping[str, Sequence[int | bytes]]) -> None:
-    """Go on with what `complete` has said of each queue: whether there is more to tell there, and mail."""
-    mail = [message for queue, (_, *words) in answers.items() for message in read_mail(queue, words)]  # type: ignore[arg-type]
-    upshot = await carry_mail(access, mail)
-    await follow(access, upshot.stirred | {queue for queue, (more, *_) in answers.items() if more})
+async def hand_on(access: Access, answers: Mapping[str, Sequence[Any]]) -> None:
+    """Go on with what `complete` has said of each queue: what is to be done there, and mail."""
+    to_do = await carry_mail(access, _mail(answers))
+    to_do.note(answers)
+    await _go_on(access, to_do)
 
 
 async def finish_for_the_dead(access: Access, queues: Sequence[str]) -> None:
     """What those left who died before all were told."""
-    await follow(access, await ask_for_the_dead(access, queues))
-    await follow(access, queues, OVERDUE)
+    await _go_on(access, await ask_for_all(access, queues, LEFT_ALONE))
+    await _go_on(access, ToDo(set(queues), set()), OVERDUE)
+
+
+async def _go_on(access: Access, to_do: ToDo, least: Micros = NO_OLD_MAIL) -> None:
+    """Tell, carry and ask until nothing is left to do, or for as long as one caller may; with mail older than so."""
+    for _ in range(MOST_ROUNDS):
+        asked = await ask_for_all(access, to_do.asking)
+        stirred = to_do.stirred | asked.stirred
+        if not stirred and not asked.asking:
+            return
+        with naming(access.server.watched, "follow"):
+            replies = await access.calls("follow", dict.fromkeys(sorted(stirred), (least,)))
+        to_do = await carry_mail(access, _mail(replies))
+        to_do.note(replies)
+        to_do.asking |= asked.asking
+
+
+def _mail(replies: Mapping[str, Sequence[Any]]) -> list[Message]:
+    return [message for queue, (_, *words) in replies.items() for message in read_mail(queue, words)]
 
 
 async def replace_and_tell(access: Access, changes: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:

@@ -111,7 +111,7 @@ def _kinds(jobs: Sequence[NewJob], heirs: set[JobId]) -> list[list[int]]:
         if heirs:
             alike = link_kind_of(job) if _is_linked(job, heirs) else kind[0]
             parent = bool(job.parent) if job.parents else job.parent
-            kind = (alike, *kind[1:], bool(job.parents), parent, job.id in heirs)
+            kind = (alike, *kind[1:], flags_of(job), parent, job.id in heirs)
         if kind != last:  # mostly all are alike: comparing is cheaper than hashing
             places = found.setdefault(kind, [])
             last = kind
@@ -219,4 +219,8 @@ def flags_of(job: NewJob) -> int:
         flags |= Flag.CHILD
     if job.parents:
         flags |= Flag.WAITS
+        if len(set(job.parents)) == 1:
+            flags |= Flag.LONE
+        if job.takes:
+            flags |= Flag.TAKER
     return int(flags)  # each `|=` above makes a Flag of it

@@ -12,7 +12,8 @@ from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import caught_up, see_anywhere
 from windlass.store.redis.leases import lease_ends
-from windlass.store.redis.record import Letter, Record, row_of, unpack
+from windlass.store.redis.record import Letter, Record, unpack
+from windlass.store.redis.row import row_of
 from windlass.store.rows import to_job
 
 MOST_AT_ONCE = 250

@@ -18,8 +18,8 @@ from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.failpoints import naming
 from windlass.store.redis.sight import MOST_SEEN
 
-ASK = ord("m")
-"""In the place of a letter: the child must ask its parent how it is."""
+MORE_TO_TELL, MORE_TO_ASK = 1, 2
+"""See to_do in parts/child.lua."""
 MOST_TRIES = 3
 """So often a child may be moved while it is looked for."""
 
@@ -38,13 +38,21 @@ class Message(msgspec.Struct, frozen=True):
     field: bytes = b""
 
 
-class Upshot(msgspec.Struct):
-    """What is to be done after a delivery."""
+class ToDo(msgspec.Struct):
+    """What is to be done next, by queues."""
 
     stirred: set[str]
-    """Queues in which others are to be told of something (`follow`)."""
-    asking: dict[str, list[JobId]]
-    """Children that must ask for their parents, by queue."""
+    """Others are to be told of something there (`follow`)."""
+    asking: set[str]
+    """Children must ask for their parents there."""
+
+    def note(self, replies: Mapping[str, Sequence[Any]]) -> None:
+        """What scripts of these queues have answered with first."""
+        for queue, (first, *_) in replies.items():
+            if first & MORE_TO_TELL:
+                self.stirred.add(queue)
+            if first & MORE_TO_ASK:
+                self.asking.add(queue)
 
 
 def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
@@ -63,15 +71,15 @@ def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
     ]
 
 
-async def carry_mail(access: Access, messages: Sequence[Message]) -> Upshot:
+async def carry_mail(access: Access, messages: Sequence[Message]) -> ToDo:
     """Tell each child, wherever it is by now, and clear away what was delivered."""
-    upshot = Upshot(set(), defaultdict(list))
+    to_do = ToDo(set(), set())
     if not messages:
-        return upshot
+        return to_do
     with naming(access.server.watched, "deliver"):
         left = list(messages)
         for _ in range(MOST_TRIES):
-            left = await _hand_over(access, left, upshot)
+            left = await _hand_over(access, left, to_do)
             if not left:
                 break
             places = (await see_anywhere(access, {each.child for each in left})).jobs
@@ -81,10 +89,10 @@ async def carry_mail(access: Access, messages: Sequence[Message]) -> Upshot:
                 if each.child in places  # else it is gone
             ]
         await _clear(access, [each for each in messages if each not in left])
-    return upshot
+    return to_do
 
 
-async def _hand_over(access: Access, messages: Sequence[Message], upshot: Upshot) -> list[Message]:
+async def _hand_over(access: Access, messages: Sequence[Message], to_do: ToDo) -> list[Message]:
     """Those whose children are not there: they were moved."""
     missed: list[Message] = []
     mail: Mapping[str, list[Message]] = defaultdict(list)
@@ -93,11 +101,9 @@ async def _hand_over(access: Access, messages: Sequence[Message], upshot: Upshot
     while mail:
         some = {queue: mine[:MOST_SEEN] for queue, mine in mail.items()}
         replies = await access.calls("deliver", {queue: delivery(mine, ()) for queue, mine in some.items()})
-        for queue, (more, *there) in replies.items():
-            told = list(zip(some[queue], there, strict=True))
-            missed += [message for message, here in told if not here]
-            upshot.asking[queue] += [each.child for each, here in told if here and each.letter == ASK]
-            upshot.stirred |= {queue} if more else set()
+        to_do.note(replies)
+        for queue, (_, *there) in replies.items():
+            missed += [message for message, here in zip(some[queue], there, strict=True) if not here]
         mail = {queue: rest for queue, mine in mail.items() if (rest := mine[MOST_SEEN:])}
     return missed
 

@@ -15,7 +15,8 @@ from windlass.store.records import Moved
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import decide_all
 from windlass.store.redis.ending import called_off, lay_down, stand
-from windlass.store.redis.record import NOBODY, STATUS, Flag, Record, row_of
+from windlass.store.redis.record import NOBODY, STATUS, Flag, Record
+from windlass.store.redis.row import row_of
 from windlass.store.redis.sight import MOST_SEEN, Seen
 from windlass.store.redis.waiting import replace_waiting
 from windlass.store.rows import FINISHED_COLUMNS

@@ -10,7 +10,6 @@ write: who has read a record and decided something replaces it only if it is tha
 
 import struct
 from enum import IntFlag
-from typing import Any
 
 import msgspec
 
@@ -94,6 +93,10 @@ class Flag(IntFlag):
     """Others wait for it: they must be told how it ends."""
     INPUT = 4096
     """It has something from its parents."""
+    LONE = 8192
+    """It has one parent, and no more."""
+    TAKER = 16384
+    """It takes the result of a parent."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
@@ -275,54 +278,4 @@ def pack(record: Record) -> bytes:
             b"" if record.input is None else _LENGTH.pack(len(given := record.input.encode())) + given,
             (record.result or "").encode(),
         )
-    )
-
-
-def row_of(record: Record, queue: str) -> tuple[Any, ...]:
-    """The columns of store.rows.SHARED, finished_at and result: what `to_job` takes."""
-    fields = record.fields
-    return (
-        record.id,
-        queue,
-        fields.type,
-        record.payload,
-        record.status,
-        record.reason,
-        record.urgency + record.lifted,
-        record.attempt,
-        record.max_attempts,
-        record.failures,
-        record.crashes,
-        record.rescues,
-        record.suspicions,
-        record.hand_backs,
-        record.snoozes,
-        record.run_at,
-        record.created_at,
-        record.updated_at,
-        record.claimed_at or None,
-        record.started_at or None,
-        record.runner or None,
-        fields.idempotency_key,
-        fields.concurrency_key,
-        fields.tenant,
-        fields.parent,
-        fields.flow,
-        record.timeout,
-        record.expires_at or None,
-        bool(record.flags & Flag.CANCELLING),
-        fields.tags,
-        fields.meta,
-        record.more.error,
-        record.more.attempts,
-        fields.window,
-        fields.key_limit,
-        fields.key_strict,
-        None if fields.rate is None else str(fields.rate),
-        fields.rate_cost,
-        fields.parents,
-        fields.schedule,
-        fields.tick,
-        record.updated_at if record.finished else None,
-        record.result,
     )

@@ -3,7 +3,7 @@
 -- it was not looked at, because those before it were work enough for one call. Who waits for them goes on. If that is more
 -- than this call may do, or in other queues, the answer goes on like that of `follow`.
 -- uses: call, record, index, keep, more, hold, bury, place, line, room, pass, ends
--- rarely: put_record read_more write_more move_up release_keys forget_all few_heirs pass_on stir_as tell_ends
+-- rarely: put_record read_more write_more move_up release_keys forget_all tell_heir stir_as tell_ends
 -- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
@@ -54,7 +54,7 @@ local function hand_on(i, value, length)
     work.more = true
     return value
   end
-  weight = weight + 3 * #members
+  weight = weight + 2 * #members
   for _, member in ipairs(members) do gifts[#gifts + 1], gifts[#gifts + 2] = member, results[i] end
   local flags = struct.unpack('>I2', value, A_SIZE + length + 1) - HEIRS
   return string.sub(value, 1, A_SIZE + length) .. struct.pack('>I2', flags) .. string.sub(value, A_SIZE + length + 3)
@@ -119,8 +119,8 @@ if #gifts > 0 then pass_on(gifts, work) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
 if done > 0 and awaited() then tell_ends(seen) end
-if work.more or #work.sent > 0 then
-  answer[#ids + 1] = work.more and 1 or 0
+if work.more or #work.sent > 0 or asked_here[1] then
+  answer[#ids + 1] = to_do()
   for n, each in ipairs(work.sent) do answer[#ids + 1 + n] = each end
 end
 return answer

@@ -1,6 +1,6 @@
 -- deliver: children of this queue are told how their parents are. The request is a list of {child, parent, letter}, and a
 -- list of {child, moment} of those who have asked all of their parents; blobs: the result of each of the former. Answers with
--- 1 if there are others to be told now (`follow`), else 0; then for each 1, or 0 if the child was moved.
+-- what is to be done here (`to_do`), then for each 1, or 0 if the child was moved.
 -- uses: call, heirs, line
 -- keys: queue jobs wake asking
 local problem = strange()
@@ -21,5 +21,5 @@ for _, entry in ipairs(request[2]) do
   if asked and tonumber(asked) == entry[2] then redis.call('ZREM', K.asking, entry[1]) end
 end
 move_up(lines, now)
-answer[1] = redis.call('EXISTS', K.wake)
+answer[1] = to_do()
 return answer

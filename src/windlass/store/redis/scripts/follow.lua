@@ -1,6 +1,6 @@
 -- follow: tell those who wait for jobs that have ended, live again, have moved or are gone (`wake`), as many as one call
 -- may. The request is how many microseconds old what lies in `outbox` must be to be answered too (-1: none of it). Answers
--- with 1 if there is more to do, else 0; then field and value of what is to be delivered to other queues.
+-- with what is to be done here (`to_do`), then field and value of what is to be delivered to other queues.
 -- uses: call, heirs, line
 -- keys: queue wake outbox
 local problem = strange()
@@ -55,4 +55,4 @@ local function add_old(least)
 end
 
 if request >= 0 then add_old(request) end
-return {redis.call('EXISTS', K.wake), unpack(work.sent)}
+return {to_do(), unpack(work.sent)}

@@ -2,7 +2,21 @@
 -- the child's own record: WAITS as long as any is missing, and who came first in its input. So being told twice is as
 -- good as once. As long as it waits its `rank` is the delay that counts from when the last of them completed.
 -- uses: record, text, place, calloff, hold, line, more
+-- keys: asking wake
 local ONE_PARENT = 40  -- as long as JSON of one id
+
+-- A child must ask its parents how they are (`register`): each time anew.
+local asked_here = {}
+local function ask(child, now)
+  local before = tonumber(redis.call('ZSCORE', K.asking, child) or 0)
+  redis.call('ZADD', K.asking, math.max(now, before + 1), child)
+  asked_here[1] = true
+end
+
+-- What a script answers with first: 1 if there is more to tell (`follow`), 2 if anybody must ask; both added up.
+local function to_do()
+  return redis.call('EXISTS', K.wake) + (asked_here[1] and 2 or 0)
+end
 
 local function copied(r)
   local copy = {}
@@ -66,6 +80,8 @@ local function wait_again(id, r, now, lines)
   r.urgency, r.lifted = r.urgency + r.lifted, 0
   if has(r.flags, CANCELLING) then r.flags = r.flags - CANCELLING end
   put_record(id, before, r, now, lines)
+  -- Others of its parents may have ended badly, too.
+  if not has(r.flags, LONE) then ask(id, now) end
   return true
 end
 

@@ -17,12 +17,6 @@ local function heirs_of(state, parent, most)
   return redis.call('ZRANGEBYLEX', K.heirs, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, most)
 end
 
--- A child must ask its parents how they are (`register`): each time anew.
-local function ask(child, now)
-  local before = tonumber(redis.call('ZSCORE', K.asking, child) or 0)
-  redis.call('ZADD', K.asking, math.max(now, before + 1), child)
-end
-
 -- For a child in another queue. If the parent lives again it is asked how it is: letters may overtake each other.
 local function send(child, parent, queue, letter, result, now, sent)
   if letter ~= COMPLETED and letter ~= DEAD and letter ~= CANCELLED then letter = MOVED end
