@@ -8,6 +8,7 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, enqueue, let_lapse, open_lease, put, running, worker_info
 from tests.support.stores import LASTING, STORES
+from tests.support.timing import add
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import ConfigError
@@ -128,6 +129,13 @@ async def test_the_newest_moment_follows_what_is_written(store: Store, clock: Ma
     clock.jump_wall(-DAY)
     census = await census_of(store, clock)
     assert (census.newest, census.now) == (written, written - DAY)
+
+
+async def test_schedules_are_named_as_they_are(store: Store, clock: ManualClock) -> None:
+    for name in ("b", "a"):
+        await add(store, name)
+    await store.schedules.pause("b")
+    assert (await census_of(store, clock)).schedules == tuple(await store.schedules.list())
 
 
 async def test_examining_changes_nothing(store: Store, clock: ManualClock) -> None:

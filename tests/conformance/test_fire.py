@@ -2,14 +2,18 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, look, open_lease, settle
+from tests.support.seed import claim_ids, claim_one, completed, enqueue, look, open_lease, request, settle
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
 from windlass.core.firing import Fired, firing
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
+from windlass.core.queue import QueueSettings
+from windlass.core.rate import parse_rate
 from windlass.core.schedule import amended, settings
 from windlass.core.status import Status
 from windlass.core.ticks import LATE, tick_id
@@ -36,6 +40,39 @@ async def test_a_tick_has_one_job_which_says_whose_it_is(store: Store, clock: Ma
     after = await find(store)
     assert (after.last_at, after.next_at) == (to_datetime(tick), to_datetime(tick + MINUTE))
     assert after.last_job == job.id
+
+
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"priority": -5, "max_attempts": 7, "timeout": 9 * SECOND, "tags": ("a", "b"), "meta": '{"m": "ü"}', "flow": "f"},
+    {"concurrency_key": "k", "key_limit": 2, "key_strict": True, "key_rate": parse_rate("5/s", "r"), "rate_cost": 2},
+    {"queue": "fair", "tenant": "t"},
+    {"queue": "fair"},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+async def test_the_job_of_a_tick_is_what_it_would_be_if_somebody_had_handed_it_in(
+    store: Store, clock: ManualClock, asked: dict[str, Any]
+) -> None:
+    settings_of = {"default": QueueSettings(max_attempts=4, timeout=SECOND), "fair": QueueSettings(fair=True)}
+    await store.queues.declare(settings_of)
+    await add(store, job=asked)
+    clock.advance(MINUTE)
+    plain = await look(store, (await enqueue(store, run_at=clock.wall(), **asked))[0])
+    await fire(store)
+    (tick,) = await jobs_of(store)
+    own = {"id": plain.id, "schedule": None, "tick": None}
+    assert msgspec.structs.replace(tick, **own) == plain
+    await open_lease(store)
+    both = await store.jobs.claim(request(queues=(plain.queue,)))
+    if not asked.get("key_strict"):
+        assert {job.id for job in both} == {plain.id, tick.id}
+    # In strict order one follows the other.
+    for job in both:
+        await settle(store, completed(job))
+    rest = await claim_ids(store, queues=(plain.queue,))
+    assert {*(job.id for job in both), *rest} == {plain.id, tick.id}
 
 
 async def test_a_finished_job_still_says_whose_it_was(store: Store, clock: ManualClock) -> None:

@@ -26,7 +26,7 @@ class Other:
         await self._connection.commit()
 
     async def is_waited_for(self, by: int = 1) -> None:
-        """Return when somebody, or so many, wait for locks in this database."""
+        """Return when somebody, or so many, wait for a lock in this database."""
         ours = [self._connection.info.backend_pid, self._watcher.info.backend_pid]
         while True:
             pids = [row[0] for row in await self._rows(_PIDS, ours)]
