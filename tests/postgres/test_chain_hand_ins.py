@@ -48,7 +48,8 @@ async def test_a_parent_cannot_end_while_somebody_adds_a_child_in_an_open_transa
         with pytest.raises(StoreUnavailable, match="no answer within"):
             await store.bounded(0.5).jobs.settle([completed(parent)])
         assert await settle(store, completed(another)) is Settled.SETTLED, "nobody else is held up"
-    assert await settle(store, completed(parent)) is Settled.SETTLED
+    # What was not answered in time may be done by the server all the same, as soon as it can.
+    assert await settle(store, completed(parent)) in (Settled.SETTLED, Settled.ALREADY)
     assert await status_of(store, child.id) is PENDING
 
 
