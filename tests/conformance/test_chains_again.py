@@ -1,5 +1,7 @@
 """Chains that people step into: retried, deleted and changed links; and what links say of themselves."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.support.chains import after, chain, end_next, follow_on, given, hand_in, reasons, statuses, take_one
@@ -8,10 +10,12 @@ from tests.support.lines import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
 from windlass.core.chain import AWAITING, called_off_by
 from windlass.core.change import IN_LINE, JobChange
+from windlass.core.job import Claimed
 from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Moved, Settled
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
@@ -144,7 +148,9 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     assert (best.id, best.priority) == (ids[1], 7)
 
 
-async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(store: Store) -> None:
+async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
+    store: Store, clock: ManualClock
+) -> None:
     ids = await hand_in(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
     assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
@@ -152,6 +158,7 @@ async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
     assert await reasons(store, ids[1:]) == [IN_LINE]
     (job,) = await take(store, types=("other",))
     await settle(store, completed(job))
+    clock.advance(SECOND)
     await store.jobs.admit(10)
     assert (await take_one(store)).id == ids[1]
 
@@ -254,3 +261,16 @@ async def test_a_grandchild_that_is_a_child_too_waits_again_with_its_parents(sto
     await store.operator.retry(ids[:1])
     assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
     assert await drain(store) == ids
+
+
+@pytest.mark.parametrize("ending", [completed, dead])
+async def test_a_parent_that_is_retried_leaves_a_child_alone_that_has_gone_on(
+    store: Store, ending: Callable[[Claimed], Settlement]
+) -> None:
+    ids = await chain(store, 2)
+    await end_next(store, completed)
+    child = await take_one(store, runner="r2")
+    await store.operator.retry(ids[:1])
+    await end_next(store, ending)
+    assert await status_of(store, ids[1]) is Status.RUNNING
+    assert await settle(store, completed(child)) is Settled.SETTLED

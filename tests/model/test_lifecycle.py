@@ -145,6 +145,9 @@ class Lifecycle(Agreement):
         for id_, each in zip(unused, links, strict=False):
             taken = tuple((f"p{n}", parent) for n, parent in enumerate(above)) if takes else ()
             batch.append({"id": id_, "parents": tuple(above), "takes": taken, **each})
+            if stranger:
+                # Who would meet a key may be refused first, or be answered with who has it.
+                batch[-1]["idempotency_key"] = None
             above = [id_]
         self.enqueue(batch)
 

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from windlass import App, Context, Fixed, Snooze
+from windlass import App, Context, Dead, Fixed, Snooze
 from windlass.observe.history import SWITCH, History
 
 app = App(os.environ["WINDLASS_STORE"], deadline=30)
@@ -78,3 +78,11 @@ def add_one(ctx: Context, number: int) -> int:
     os.write(effects, f"{ctx.job.id} {ctx.attempt} {number}\n".encode())
     os.close(effects)
     return number + 1
+
+
+@app.task
+def doomed(ctx: Context) -> int:
+    """Dies, and with it the rest of its chain, until somebody tries it again."""
+    if ctx.attempt == 1:
+        raise Dead("no hope")
+    return ctx.attempt

@@ -15,6 +15,7 @@ from tests.support.checker import Report, audit, read
 from tests.support.inside import inside
 from tests.support.processes import Process, Processes, freeze, let_pass, signal_all, until
 from tests.support.seed import new_job
+from tests.torture.rules import told
 from tests.torture.shared_clock import SharedClock
 from windlass import WindlassError
 from windlass.core.moments import SECOND, Micros, to_micros
@@ -62,21 +63,18 @@ class Office:
         self.pair = [self._start(), self._start()]
 
     def _start(self) -> Process:
-        return self.processes.start("fires", "-m", "tests.torture.coordinate", self._url, str(self._clock_file))
+        words = ("-m", "tests.torture.coordinate", self._url, str(self._clock_file))
+        process = self.processes.start("fires", *words)
+        written = f"coordinator-{process.pid}-*.jsonl"
+        until(lambda: any(self._histories.glob(written)), "the coordinator looks for what is due")
+        return process
 
     async def _lay_down(self, store: Store) -> None:
         """Tell the store and the checker."""
         for name, options in SCHEDULES.items():
             made = await store.schedules.add(name, settings(new_job(type=name), **options))
             assert made is not None
-            said = {**options, "every": options["every"] * SECOND if "every" in options else None}
-            self._history.write(
-                "schedule",
-                name=name,
-                **{"catch_up": "one", **said},
-                anchor=to_micros(made.created_at),
-                next_at=_next(made),
-            )
+            self._history.write("schedule", name=name, **told(made))
 
     def torment(self, seconds: float) -> None:
         """One after the other is paused, killed or misled; between, both are there."""
@@ -132,7 +130,7 @@ class Office:
         """For longer than a tick may be late, now and then."""
         pids = [each.pid for each in who]
         freeze(pids, self._inside.is_held_up)
-        let_pass(self._dice.choice([0.1, 0.5, 1.5]))
+        let_pass(self._dice.choice([0.1, 0.3, 1.2]))
         signal_all(pids, signal.SIGCONT)
 
     def _kill(self) -> None:
@@ -141,9 +139,13 @@ class Office:
         self.pair[place] = self._start()
 
     def _set_clock(self) -> None:
-        """By an hour: ahead if it is behind, else either way."""
-        behind = self._furthest - self.clock.wall() > HOUR // 2
-        self.clock.jump(HOUR if behind else self._dice.choice([HOUR, -HOUR]))
+        """By an hour: ahead, or back for a while. What was fired is not fired again meanwhile."""
+        if self._dice.random() < 0.5:
+            self.clock.jump(HOUR)
+            return
+        self.clock.jump(-HOUR)
+        let_pass(self._dice.uniform(0.1, 0.4))
+        self.clock.jump(HOUR)
 
     def _end_one_that_runs_alone(self) -> None:
         """So that the next tick of it finds nobody."""

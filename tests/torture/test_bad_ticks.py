@@ -93,6 +93,16 @@ def a_firing_that_nobody_heard_of_was_not_done(works: Clockwork) -> None:
     works.stands(2, 1.5)
 
 
+def what_nobody_heard_of_is_finished_by_another(works: Clockwork) -> None:
+    works.told()
+    works.want([1], 1, 2, 1.01)
+    call = works.want([1, 2], 1, 3, 2.01, pid=OTHER)
+    works.say("fire", OTHER, step="ok", call=call, fired=[{"done": True, "jobs": [works.job(1)], "skipped": 0}])
+    works.store(1)
+    works.fire([2], 2, 3, 2.05)
+    works.stands(3, 2.5)
+
+
 def after_an_outage_one_is_made_up_for(works: Clockwork) -> None:
     works.told()
     works.fire([1], 1, 2, 1.01)
@@ -125,6 +135,7 @@ GOOD: list[Callable[[Clockwork], None]] = [
     two_saw_the_same_and_one_did_it,
     a_firing_that_nobody_heard_of_was_done,
     a_firing_that_nobody_heard_of_was_not_done,
+    what_nobody_heard_of_is_finished_by_another,
     after_an_outage_one_is_made_up_for,
     after_an_outage_all_are_made_up_for,
     after_an_outage_none_is_made_up_for,

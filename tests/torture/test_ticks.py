@@ -63,5 +63,6 @@ def spend(folder: Path, url: str, restart: Callable[[], None] | None) -> None:
             in_vain += not each["done"]
         fired.update(each["name"] for each in line.get("firings", []))
     print(fired, f"{in_vain} in vain")
-    assert min(fired[name] for name in SCHEDULES) > 3, "hardly anything happened"
+    assert min(fired[name] for name in SCHEDULES) > 0, "one of them was never due"
+    assert fired.total() > 50, "hardly anything happened"
     assert in_vain > 3, "hardly ever did two decide the same"

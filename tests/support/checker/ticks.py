@@ -52,7 +52,7 @@ def passed_over(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator
         for firing in stray:
             yield (
                 None,
-                f"{name!r} was fired from {firing.was_next}, and no firing had led there, or another did so too",
+                f"{name!r} was fired from {firing.was_next}, whereto no firing had led, or which another left",
             )
         for firing in course:
             yield from ((None, f"{name!r} at {firing.was_next}: {wrong}") for wrong in _wrong(told, firing))
@@ -72,12 +72,23 @@ def _course(told: Line, firings: list[Firing], end: Line | None) -> tuple[list[F
     at: int | None = told["next_at"]
     while at is not None and by_place.get(at):
         # One whose answer was lost may have been done: then somebody went on from where it led.
-        likely = sorted(by_place[at], key=lambda firing: (not firing.done, firing.next not in places))
-        if not likely[0].done and likely[0].next not in places:
+        likely = min(by_place[at], key=lambda each: (_is_part(each), each.next not in places, not each.done))
+        if not likely.done and likely.next not in places:
             break
-        course.append(likely[0])
-        at = likely[0].next
-    return course, [firing for firing in firings if firing.done and not any(firing is each for each in course)]
+        course.append(likely)
+        at = likely.next
+    return course, [firing for firing in firings if firing.done and not _belongs(firing, course)]
+
+
+def _is_part(firing: Firing) -> bool:
+    """Whether other things were done than it wanted: it may have finished what another had begun."""
+    return bool(firing.done) and len(firing.handed_in) + firing.skipped != len(firing.jobs)
+
+
+def _belongs(firing: Firing, course: list[Firing]) -> bool:
+    """Whether it is one of these, or the one who finished what nobody knew to be done."""
+    alike = [each for each in course if each.was_next == firing.was_next]
+    return any(each is firing or not each.done for each in alike)
 
 
 def _wrong(told: Line, firing: Firing) -> Iterator[str]:
@@ -114,7 +125,7 @@ def _untimely(rule: CatchUp, firing: Firing, over: list[int], now: int) -> Itera
 
 def _without_job(firing: Firing, told: Line, times: Times, jobs: Jobs) -> Iterator[Found]:
     """A schedule goes on only with the jobs of its ticks."""
-    if firing.done and len(firing.handed_in) + firing.skipped != len(firing.jobs):
+    if _is_part(firing):
         yield (
             None,
             f"{firing.schedule!r}: {firing.handed_in} were handed in and {firing.skipped} skipped of {firing.jobs}",

@@ -5,6 +5,9 @@ until there is nobody new. The order of locks is: parents, then those who wait f
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from windlass.core.chain import Turn, called_off_by, turn_of
 from windlass.core.ids import JobId
@@ -12,6 +15,8 @@ from windlass.core.status import Status
 from windlass.store.postgres.cancel import cancel_all
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.keys import take
+
+_statuses = msgspec.json.Decoder(dict[JobId, Status])
 
 
 async def follow(db: Db, ended: Mapping[JobId, Status]) -> int:
@@ -53,30 +58,55 @@ async def _fall(db: Db, ended: Mapping[JobId, Status]) -> dict[JobId, str]:
         }
 
 
+class CalledOff(NamedTuple):
+    """A row of called_off_by.sql."""
+
+    id: JobId
+    queue: str
+    key: str | None
+    vain: dict[JobId, Status]
+    """How those of its parents ended that have not completed and are not live."""
+
+
 async def bring_back(db: Db, parents: Sequence[JobId]) -> None:
     """The parents run again: who was called off because of one waits for it once more, and so on down.
 
-    One whose idempotency key has another holder by now stays where it is, with those behind it.
+    One whose idempotency key has another holder by now stays where it is, with those behind it; and one that would
+    wait for another parent in vain: from now on that is why.
     """
-    left: set[JobId] = set()
+    left = await _called_off_by(db, parents)
     back: set[JobId] = set()
+    before = -1
+    # Again for those whose parents came after them.
+    while left and len(back) > before:
+        before = len(back)
+        for each in left:
+            waits = each.vain.keys() <= back
+            if waits and (each.key is None or await take(db, each.queue, each.key, each.id) is None):
+                back.add(each.id)
+        left = [each for each in left if each.id not in back]
+    await wait_again(db, sorted(back))
+    others = {each.id: {id_: how for id_, how in each.vain.items() if id_ not in back} for each in left}
+    reasons = {child: called_off_by(*sorted(vain.items())[0]) for child, vain in others.items() if vain}
+    if reasons:
+        await db.run("rename_culprits", {"ids": list(reasons), "reasons": list(reasons.values())})
+
+
+async def _called_off_by(db: Db, parents: Sequence[JobId]) -> list[CalledOff]:
+    """Who fell with these; locked, and nobody ends or revives one of their other parents now."""
+    held: set[JobId] = set()
     while True:
-        rows = await db.rows("called_off_by", {"ids": [*parents, *back]})
-        new = [tuple(row) for row in rows if row[0] not in back and row[0] not in left]
+        rows = [
+            CalledOff(id_, queue, key, _statuses.decode(vain))
+            for id_, queue, key, vain in await db.rows("called_off_by", {"ids": list(parents)})
+        ]
+        new = {each.id for each in rows} - held
         if not new:
-            return
-        held = {row[0] for row in await db.rows("lock_finished", {"ids": sorted({row[0] for row in new})})}
-        coming: list[JobId] = []
-        for child, because, queue, key in new:
-            if child in coming:
-                continue
-            taken = child not in held or because in left
-            if taken or (key is not None and await take(db, queue, key, child) is not None):
-                left.add(child)
-            else:
-                coming.append(child)
-        await wait_again(db, coming)
-        back |= set(coming)
+            return rows
+        await db.rows("lock_awaited", {"ids": sorted(new)})
+        await db.rows("hold_finished", {"ids": sorted({id_ for each in rows for id_ in each.vain} - new - held)})
+        await db.rows("lock_finished", {"ids": sorted(new)})
+        held |= new
 
 
 async def wait_again(db: Db, ids: Sequence[JobId]) -> None:

@@ -10,7 +10,7 @@ ALTER TABLE windlass.history ADD COLUMN takes text, ADD COLUMN inputs text, ADD 
 
 -- Whether anybody waits for this job, or once did: only for those is the end more than the end of one job. Who hands a
 -- child in sets it under the lock of the row. So whoever ends the job and had to wait for that lock sees it, although
--- the statement's own snapshot is older: see docs/decisions/0031-who-waits-for-whom.md.
+-- the statement's own snapshot is older: see docs/decisions/0034-heirs.md.
 ALTER TABLE windlass.jobs ADD COLUMN heirs boolean NOT NULL DEFAULT false;
 
 -- Who waits for whom: a row until the parent has completed, or the child is dropped. One that outlives a dead parent
@@ -25,11 +25,14 @@ CREATE TABLE windlass.edges (
 CREATE FUNCTION windlass.given(inputs text, takes text, parents uuid[], results text[]) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
-    added text := (
-        SELECT string_agg(json_build_array(one.parent, one.result)::text, ',')
-        FROM unnest(parents, results) AS one (parent, result) WHERE position(one.parent::text IN takes) > 0
-    );
+    added text;
 BEGIN
+    -- Mostly there is one. A query would cost more than all the rest of it.
+    FOR n IN 1..cardinality(parents) LOOP
+        IF position(parents[n]::text IN takes) > 0 THEN
+            added := concat_ws(',', added, json_build_array(parents[n], results[n])::text);
+        END IF;
+    END LOOP;
     RETURN CASE
         WHEN added IS NULL THEN inputs
         WHEN inputs IS NULL THEN '[' || added || ']'
@@ -38,8 +41,8 @@ BEGIN
 END $$;
 
 -- Parents have completed, with these results: who waits for nobody else is due, at the earliest after its own delay;
--- with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has locked the parents, be it by
--- deleting them in the statement that calls this.
+-- with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has
+-- locked the parents, be it by deleting them in the statement that calls this.
 --
 -- A function, because it is a part of that statement, and yet each of its own statements sees all that is committed
 -- when it begins. An heir may just be called off, or called back, by somebody else: then it is met where it is after
