@@ -236,10 +236,14 @@ class NotAllowedNow(WindlassError):
 
     code = "not_allowed_now"
 
-    def __init__(self, verb: str, job_id: str, status: str, *, parent: str | None = None) -> None:
-        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} that one first"
+    def __init__(
+        self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
+    ) -> None:
+        one = "that one" if first in (None, parent) else str(first)
+        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} {one} first"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
-        self.verb, self.job_id, self.status, self.parent = verb, job_id, status, parent
+        self.verb, self.job_id, self.status = verb, job_id, status
+        self.parent, self.first = parent, first
 
 
 class LeaseLost(WindlassError):

@@ -115,6 +115,16 @@ def test_one_that_was_edited_by_hand_is_shown_as_broken(terminal: Terminal) -> N
     assert terminal.ok("schedules", "list", "--json").json[0]["problem"].startswith("schedule: needs its times")
 
 
+def test_one_whose_zone_is_not_known_here_is_shown_as_broken(terminal: Terminal) -> None:
+    terminal.ok("schedules", "add", "s", "t", "--cron", "@daily", "--tz", "Europe/Berlin")
+    with apsw.Connection("windlass.db") as connection:
+        connection.execute("UPDATE windlass_schedules SET changed = replace(changed, 'Berlin', 'Nowhere')")
+    assert "broken: 'No time zone found with key Europe/Nowhere'" in terminal.ok("schedules", "list").out
+    assert "none that could be told" in terminal.ok("schedules", "show", "s").out
+    assert "Nowhere" in terminal.ok("schedules", "list", "--json").json[0]["problem"]
+    assert "At 00:00 every day (UTC)" in terminal.ok("schedules", "set", "s", "--tz", "UTC").out
+
+
 MISTAKES = [
     (("add", "s", "t"), "add: needs its times: --cron '0 9 * * 1-5', or --every 5m"),
     (("add", "s", "t", "--cron", "0 0 31 2 *"), "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),

@@ -230,21 +230,3 @@ def test_the_payload_of_a_link_has_only_its_own_arguments() -> None:
     assert app.jobs.get(handle.id).payload == {"what": "x"}
     with pytest.raises(InvalidPayload):
         note.job(PREVIOUS, "y").task.enqueue()  # type: ignore[attr-defined]
-
-
-def test_the_links_of_a_chain_are_found_from_any_of_them(app: App) -> None:
-    @app.task
-    def step(number: int) -> int:
-        return number
-
-    ids = [link.id for link in chain(step.job(1), step, step, step).enqueue().links]
-    for place, id_ in enumerate(ids, 1):
-        found = app.jobs.links(id_)
-        assert [job.id for job in found.jobs] == ids
-        assert (found.place, found.begins, found.ends) == (place, True, True)
-    near = app.jobs.links(ids[2], limit=1)
-    assert ([job.id for job in near.jobs], near.place, near.begins, near.ends) == (ids[1:], 2, False, True)
-    first = app.jobs.links(ids[0], limit=1)
-    assert ([job.id for job in first.jobs], first.ends) == (ids[:2], False)
-    alone = app.jobs.links(step.enqueue(1).id)
-    assert (len(alone.jobs), alone.before, alone.after) == (1, None, None)

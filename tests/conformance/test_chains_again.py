@@ -148,7 +148,9 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     assert (best.id, best.priority) == (ids[1], 7)
 
 
-async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(store: Store) -> None:
+async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
+    store: Store, clock: ManualClock
+) -> None:
     ids = await hand_in(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
     assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
@@ -156,6 +158,7 @@ async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
     assert await reasons(store, ids[1:]) == [IN_LINE]
     (job,) = await take(store, types=("other",))
     await settle(store, completed(job))
+    clock.advance(SECOND)
     await store.jobs.admit(10)
     assert (await take_one(store)).id == ids[1]
 

@@ -2,14 +2,18 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, look, open_lease, settle
+from tests.support.seed import claim_ids, claim_one, completed, enqueue, look, open_lease, request, settle
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
 from windlass.core.firing import Fired, firing
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
+from windlass.core.queue import QueueSettings
+from windlass.core.rate import parse_rate
 from windlass.core.schedule import amended, settings
 from windlass.core.status import Status
 from windlass.core.ticks import LATE, tick_id
@@ -36,6 +40,39 @@ async def test_a_tick_has_one_job_which_says_whose_it_is(store: Store, clock: Ma
     after = await find(store)
     assert (after.last_at, after.next_at) == (to_datetime(tick), to_datetime(tick + MINUTE))
     assert after.last_job == job.id
+
+
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"priority": -5, "max_attempts": 7, "timeout": 9 * SECOND, "tags": ("a", "b"), "meta": '{"m": "ü"}', "flow": "f"},
+    {"concurrency_key": "k", "key_limit": 2, "key_strict": True, "key_rate": parse_rate("5/s", "r"), "rate_cost": 2},
+    {"queue": "fair", "tenant": "t"},
+    {"queue": "fair"},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+async def test_the_job_of_a_tick_is_what_it_would_be_if_somebody_had_handed_it_in(
+    store: Store, clock: ManualClock, asked: dict[str, Any]
+) -> None:
+    settings_of = {"default": QueueSettings(max_attempts=4, timeout=SECOND), "fair": QueueSettings(fair=True)}
+    await store.queues.declare(settings_of)
+    await add(store, job=asked)
+    clock.advance(MINUTE)
+    plain = await look(store, (await enqueue(store, run_at=clock.wall(), **asked))[0])
+    await fire(store)
+    (tick,) = await jobs_of(store)
+    own = {"id": plain.id, "schedule": None, "tick": None}
+    assert msgspec.structs.replace(tick, **own) == plain
+    await open_lease(store)
+    both = await store.jobs.claim(request(queues=(plain.queue,)))
+    if not asked.get("key_strict"):
+        assert {job.id for job in both} == {plain.id, tick.id}
+    # In strict order one follows the other.
+    for job in both:
+        await settle(store, completed(job))
+    rest = await claim_ids(store, queues=(plain.queue,))
+    assert {*(job.id for job in both), *rest} == {plain.id, tick.id}
 
 
 async def test_a_finished_job_still_says_whose_it_was(store: Store, clock: ManualClock) -> None:
@@ -254,3 +291,32 @@ async def test_two_who_see_different_times_fire_each_tick_once(store: Store, clo
     assert len(ticks) == len(set(ticks)) > 50
     assert ticks == [begin + n * MINUTE for n in range(1, len(ticks) + 1)], "none twice, none left out"
     assert ticks[-1] <= furthest
+
+
+async def test_ticks_of_many_schedules_at_one_moment_are_each_as_their_own_says(
+    store: Store, clock: ManualClock
+) -> None:
+    for n in range(3):
+        await add(store, f"plain {n}", job={"type": "report", "queue": "mail"})
+        await add(store, f"keyed {n}", job={"queue": "mail", "concurrency_key": "k"})
+    await add(store, "short", job={"queue": "mail", "expires": 5 * SECOND})
+    await add(store, "urgent", job={"queue": "mail", "priority": 3, "payload": '{"n": 2}'})
+    await add(store, "jittered", job={"queue": "mail"}, jitter=3600)
+    tick = moment(await find(store, "short"))
+    clock.advance(MINUTE)
+    assert all(each.done and len(each.jobs) == 1 for each in await fire(store))
+
+    found = {name: await look(store, tick_id(name, tick)) for name in (await _names(store))}
+    assert {(job.schedule, job.tick) for job in found.values()} == {(name, to_datetime(tick)) for name in found}
+    assert {found[f"plain {n}"].type for n in range(3)} == {"report"}
+    keyed = sorted(str(found[f"keyed {n}"].status) for n in range(3))
+    assert keyed == ["blocked", "blocked", "pending"], "one has the slot, the others are in line"
+    assert found["short"].expires_at == to_datetime(clock.wall() + 5 * SECOND)
+    assert (found["urgent"].priority, found["urgent"].payload) == (3, {"n": 2})
+    assert found["plain 0"].expires_at is None
+    assert found["jittered"].status is Status.SCHEDULED
+    assert found["jittered"].run_at > to_datetime(tick)
+
+
+async def _names(store: Store) -> list[str]:
+    return [schedule.name for schedule in await store.schedules.list()]

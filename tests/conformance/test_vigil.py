@@ -58,6 +58,16 @@ async def test_a_waiting_job_that_is_called_off_is_told_of(store: Store) -> None
     await vigil.close()
 
 
+async def test_links_that_end_because_a_parent_did_are_told_of(store: Store) -> None:
+    job = await running(store)
+    (child,) = await enqueue(store, parent=job.id, parents=(job.id,))
+    (grandchild,) = await enqueue(store, parent=child, parents=(child,))
+    vigil, told = await watched(store, child, grandchild)
+    await settle(store, dead(job))
+    await told.of(child, grandchild)
+    await vigil.close()
+
+
 async def test_a_job_that_expires_is_told_of(store: Store, clock: ManualClock) -> None:
     id_ = await enqueue_one(store, expires=SECOND)
     vigil, told = await watched(store, id_)

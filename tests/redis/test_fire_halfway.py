@@ -89,7 +89,7 @@ async def test_a_plan_is_finished_as_it_was_made_though_more_is_due_by_now(
     clock.advance(MINUTE)
     planned = await plan(store)
     clock.advance(20 * MINUTE + MINUTE // 2)
-    assert await fire(store) == [Fired(done=True, jobs=(planned.firing.jobs[0].id,))]
+    assert await fire(store) == [Fired(done=False)], "what it had decided itself was not done"
     job = await look(store, planned.firing.jobs[0].id)
     assert job.expires_at is not None
     assert job.expires_at.timestamp() * 1_000_000 == begin + MINUTE + HOUR, "by the time of the plan"
@@ -112,7 +112,7 @@ async def test_who_comes_late_with_a_plan_hands_nothing_in(store: RedisStore, cl
     elif gone == "deleted":
         await drop(store, late)
     jobs, before = await jobs_of(store), await find(store)
-    assert await finish(store._access, [late]) == {}
+    assert await finish(store._access, [late]) == {"s": Fired(done=True, jobs=(late.firing.jobs[0].id,))}
     assert (await jobs_of(store), await find(store)) == (jobs, before)
     assert len(jobs) == (gone == "there")
 
@@ -135,7 +135,7 @@ async def test_two_who_finish_a_plan_at_once_count_it_once(store: RedisStore, cl
     clock.advance(MINUTE)
     one = await plan(store)
     first, second = await finish(store._access, [one]), await finish(store._access, [one])
-    assert (first, second) == ({"s": Fired(done=True, skipped=1)}, {})
+    assert first == second == {"s": Fired(done=True, skipped=1)}
     assert (await find(store)).skipped == 1
 
 
@@ -147,8 +147,9 @@ async def test_what_was_skipped_stays_skipped_though_the_queue_is_open_when_it_i
     clock.advance(MINUTE)
     await die_before_advance(store, monkeypatch)
     await store.queues.open("default")
-    assert await fire(store) == [Fired(done=True, skipped=1)]
+    await fire(store)
     assert await ticks_of(store) == []
+    assert (await find(store)).skipped == 1
 
 
 async def test_what_got_a_job_is_not_skipped_when_it_is_repeated_though_that_job_is_over(
@@ -160,8 +161,9 @@ async def test_what_got_a_job_is_not_skipped_when_it_is_repeated_though_that_job
     (job,) = await jobs_of(store)
     await complete_all(store)
     await store.operator.delete([job.id])
-    assert await fire(store) == [Fired(done=True, jobs=(job.id,))]
+    await fire(store)
     assert await jobs_of(store) == []
+    assert ((await find(store)).skipped, (await find(store)).last_job) == (0, job.id)
 
 
 async def die_before_advance(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,12 +195,32 @@ async def test_what_was_planned_before_a_change_is_done_before_it(
     else:
         assert await getattr(store.schedules, verb)("s")
     assert await ticks_of(store) == [tick]
-    assert await finish(store._access, [late]) == {}
+    await finish(store._access, [late])
     assert await ticks_of(store) == [tick]
     clock.advance(MINUTE)
     await fire(store)
     queues = {"pause": ["default"], "remove": ["default"], "change": ["default", "other"], "declare": ["default"] * 2}
     assert [job.queue for job in await jobs_of(store)] == queues[verb]
+
+
+@pytest.mark.parametrize("verb", ["pause", "remove"])
+async def test_a_change_gives_way_to_a_plan_that_was_made_while_it_was_decided(
+    store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    tick = moment(await add(store))
+    clock.advance(MINUTE)
+    office = store._access.office
+
+    async def paused(name: str, request: Any, *blobs: bytes) -> Any:
+        if name in ("set_schedules", "drop_schedule"):
+            monkeypatch.undo()
+            await plan(store)
+        return await office(name, request, *blobs)
+
+    monkeypatch.setattr(store._access, "office", paused)
+    assert await getattr(store.schedules, verb)("s")
+    assert await ticks_of(store) == [tick]
+    assert await store._access.command("HLEN", "plans") == 0
 
 
 async def test_a_schedule_that_is_made_anew_is_not_held_up_by_what_queues_know_of_the_old_one(
@@ -290,7 +312,7 @@ async def test_a_queue_that_cannot_be_reached_holds_up_its_own_schedules_only(
     with Line(store, dead=("down",)), pytest.raises(StoreUnavailable):
         await fire(store)
     assert (moment(await find(store, "down")), moment(await find(store, "well"))) == (tick, tick + MINUTE)
-    assert [each.jobs != () for each in await fire(store)] == [True]
+    assert len(await fire(store)) == 1
     assert (await ticks_of(store, "down"), await ticks_of(store, "well")) == ([tick], [tick])
 
 
@@ -302,10 +324,48 @@ async def test_many_ticks_of_one_schedule_come_in_portions_and_whoever_dies_betw
     clock.advance(count * MINUTE)
     await plan(store, trips=2)
     assert 0 < len(await ticks_of(store)) < count
-    (fired,) = await fire(store)
-    assert len(fired.jobs) == count
+    await fire(store)
     assert await ticks_of(store) == [begin + n * MINUTE for n in range(1, count + 1)]
     assert moment(await find(store)) == begin + (count + 1) * MINUTE
+
+
+async def test_whose_plan_was_taken_is_told_what_became_of_it_though_another_finished_it(
+    store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(store)
+    clock.advance(MINUTE)
+    each = store._access.each
+
+    async def paused(name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        monkeypatch.undo()
+        assert await fire(store) == [Fired(done=False)]
+        return await each(name, requests)
+
+    monkeypatch.setattr(store._access, "each", paused)
+    (fired,) = await fire(store)
+    assert fired == Fired(done=True, jobs=((await jobs_of(store))[0].id,))
+
+
+async def test_who_slept_until_the_next_tick_was_fired_does_not_know_what_became_of_its_own(
+    store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = clock.wall()
+    await add(store)
+    clock.advance(MINUTE)
+    each = store._access.each
+
+    async def paused(name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        monkeypatch.undo()
+        clock.advance(MINUTE)
+        for _ in range(2):
+            await fire(store)
+        return await each(name, requests)
+
+    monkeypatch.setattr(store._access, "each", paused)
+    with pytest.raises(StoreUnavailable, match="others have gone on") as told:
+        await fire(store)
+    assert told.value.maybe_done
+    assert await ticks_of(store) == [begin + MINUTE, begin + 2 * MINUTE]
 
 
 async def test_what_was_decided_on_a_schedule_with_a_plan_is_given_up_for_the_plan(
@@ -319,7 +379,8 @@ async def test_what_was_decided_on_a_schedule_with_a_plan_is_given_up_for_the_pl
     clock.advance(MINUTE)
     wanted = firing(first.schedules[0], clock.wall())
     assert len(wanted.jobs) == 2
-    assert await store.schedules.fire([wanted]) == [Fired(done=True, jobs=(wanted.jobs[0].id,))]
+    assert await store.schedules.fire([wanted]) == [Fired(done=False)]
+    assert await ticks_of(store) == [begin + MINUTE]
     assert moment(await find(store)) == begin + 2 * MINUTE
 
 

@@ -11,12 +11,15 @@ from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed, dead, look, new_job, settle, status_of
 from windlass.core.change import JobChange
+from windlass.core.ids import JobId
 from windlass.core.job import Claimed
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis import asking, heirs, mail
+from windlass.store.redis import asking, heirs, mail, waiting
 from windlass.store.redis.access import Access
+from windlass.store.redis.decide import Decided, replace_decided
+from windlass.store.redis.replace import Replaced
 from windlass.store.redis.store import RedisStore
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
@@ -219,3 +222,21 @@ async def test_a_link_is_shown_with_what_its_parents_do(store: RedisStore) -> No
     assert facts is not None
     assert [(each.id, each.status) for each in facts.parents] == [(first.id, PENDING)]
     assert (await look(store, second.id)).parents == (first.id,)
+
+
+async def test_a_link_that_is_retried_just_as_its_parent_dies_ends_with_it(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was seen that the parent lives, and then it did not."""
+    ids = await chain(store, 2)
+    job = await take_one(store)
+    await store.operator.cancel(ids[1:], "no")
+    original = replace_decided
+
+    async def late(access: Access, decided: Decided) -> dict[JobId, Replaced]:
+        await settle(store, dead(job))
+        return await original(access, decided)
+
+    monkeypatch.setattr(waiting, "replace_decided", late)
+    await store.operator.retry(ids[1:])
+    assert await statuses(store, ids) == [Status.DEAD, CANCELLED]

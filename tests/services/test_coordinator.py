@@ -25,6 +25,7 @@ from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS
 from windlass.coordinator.duties import (
     LEAST_PAUSE,
     MOST_ADMITTED,
+    MOST_BATCHES,
     MOST_EXPIRED,
     admit,
     expire,
@@ -192,10 +193,11 @@ async def test_admission_comes_back_exactly_when_the_next_job_is_due(store: Stor
 
 
 async def test_admission_and_pruning_go_on_at_once_while_there_is_more(store: Store, clock: ManualClock) -> None:
-    await enqueue(store, MOST_ADMITTED + 1, delay=1)
+    await enqueue(store, MOST_BATCHES * MOST_ADMITTED + 1, delay=1)
     clock.advance(1)
     assert await admit(store) == 0.0
-    assert (await store.operator.counts()).totals["pending"] == MOST_ADMITTED
+    assert (await store.operator.counts()).totals["pending"] == MOST_BATCHES * MOST_ADMITTED
+    assert await admit(store) == 0.5
     assert await prune(store, Listener()) == 60.0
 
 

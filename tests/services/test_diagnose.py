@@ -15,7 +15,7 @@ NOW = 1_767_225_600 * SECOND
 def census(**fields: Any) -> Census:
     """Healthy: one worker, nothing waits; unless said otherwise."""
     given = {"workers": (worker_info(),), "waiting": (), "paused": (), "dead": 0, "coordinator": "w1"}
-    counted = {"now": NOW, "newest": NOW, "counted_all": True, "late_runners": 0, "late_jobs": 0}
+    counted = {"now": NOW, "newest": NOW, "counted_all": True, "late_runners": 0, "late_jobs": 0, "schedules": ()}
     return Census(**{**counted, **given, **fields})
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
+from windlass import App
 from windlass.core.ids import JobId
 from windlass.store.contract import Store
 from windlass.store.vigil import Vigil
@@ -39,3 +40,11 @@ async def watched(store: Store, *jobs: JobId, queue: str = "default") -> tuple[V
         vigil.watch(job, queue)
     await told.of(*jobs)
     return vigil, told
+
+
+async def looked(app: App) -> None:
+    """When whoever waits on this loop has seen that his job has not ended."""
+    lookout = app._berth.lookout(await app._ready())
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not lookout._again:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)

@@ -46,7 +46,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     trickling: int
     """Jobs that come due one after the other among them."""
     ahead_seconds: float
-    """Until a backlog is due: in that time it is handed in, and a worker starts."""
+    """Until jobs are due: in that time they are handed in, and a worker starts."""
     start_seconds: float
     """For a worker to start."""
 

@@ -54,7 +54,7 @@ def late(ground: Ground, found: Late, *, held: bool) -> None:
             Labour(address, ground.folder, environment).worker() as served,
         ):
             served.ends_within(scale.start_seconds)
-            begin = asyncio.run(_trickle(address, scale.trickling, round(scale.start_seconds * SECOND)))
+            begin = asyncio.run(_trickle(address, scale.trickling, round(scale.ahead_seconds * SECOND)))
             if SystemClock().wall() >= begin:
                 raise BenchFailed("jobs were due before all were handed in")
             taken = stamps(served, path, scale.trickling)
@@ -81,6 +81,8 @@ async def _trickle(address: str, jobs: int, ahead: int) -> int:
     """Jobs whose stamps tell how late they started; when the first is due."""
     store = open_store(address)
     try:
+        # Connected and warm before the time runs.
+        await store.operator.counts()
         begin, same = SystemClock().wall() + ahead, time.monotonic_ns() + ahead * 1000
         await store.jobs.enqueue(
             [

@@ -41,15 +41,15 @@ def row_of(schedule: Schedule) -> list[str]:
     tick = None if schedule.paused else schedule.next_at
     last = ago(schedule.last_at) if schedule.last_at else "never"
     there = "paused" if schedule.paused else "never" if tick is None else _there(schedule, tick)
-    return [schedule.name, there, "-" if tick is None else _here(tick), last, sentence(schedule)]
+    here = "-" if tick is None else "the same" if there == _here(tick) else _here(tick)
+    return [schedule.name, there, here, last, sentence(schedule)]
 
 
 def sentence(schedule: Schedule) -> str:
     """When it comes, what it hands in, what of it did not run; and on a line of its own what an operator has set."""
-    try:
-        rules, when = schedule.rules, schedule.in_words
-    except WindlassError as error:
-        return f"broken: {error}"
+    if (problem := schedule.problem) is not None:
+        return f"broken: {problem}"
+    rules, when = schedule.rules, schedule.in_words
     job = rules.job
     arguments = "" if job.payload == "{}" else f" {job.payload if len(job.payload) <= 60 else job.payload[:59] + '…'}"
     said = [f"{when}: {job.type}{arguments} in {job.queue}", WORDS["catch_up"](rules)]
@@ -106,7 +106,7 @@ def describe(schedule: Schedule, last_job: str) -> None:
     }
     for name, value in facts.items():
         out.print(plain(f"  {name:12}{value}".replace("\n", "\n" + " " * 14)))
-    problem = record(schedule)["problem"]
+    problem = schedule.problem
     if problem is None:
         out.print(plain(f"  {'arguments':12}{schedule.rules.job.payload}"))
     out.print("\n[bold]Next runs[/]")
@@ -140,11 +140,9 @@ def _clock(moment: datetime) -> str:
 
 def record(schedule: Schedule) -> dict[str, Any]:
     """A schedule for programs, as one would give it: lengths in seconds; what is not said is null."""
-    try:
-        rules, words = _settings(schedule.rules), schedule.in_words
-        problem, upcoming = None, schedule.upcoming(RUNS_SHOWN)
-    except WindlassError as error:
-        rules, words, problem, upcoming = {}, None, str(error), ()
+    problem = schedule.problem
+    sound = problem is None
+    rules, words = (_settings(schedule.rules), schedule.in_words) if sound else ({}, None)
     return {
         "name": schedule.name,
         "paused": schedule.paused,
@@ -154,7 +152,7 @@ def record(schedule: Schedule) -> dict[str, Any]:
         "created_at": schedule.created_at,
         "last_at": schedule.last_at,
         "next_at": schedule.next_at,
-        "upcoming": upcoming,
+        "upcoming": schedule.upcoming(RUNS_SHOWN) if sound else (),
         "last_job": schedule.last_job,
         "missed": schedule.missed,
         "skipped": schedule.skipped,

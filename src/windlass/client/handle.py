@@ -11,7 +11,9 @@ from windlass.blobs.offload import Offload
 from windlass.client.aside import value_of
 from windlass.client.berth import Berth
 from windlass.client.blocking import Portal, blocking
+from windlass.client.links import cause_of
 from windlass.client.lookout import Wait
+from windlass.core.chain import told_of
 from windlass.core.codec import decode_object
 from windlass.core.job import Job
 from windlass.core.reference import Reference
@@ -70,6 +72,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
                     job = await lookout.last_look(self.id, wait) if timeout else job
                 if not job.finished:
                     raise TimeoutError(await _lateness(store, wait, timeout))
+        if job.status is Status.CANCELLED:
+            raise JobCancelled(job.id, await _why_cancelled(store, job))
         if isinstance(job.result, Reference):
             job = msgspec.structs.replace(job, result=await value_of(self._home.offload(), job.id, job.result))
         return self._result_of(job)
@@ -82,14 +86,21 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:
             raise JobDead(job.id, job.reason or "no reason kept", job.error)
-        if job.status is Status.CANCELLED:
-            raise JobCancelled(job.id, job.reason or "no reason kept")
         try:
             result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):
             # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
             result = job.result
         return result
+
+
+async def _why_cancelled(store: Store, job: Job) -> str:
+    """Its reason; of a link that fell with another, also how that one ended."""
+    reason = job.reason or "no reason kept"
+    with contextlib.suppress(StoreUnavailable):
+        if (cause := await cause_of(store.operator, job)) is not None:
+            reason += f"; it began with {told_of(cause)}"
+    return reason
 
 
 async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:

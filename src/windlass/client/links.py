@@ -3,11 +3,14 @@
 import msgspec
 
 from windlass.client.aside import without_values
+from windlass.core.chain import parent_in
 from windlass.core.job import Job
+from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter
 
 MOST_CHILDREN = 100
+MOST_FALLEN = 1000
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,3 +59,16 @@ async def _child(operator: OperatorStore, job: Job, origin: Job) -> Job | None:
     page = await operator.list(JobFilter(parent=job.id), MOST_CHILDREN, None)
     heirs = [each for each in page.items if job.id in each.parents]
     return next((each for each in heirs if each.flow == origin.flow), heirs[0] if heirs else None)
+
+
+async def cause_of(operator: OperatorStore, job: Job) -> Job | None:
+    """Because of which job one was called off: not the link before it, which may have fallen too, but the first.
+
+    None, if it was not called off by another, or that is not kept any more.
+    """
+    cause, parent = None, parent_in(job.reason) if job.status is Status.CANCELLED else None
+    for _ in range(MOST_FALLEN):
+        if parent is None or (found := (await operator.get([parent]))[0]) is None:
+            break
+        cause, parent = found, parent_in(found.reason) if found.status is Status.CANCELLED else None
+    return cause

@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob, Take
+from windlass.core.job import Job, NewJob, Take
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, Status
 from windlass.errors import InvalidOption
@@ -52,6 +52,12 @@ def parent_in(reason: str | None) -> JobId | None:
 
 def _reasons(parent: JobId) -> list[str]:
     return [called_off_by(parent, status) for status in (Status.DEAD, Status.CANCELLED)]
+
+
+def told_of(job: Job) -> str:
+    """The job because of which others were called off, in words."""
+    why = f"{job.error.type}: {job.error.message}" if job.error is not None else job.reason
+    return f"{job.type} {job.id}, which is {job.status}" + (f": {why}" if why else "")
 
 
 def due_after(run_at: Micros, lag: Micros, now: Micros) -> Micros:

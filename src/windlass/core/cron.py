@@ -172,9 +172,9 @@ def _minutes(expression: CronSim, day: date, here: ZoneInfo, after: Micros) -> I
         begin = _micros(midnight.replace(tzinfo=UTC)) - offset // _MICROSECOND
         hours, minutes = sorted(expression.hours), sorted(expression.minutes)
         first = bisect_right(hours, (after - begin) // HOUR - 1)
-        for hour in hours[first:]:
-            for minute in minutes:
-                yield begin + hour * HOUR + minute * MINUTE
+        for full in (begin + hour * HOUR for hour in hours[first:]):
+            for minute in minutes[bisect_right(minutes, (after - full) // MINUTE - 1) :]:
+                yield full + minute * MINUTE
         return
     yield from sorted({at for wall in walls for at in _moments(wall, here, fixed=not _is_open(expression))})
 

@@ -12,12 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import due, jittered, tick_id
-from windlass.errors import InvalidOption
+from windlass.errors import WindlassError
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -71,13 +72,16 @@ def firing(schedule: Schedule, now: Micros) -> Firing:
     assert schedule.next_at is not None
     rules, pending = schedule.rules, to_micros(schedule.next_at)
     found = due(rules.timetable(to_micros(schedule.created_at)), pending, now, rules.catch_up)
-    return planned(schedule, Plan(now=now, ticks=found.ticks, next=found.next, missed=found.missed))
+    return _planned(schedule, rules, Plan(now=now, ticks=found.ticks, next=found.next, missed=found.missed))
 
 
 def planned(schedule: Schedule, plan: Plan) -> Firing:
     """What a plan says that was made of this schedule, as it stands."""
+    return _planned(schedule, schedule.rules, plan)
+
+
+def _planned(schedule: Schedule, rules: ScheduleRules, plan: Plan) -> Firing:
     assert schedule.next_at is not None
-    rules = schedule.rules
     return Firing(
         name=schedule.name,
         created_at=to_micros(schedule.created_at),
@@ -106,7 +110,8 @@ def _job(name: str, rules: ScheduleRules, tick: Micros, now: Micros) -> NewJob:
 
 def _of(name: str, rules: ScheduleRules, **fields: object) -> NewJob:
     key = None if rules.overlap else key_of(name)
-    return msgspec.structs.replace(rules.job, schedule=name, idempotency_key=key, **fields)
+    own = {"schedule": name, "idempotency_key": key, "idempotency_window": None, "on_conflict": OnConflict.EXISTING}
+    return msgspec.structs.replace(rules.job, **own, **fields)
 
 
 def standing(found: Mapping[str, Schedule], firings: Sequence[Firing]) -> dict[str, Firing]:
@@ -179,6 +184,6 @@ def _times(schedule: Schedule) -> object:
     """None, if somebody has edited it by hand into something that has none."""
     try:
         rules = schedule.rules
-    except InvalidOption:
+    except WindlassError:
         return None
     return rules.cron, rules.every, rules.tz

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from windlass.core.moments import SECOND, Micros, show_duration, to_micros
 from windlass.core.schedule import Schedule
-from windlass.errors import WindlassError
 from windlass.store.examination import Census, Finding, ok, problem, warning
 
 CHECK = "schedules"
@@ -15,7 +14,7 @@ MOST_NAMED = 5
 
 def examine_schedules(census: Census) -> Iterator[Finding]:
     """Every conclusion; what is paused is left alone."""
-    troubles = {each.name: _trouble(each) for each in census.schedules}
+    troubles = {each.name: each.problem for each in census.schedules}
     yield from _broken({name: trouble for name, trouble in troubles.items() if trouble is not None})
     active = [each for each in census.schedules if not each.paused and troubles[each.name] is None]
     found = [*_overdue(census, active), *_unknown(census, active), *_unserved(census, active)]
@@ -24,14 +23,6 @@ def examine_schedules(census: Census) -> Iterator[Finding]:
         paused = sum(each.paused for each in census.schedules)
         count = f"{len(census.schedules):,}" if census.schedules else "none"
         yield ok(CHECK, f"{count}, {paused:,} of them paused" if paused else count)
-
-
-def _trouble(schedule: Schedule) -> str | None:
-    try:
-        schedule.upcoming(1)
-    except (WindlassError, ValueError, LookupError, OSError) as error:
-        return str(error) or type(error).__name__
-    return None
 
 
 def _broken(troubles: dict[str, str]) -> Iterator[Finding]:

@@ -59,7 +59,7 @@ class Census(msgspec.Struct, frozen=True, kw_only=True):
     late_jobs: int
     """Jobs of runners whose leases are over: they wait for a rescue."""
     coordinator: str | None
-    schedules: tuple[Schedule, ...] = ()
+    schedules: tuple[Schedule, ...]
 
 
 class Examination(msgspec.Struct, frozen=True):

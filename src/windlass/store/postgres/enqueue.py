@@ -109,13 +109,13 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
     await make_if_new(db, sorted({queue for queue, _ in places}))
-    queues, urgencies = map(list, zip(*places, strict=True))
-    await db.run("make_places", {"queues": queues, "urgencies": urgencies})
+    columns = {"queues": [queue for queue, _ in places], "urgencies": [urgency for _, urgency in places]}
+    await db.run("make_places", columns)
 
 
 async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
-    """Which of them are known: new ids cannot be, others may be."""
-    ids = [job.id for job in jobs if not job.fresh]
+    """Which of them are known: new ids cannot be, others may be. Those of ticks hardly ever are: the insert tells."""
+    ids = [job.id for job in jobs if not job.fresh and job.tick is None]
     return {row[0] for row in await db.rows("standing", {"ids": ids})} if ids else set()
 
 

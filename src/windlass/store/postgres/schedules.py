@@ -4,7 +4,7 @@ A schedule's row is locked before it is read for a change or a firing: whoever c
 of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +18,8 @@ from windlass.store.schedules import DueSchedules, schedule_values, to_schedule
 
 MOST_WRITTEN = 1000
 """By one statement: with the largest payloads that is some sixty megabytes."""
+ADVANCED = ("name", "last_at", "next_at", "last_job", "missed", "skipped")
+"""What a firing changes."""
 _NOTHING = ScheduleSettings()
 
 
@@ -111,7 +113,7 @@ async def fire(db: Db, firings: Sequence[Firing], hint: Hint) -> list[Fired]:
     done = {name: fired(each, stored) for name, each in able.items()}
     after = [applied(found[name], each, done[name]) for name, each in able.items()]
     if after:
-        await db.run("advance_schedules", _values(after))
+        await db.run("advance_schedules", _values(after, ADVANCED))
     return [done[each.name] if able.get(each.name) is each else Fired(done=False) for each in firings]
 
 
@@ -154,7 +156,7 @@ def _parts(records: Sequence[Schedule]) -> Iterator[Sequence[Schedule]]:
         yield records[start : start + MOST_WRITTEN]
 
 
-def _values(records: Iterable[Schedule]) -> dict[str, object]:
+def _values(records: Sequence[Schedule], columns: Sequence[str] = Schedule.__struct_fields__) -> dict[str, object]:
     """Schedules as one value: the server takes it apart by the names of the columns."""
-    rows = [schedule_values(each) for each in records]
-    return {"rows": msgspec.json.encode(rows).decode(), "names": [row["name"] for row in rows]}
+    rows = [schedule_values(each, columns) for each in records]
+    return {"rows": msgspec.json.encode(rows).decode(), "names": [each.name for each in records]}

@@ -11,6 +11,7 @@ to its schedule.
 from collections.abc import Sequence
 
 from windlass.core.firing import Fired, Firing, applied
+from windlass.errors import StoreUnavailable
 from windlass.store.redis.access import Access
 from windlass.store.redis.failpoints import naming
 from windlass.store.redis.roster import see
@@ -31,38 +32,49 @@ _NOT_DONE = Fired(done=False)
 
 
 async def fire(access: Access, firings: Sequence[Firing]) -> list[Fired]:
-    """Hand in the jobs of ticks, and go on to the next ones. A plan that was there before is finished instead."""
+    """Hand in the jobs of ticks, and go on to the next ones.
+
+    Where a plan was there before, that one is finished instead. Whose plan was taken is done, whoever finishes it.
+    """
     first: dict[str, Firing] = {}
     for each in firings:
         first.setdefault(each.name, each)
     wanted = list(first.values())
-    due: list[Due] = []
+    ours: list[Due] = []
+    others: list[Due] = []
     for at in range(0, len(wanted), MOST_PLANNED):
-        due += await _plan(access, wanted[at : at + MOST_PLANNED])
-    fired = await finish(access, due)
-    return [fired.get(each.name, _NOT_DONE) if first[each.name] is each else _NOT_DONE for each in firings]
+        planned, found = await _plan(access, wanted[at : at + MOST_PLANNED])
+        ours += planned
+        others += found
+    fired = await finish(access, [*ours, *others])
+    done = {each.firing.name: fired.get(each.firing.name) for each in ours}
+    if None in done.values():
+        raise StoreUnavailable(
+            f"{access.server.shown}: ticks of schedules were planned so long ago that others have gone on with them",
+            maybe_done=True,
+        )
+    return [done.get(each.name) or _NOT_DONE if first[each.name] is each else _NOT_DONE for each in firings]
 
 
 async def finish(access: Access, due: Sequence[Due]) -> dict[str, Fired]:
-    """Do what was planned: what became of the schedules for which nobody else was there before.
+    """Do what was planned, or is left of it: what became of the ticks, as far as their queues still know.
 
     Where a queue cannot be reached, its schedules stay, the others go on, and then it is told.
     """
     watched = access.server.watched
     with naming(watched, "hand_in"):
         handed_in = await hand_in(access, due)
-    done: dict[str, Fired] = {}
     seen_to = [each for each in due if each.firing.name in handed_in.fired]
     with naming(watched, "advance"):
         for at in range(0, len(seen_to), MOST_PLANNED):
-            done |= await _advance(access, seen_to[at : at + MOST_PLANNED], handed_in.fired)
+            await _advance(access, seen_to[at : at + MOST_PLANNED], handed_in.fired)
     if handed_in.trouble is not None:
         raise handed_in.trouble
-    return done
+    return handed_in.fired
 
 
-async def _plan(access: Access, firings: Sequence[Firing]) -> list[Due]:
-    """Write down what was decided: the plans that hold now, ours or those that were there before."""
+async def _plan(access: Access, firings: Sequence[Firing]) -> tuple[list[Due], list[Due]]:
+    """Write down what was decided: the plans that hold now, ours and those that were there before."""
     blobs = [blob for each in firings for blob in (pack_decided(each), pack_plan(each))]
     reply = await access.office("plan_ticks", [(each.name,) for each in firings], *blobs)
     now, furthest, number, *rows = reply
@@ -73,12 +85,11 @@ async def _plan(access: Access, firings: Sequence[Firing]) -> list[Due]:
         elif standing is not None:
             others.append(firing.name)
     _, found = await see(access, others)
-    return due + [due_of(kept) for kept in found.values() if kept.plan is not None]
+    return due, [due_of(kept) for kept in found.values() if kept.plan is not None]
 
 
-async def _advance(access: Access, due: Sequence[Due], fired: dict[str, Fired]) -> dict[str, Fired]:
-    """Let schedules go on: of those that somebody else let go on before, nothing is told."""
+async def _advance(access: Access, due: Sequence[Due], fired: dict[str, Fired]) -> None:
+    """Let schedules go on, unless somebody else has."""
     after = [applied(each.schedule, each.firing, fired[each.firing.name]) for each in due]
     request = [(each.firing.name, each.number, tick_of(new)) for each, new in zip(due, after, strict=True)]
-    went = await access.office("advance", request, *map(pack_standing, after))
-    return {each.firing.name: fired[each.firing.name] for each, done in zip(due, went, strict=True) if done}
+    await access.office("advance", request, *map(pack_standing, after))

@@ -30,10 +30,6 @@ MUST_ASK, MUST_FOLLOW = 0, 1
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
 
 
-_OWN_FIELDS = ("idempotency_key", "concurrency_key", "schedule")
-"""A job that has any of these has fields like no other."""
-
-
 class Intake(msgspec.Struct, frozen=True):
     """Jobs for one queue, as a script takes them."""
 
@@ -88,12 +84,16 @@ def to_intake(jobs: Sequence[NewJob]) -> Intake:
     for places in kinds:
         alike = [jobs[place] for place in places]
         first = alike[0]
-        own = any(getattr(first, name) is not None for name in _OWN_FIELDS) or _is_linked(first, heirs)
+        own = _has_own_fields(first) or _is_linked(first, heirs)
         request.append(_kind(alike, len(blobs) + 1, own, first.id in heirs))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
     plain = len(kinds) == 1 and order is None and not heirs and _is_plain(jobs[0])
     return Intake(jobs, kinds, (request, order), blobs, plain)
+
+
+def _has_own_fields(job: NewJob) -> bool:
+    return job.idempotency_key is not None or job.concurrency_key is not None or job.schedule is not None
 
 
 def _is_linked(job: NewJob, heirs: set[JobId]) -> bool:

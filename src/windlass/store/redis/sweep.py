@@ -17,19 +17,27 @@ class Swept(msgspec.Struct, frozen=True):
 
 
 async def sweep(access: Access, name: str, limit: int) -> Swept:
-    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over all queues."""
+    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over all queues.
+
+    They take turns, the longest due first: very many of one queue do not hold up the one that is due in another.
+    """
     looks = await access.calls(name, dict.fromkeys(await access.queue_names(), (0,)))
     waits = {queue: wait for queue, reply in looks.items() if (wait := _wait(reply)) is not None}
+    due = sorted((queue for queue, wait in waits.items() if wait <= 0), key=waits.__getitem__)
     done = 0
-    for queue in sorted((queue for queue, wait in waits.items() if wait <= 0), key=waits.__getitem__):
-        while done < limit and (wait := waits.get(queue)) is not None and wait <= 0:
-            reply = await access.call(name, queue, min(MOST_IN_CALL, limit - done))
+    while due and done < limit:
+        portion, turn, due = max(1, min(MOST_IN_CALL, limit // len(due))), due, []
+        for queue in turn:
+            if done == limit:
+                break
+            reply = await access.call(name, queue, min(portion, limit - done))
             done += reply[0]
             waits.pop(queue)
             if (wait := _wait(reply)) is not None:
                 waits[queue] = wait
-            if not reply[0]:
-                break  # there is more to do, but nothing that counts: the caller comes back for it
+            # If nothing counted, there is more to do all the same: the caller comes back for it.
+            if reply[0] and wait is not None and wait <= 0:
+                due.append(queue)
     return Swept(done, max(0, min(waits.values())) if waits else None)
 
 

@@ -82,6 +82,9 @@ class Connection(ABC):
             self.rows("PRAGMA fullfsync = 1")
             self.rows("PRAGMA checkpoint_fullfsync = 1")
         self.rows("PRAGMA journal_size_limit = 67108864")
+        # What a statement or a savepoint may have to undo is kept in memory: else every page that they change is
+        # first written to a temporary file, which is half of all that a drain writes.
+        self.rows("PRAGMA temp_store = MEMORY")
         self.rows("PRAGMA trusted_schema = 0")
 
     @abstractmethod

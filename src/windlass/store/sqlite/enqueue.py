@@ -23,11 +23,9 @@ from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.keys import hold, holders
 from windlass.store.sqlite.line import mark_rated, move_up, seating
 from windlass.store.sqlite.links import insert_links, sources_of
+from windlass.store.sqlite.portions import portions
 from windlass.store.sqlite.queues import make
-
-MOST_IN_STATEMENT = 10_000
-MOST_TEXT = 32_000_000
-"""Bound what one statement has to unfold in memory."""
+from windlass.store.sqlite.timed import insert_timed
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -56,23 +54,28 @@ def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
     now, contest = db.now, Contest(holders(db, places_of(jobs).values()), jobs)
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
-    births: dict[Any, Birth] = {}
     links: list[NewJob] = []
+    timed: list[tuple[NewJob, Birth]] = []
     for job in jobs:
         if job.id in standing:
             answers.append(Enqueued(job.id, existing=True))
             continue
-        kind = kind_of(job)
-        if kind not in births:
-            births[kind] = _birth(job, now, grounds)
-        if job.idempotency_key is not None and (holder := contest.enter(job, births[kind].status)) is not None:
+        born = _birth(job, now, grounds)
+        if job.idempotency_key is not None and (holder := contest.enter(job, born.status)) is not None:
             answers.append(Enqueued(holder, existing=True))
             continue
         _check_open(job, grounds)
         standing.add(job.id)
-        (links if job.parents else fresh[kind]).append(job)
+        if job.parents:
+            links.append(job)
+        elif job.delay or job.run_at is not None:
+            timed.append((job, born))
+        else:
+            fresh[kind_of(job)].append(job)
         answers.append(Enqueued(job.id))
-    _insert_all(db, [(alike, births[kind]) for kind, alike in fresh.items()], grounds, now)
+    _insert_all(db, [(alike, _birth(alike[0], now, grounds)) for alike in fresh.values()], grounds, now)
+    if timed:
+        insert_timed(db, timed, lambda job, born: _common(job, born, now, grounds))
     hold(db, contest.taken)
     if links:
         stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
@@ -157,12 +160,7 @@ def _insert_all(db: Db, kinds: Sequence[tuple[Sequence[NewJob], Birth]], grounds
 
 
 def _insert(db: Db, alike: Sequence[NewJob], common: dict[str, Any], slots: Mapping[JobId, int]) -> None:
-    if not alike:
-        return
-    longest = max(len(job.payload) for job in alike)
-    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
-    for start in range(0, len(alike), step):
-        portion = alike[start : start + step]
+    for portion in portions(alike):
         rows = ((*own_of(job), slots.get(job.id)) for job in portion) if slots else map(own_of, portion)
         db.run("enqueue", {**common, "batch": array(rows), "seated": bool(slots)})
 

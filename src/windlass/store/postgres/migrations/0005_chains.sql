@@ -25,11 +25,14 @@ CREATE TABLE windlass.edges (
 CREATE FUNCTION windlass.given(inputs text, takes text, parents uuid[], results text[]) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
-    added text := (
-        SELECT string_agg(json_build_array(one.parent, one.result)::text, ',')
-        FROM unnest(parents, results) AS one (parent, result) WHERE position(one.parent::text IN takes) > 0
-    );
+    added text;
 BEGIN
+    -- Mostly there is one. A query would cost more than all the rest of it.
+    FOR n IN 1..cardinality(parents) LOOP
+        IF position(parents[n]::text IN takes) > 0 THEN
+            added := concat_ws(',', added, json_build_array(parents[n], results[n])::text);
+        END IF;
+    END LOOP;
     RETURN CASE
         WHEN added IS NULL THEN inputs
         WHEN inputs IS NULL THEN '[' || added || ']'
@@ -38,8 +41,8 @@ BEGIN
 END $$;
 
 -- Parents have completed, with these results: who waits for nobody else is due, at the earliest after its own delay;
--- with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has locked the parents, be it by
--- deleting them in the statement that calls this.
+-- with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has
+-- locked the parents, be it by deleting them in the statement that calls this.
 --
 -- A function, because it is a part of that statement, and yet each of its own statements sees all that is committed
 -- when it begins. An heir may just be called off, or called back, by somebody else: then it is met where it is after

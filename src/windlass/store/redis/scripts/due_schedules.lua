@@ -18,9 +18,12 @@ for i, name in ipairs(names) do
     answer[3] = 1
     break
   end
-  local settings = redis.call('HGET', K.schedules, name)
-  size = size + #settings
-  local n = #answer
-  answer[n + 1], answer[n + 2], answer[n + 3] = name, standings[i], settings
+  if standings[i] then
+    local settings, n = redis.call('HGET', K.schedules, name) or '', #answer
+    size = size + #settings
+    answer[n + 1], answer[n + 2], answer[n + 3] = name, standings[i], settings
+  else
+    redis.call('ZREM', K.ticking, name)  -- somebody has dropped it by hand
+  end
 end
 return answer

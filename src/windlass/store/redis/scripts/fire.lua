@@ -7,7 +7,7 @@
 -- queues know. ARGV[4] and on are the intake's blobs. The answer for each schedule: + or - for each tick of the plan that was seen
 -- to, by whether it has a job; empty if a later plan was here. No answer at all: the office must be asked again.
 -- uses: call, store
--- rarely: contest pass_keys_on seat move_up lane_member
+-- rarely: contest pass_keys_on seat move_up lane_member link_all add_children
 -- keys: queue ticks
 local problem = strange()
 if problem then return problem end

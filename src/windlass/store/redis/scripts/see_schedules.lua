@@ -11,7 +11,7 @@ local standings, plans = named(K.standings), named(K.plans)
 local answer, size = {the_time(), tonumber(redis.call('HGET', K.meta, 'furthest')) or 0}, 0
 for i, each in ipairs(request) do
   if size > MOST_TEXT then break end
-  local settings = standings[i] and redis.call('HGET', K.schedules, each[1])
+  local settings = standings[i] and (redis.call('HGET', K.schedules, each[1]) or '')
   answer[i + 2] = settings and {standings[i], settings, plans[i]}
   size = size + (settings and #settings or 0) + (plans[i] and #plans[i] or 0)
 end

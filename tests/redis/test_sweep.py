@@ -1,0 +1,34 @@
+"""Sweeps over queues: each has its turn, however much is due in another."""
+
+from tests.support.clock import ManualClock
+from tests.support.seed import enqueue, enqueue_one, status_of
+from windlass.core.moments import SECOND
+from windlass.core.status import Status
+from windlass.store.contract import Store
+from windlass.store.records import Admitted
+from windlass.store.redis.sweep import MOST_IN_CALL
+
+
+async def test_one_that_is_due_does_not_wait_behind_very_many_of_another_queue(
+    store: Store, clock: ManualClock
+) -> None:
+    await enqueue(store, 2 * MOST_IN_CALL, queue="large", delay=SECOND)
+    other = await enqueue_one(store, queue="small", delay=SECOND + 1)
+    clock.advance(2 * SECOND)
+    assert await store.jobs.admit(MOST_IN_CALL) == Admitted(MOST_IN_CALL, 0)
+    assert await status_of(store, other) is Status.PENDING
+
+
+async def test_what_one_queue_leaves_is_there_for_the_others(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, 20, queue="large", delay=SECOND)
+    await enqueue(store, 2, queue="small", delay=SECOND + 1)
+    clock.advance(2 * SECOND)
+    assert await store.jobs.admit(20) == Admitted(20, 0)
+    assert await store.jobs.admit(20) == Admitted(2, None)
+
+
+async def test_of_more_queues_than_the_limit_the_longest_due_come_first(store: Store, clock: ManualClock) -> None:
+    ids = [await enqueue_one(store, queue=f"q{n}", delay=SECOND - n) for n in range(4)]
+    clock.advance(2 * SECOND)
+    assert await store.jobs.admit(2) == Admitted(2, 0)
+    assert [await status_of(store, id_) for id_ in ids] == [Status.SCHEDULED] * 2 + [Status.PENDING] * 2
