@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.chains import after, follow_on
+from tests.support.chains import follow_on
 from tests.support.seed import new_job, open_lease, request
 from tests.torture.scene import JOBS, Scene
 from windlass.core.outcome import Settlement
@@ -25,11 +25,6 @@ async def _running(store: Store) -> None:
     await store.jobs.claim(request(claim=1))
 
 
-async def _running_for_another(store: Store) -> None:
-    await _running(store)
-    await store.jobs.enqueue([after(new_job(id=JOBS[3], queue="other"), JOBS[0])])
-
-
 async def _fallen(store: Store) -> None:
     await _running(store)
     await store.jobs.settle([_OVER])
@@ -48,24 +43,6 @@ CHAINS = [
         before=_fallen,
         act=lambda store: store.jobs.enqueue([new_job(id=JOBS[3], parents=(JOBS[0],))]),
         again=lambda first, second: [(each.id, each.existing) for each in second] == [(JOBS[3], True)],
-    ),
-    Scene(
-        verb="enqueue",
-        name="enqueue, a child of one that runs elsewhere",
-        before=_running,
-        act=lambda store: store.jobs.enqueue([after(new_job(id=JOBS[3], queue="other"), JOBS[0])]),
-        again=lambda first, second: [(each.id, each.existing) for each in second] == [(JOBS[3], True)],
-        piecemeal=True,
-        by_servers=True,
-    ),
-    Scene(
-        verb="settle",
-        name="settle, the parent of one that waits elsewhere",
-        before=_running_for_another,
-        act=lambda store: store.jobs.settle([_DONE]),
-        again=lambda first, second: second == ["already"],
-        piecemeal=True,
-        by_servers=True,
     ),
     Scene(
         verb="settle",
