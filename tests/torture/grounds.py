@@ -126,8 +126,8 @@ class RedisGround:
 def _content(client: redis.Redis, key: bytes) -> list[Any]:
     kind = client.type(key)
     if kind == b"hash":
-        # Which store this is, is different each time. A record's version says only that it was written, and the number
-        # of a plan only that there was one.
+        # Which store this is, is different each time. A record's version says only that it was written, and
+        # the number of a plan only that there was one.
         items: list[Any] = [item for item in client.hgetall(key).items() if item[0] not in (b"store", b"stamp")]
         if key.endswith(b"}:jobs"):
             items = [(id_, record[:1] + record[5:]) for id_, record in items]
