@@ -94,7 +94,7 @@ class PostgresGround:
             }
 
 
-STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "migrate", "park")
+STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "fire", "migrate", "park")
 """Verbs that go from the office to queues, or from queue to queue, each by a script of its own."""
 
 
@@ -126,10 +126,13 @@ class RedisGround:
 def _content(client: redis.Redis, key: bytes) -> list[Any]:
     kind = client.type(key)
     if kind == b"hash":
-        # Which store this is, is different each time. A record's version says only that it was written.
-        items: list[Any] = [item for item in client.hgetall(key).items() if item[0] != b"store"]
+        # Which store this is, is different each time. A record's version says only that it was written, and
+        # the number of a plan only that there was one.
+        items: list[Any] = [item for item in client.hgetall(key).items() if item[0] not in (b"store", b"stamp")]
         if key.endswith(b"}:jobs"):
             items = [(id_, record[:1] + record[5:]) for id_, record in items]
+        if key.endswith(b"}:standings"):
+            items = [(name, record[8:]) for name, record in items]
         return sorted(items)
     if kind == b"zset":
         return sorted(client.zrange(key, 0, -1, withscores=True))

@@ -6,6 +6,7 @@ from tests.support.seed import enqueue_one, new_job, open_lease, request, worker
 from tests.torture.chain_scenes import CHAINS
 from tests.torture.flow_scenes import FLOW
 from tests.torture.scene import JOBS, LEASE, Scene
+from tests.torture.tick_scenes import TICKS
 from windlass.core.change import JobChange
 from windlass.core.idempotency import OnConflict
 from windlass.core.job import JobError, Progress
@@ -235,4 +236,4 @@ _ALL = [
     ),
     Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
 ]
-SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS]}
+SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *TICKS]}

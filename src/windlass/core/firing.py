@@ -163,7 +163,7 @@ def rewritten(before: Schedule, now: Micros, declared: ScheduleSettings, changed
 
 def paused(before: Schedule) -> Schedule:
     """It hands nothing in."""
-    return msgspec.structs.replace(before, paused=True, revision=before.revision + 1)
+    return before if before.paused else msgspec.structs.replace(before, paused=True, revision=before.revision + 1)
 
 
 def resumed(before: Schedule, now: Micros) -> Schedule:
