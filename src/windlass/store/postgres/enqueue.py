@@ -20,6 +20,7 @@ from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.keys import claim_keys, give_up, hand_over
 from windlass.store.postgres.queues import is_closed, make_if_new
+from windlass.store.postgres.timed import is_timed, statement_of, times_of
 
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
@@ -74,7 +75,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
             holder = contest.enter(job, Status.PENDING)
         if holder is None:
             standing.add(job.id)
-            fresh[kind_of(job)].append(job)
+            fresh[statement_of(job)].append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
     for alike in fresh.values():
@@ -134,7 +135,8 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
     for start in range(0, len(alike), step):
         part = alike[start : start + step]
         if part[0].fresh:
-            if not await _store(db, {**common, **_own(part)}):
+            storing = _store_timed(db, part, hint) if is_timed(part[0]) else _store(db, {**common, **_own(part)})
+            if not await storing:
                 raise await _refused(db, part[0])
             continue
         ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
@@ -150,6 +152,12 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
     """Those without concurrency keys by a statement that knows of none, and is as fast as can be."""
     return await db.run("enqueue" if values["concurrency_keys"] is None else "enqueue_keyed", values)
+
+
+async def _store_timed(db: Db, jobs: Sequence[NewJob], hint: Hint) -> int:
+    """One that says its moment may be due at once: then somebody is to know."""
+    first = next((job for job in jobs if job.run_at is not None), jobs[0])
+    return await db.run("enqueue_timed", {**_common(first, hint), **_own(jobs), **times_of(jobs)})
 
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
