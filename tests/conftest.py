@@ -14,7 +14,11 @@ from tests.support.stores import STORES
 from windlass.store.contract import Store
 
 POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_rescue", "test_settle", "test_store")
-SPREAD = (*POOLED, "test_counts", "test_get", "test_leader", "test_list", "test_moves", "test_queues", "test_signals")
+SPREAD = (
+    *POOLED,
+    *("test_chains", "test_chains_again", "test_chains_race", "test_counts", "test_fire", "test_get", "test_leader"),
+    *("test_list", "test_moves", "test_queues", "test_schedules", "test_signals", "test_vigil"),
+)
 """What spans queues, besides."""
 IN_PART = {
     "[postgres-pgbouncer": ("WINDLASS_TEST_POOLER", POOLED),

@@ -5,6 +5,7 @@ from windlass.client.chain import Chain, ChainHandle, chain
 from windlass.client.context import Context
 from windlass.client.current import current_context, current_job
 from windlass.client.handle import ChildHandle, Handle
+from windlass.client.links import Links
 from windlass.client.previous import PREVIOUS
 from windlass.client.state import State
 from windlass.client.task import Task
@@ -76,6 +77,7 @@ __all__ = [
     "KeyConflict",
     "LeaseLost",
     "Linear",
+    "Links",
     "LogLine",
     "NewJob",
     "NotAllowedNow",

@@ -67,9 +67,17 @@ class InvalidName(InvalidInput):
 
 
 class InvalidTime(InvalidInput):
-    """A moment or duration is naive, negative, not finite or out of range."""
+    """A moment or duration is naive, negative, not finite or out of range; or a cron expression cannot be read.
+
+    Of an expression, `text` is all of it and `part` what is wrong, as the places of its first character and of the
+    one after its last.
+    """
 
     code = "invalid_time"
+
+    def __init__(self, field: str, problem: str, *, text: str = "", part: tuple[int, int] | None = None) -> None:
+        super().__init__(field, problem)
+        self.text, self.part = text, part
 
 
 class InvalidOption(InvalidInput):
@@ -163,13 +171,22 @@ class KeyConflict(WindlassError):
 
 
 class JobNotFound(WindlassError):
-    """No such job, or its retention time is over."""
+    """No such job, or nothing of it is kept any more.
+
+    `outcome` is how its last attempt ended ("completed", "failed", …), if that is remembered; else None.
+    """
 
     code = "job_not_found"
 
-    def __init__(self, job_id: str) -> None:
-        super().__init__(f"no job {job_id}")
-        self.job_id = job_id
+    def __init__(self, job_id: str, outcome: str | None = None) -> None:
+        told = f"no job {job_id}"
+        if outcome is not None:
+            how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
+            told = (
+                f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or somebody deleted it"
+            )
+        super().__init__(told)
+        self.job_id, self.outcome = job_id, outcome
 
 
 class ScheduleNotFound(WindlassError):
@@ -219,10 +236,14 @@ class NotAllowedNow(WindlassError):
 
     code = "not_allowed_now"
 
-    def __init__(self, verb: str, job_id: str, status: str, *, parent: str | None = None) -> None:
-        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} that one first"
+    def __init__(
+        self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
+    ) -> None:
+        one = "that one" if first in (None, parent) else str(first)
+        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} {one} first"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
-        self.verb, self.job_id, self.status, self.parent = verb, job_id, status, parent
+        self.verb, self.job_id, self.status = verb, job_id, status
+        self.parent, self.first = parent, first
 
 
 class LeaseLost(WindlassError):

@@ -1,6 +1,7 @@
 """windlass queues, workers, stats and migrate."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -147,6 +148,14 @@ def test_migrate_brings_the_schema_up_to_date_once(terminal: Terminal) -> None:
     done = "".join(f"applied {step.name}\n" for step in migrations())
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == done
     assert terminal.ok("migrate", "--store", "sqlite:///new.db").out == "The schema is up to date.\n"
+
+
+def test_migrate_finds_the_store_of_an_app(terminal: Terminal) -> None:
+    text = 'from windlass import App\napp = App("sqlite:///of_the_app.db")\n'
+    (terminal.folder / "app_to_migrate.py").write_text(text)
+    terminal.ok("migrate", "--app", "app_to_migrate:app")
+    assert (terminal.folder / "of_the_app.db").exists()
+    sys.modules.pop("app_to_migrate")
 
 
 def test_the_version_is_shown(terminal: Terminal) -> None:

@@ -43,7 +43,9 @@ def shop(terminal: Terminal) -> Iterator[tuple[str, str]]:
 
 
 def test_without_any_there_is_a_sentence(terminal: Terminal) -> None:
-    assert terminal.ok("schedules", "list").out == "No schedules in sqlite:///windlass.db.\n"
+    told = terminal.ok("schedules", "list").out
+    assert told.startswith("No schedules in sqlite:///windlass.db. Declare one in code, @app.schedule(")
+    assert told.endswith("or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'\n")
 
 
 @pytest.mark.usefixtures("here")
@@ -113,8 +115,18 @@ def test_one_that_was_edited_by_hand_is_shown_as_broken(terminal: Terminal) -> N
     assert terminal.ok("schedules", "list", "--json").json[0]["problem"].startswith("schedule: needs its times")
 
 
+def test_one_whose_zone_is_not_known_here_is_shown_as_broken(terminal: Terminal) -> None:
+    terminal.ok("schedules", "add", "s", "t", "--cron", "@daily", "--tz", "Europe/Berlin")
+    with apsw.Connection("windlass.db") as connection:
+        connection.execute("UPDATE windlass_schedules SET changed = replace(changed, 'Berlin', 'Nowhere')")
+    assert "broken: 'No time zone found with key Europe/Nowhere'" in terminal.ok("schedules", "list").out
+    assert "none that could be told" in terminal.ok("schedules", "show", "s").out
+    assert "Nowhere" in terminal.ok("schedules", "list", "--json").json[0]["problem"]
+    assert "At 00:00 every day (UTC)" in terminal.ok("schedules", "set", "s", "--tz", "UTC").out
+
+
 MISTAKES = [
-    (("add", "s", "t"), 'schedule: needs its times: cron="0 9 * * 1-5", or every=300'),
+    (("add", "s", "t"), "add: needs its times: --cron '0 9 * * 1-5', or --every 5m"),
     (("add", "s", "t", "--cron", "0 0 31 2 *"), "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),
     (("add", "s", "t", "--cron", "@daily", "--tz", "Mars"), "tz: 'Mars' is no time zone that is known here"),
     (("add", "s", "t", "--every", "0.5"), "every: must be at least 1s, not '0.5'"),
@@ -134,8 +146,49 @@ def test_a_mistake_ends_in_one_line_and_nothing_is_stored(
     before = terminal.ok("schedules", "list", "--json").json
     ran = terminal.run("schedules", *words)
     assert (ran.code, ran.err.startswith(f"error: {message}")) == (2, True), ran.err
-    assert len(ran.err.splitlines()) == 1
+    assert len(ran.err.splitlines()) == (3 if "position" in message else 1)
     assert terminal.ok("schedules", "list", "--json").json == before
+
+
+@pytest.mark.parametrize(
+    ("cron", "mark"),
+    [
+        ("30 7 32 * *", "     ^^"),
+        ("0 0 31 2 *", "    ^^^^"),
+        ("0\t7 1,2,MOX * *", "        ^^^"),
+        ("0 0 1 1 5#9", "        ^^^"),
+    ],
+)
+def test_under_an_expression_the_place_is_marked_that_is_wrong(terminal: Terminal, cron: str, mark: str) -> None:
+    ran = terminal.run("schedules", "add", "s", "t", "--cron", cron)
+    first, shown, marks = ran.err.splitlines()
+    assert (ran.code, first.startswith("error: cron: ")) == (2, True)
+    assert shown == f"       {cron}".replace("\t", " ")
+    assert marks == f"       {mark}"
+
+
+def test_one_whose_time_is_over_is_told_to_be_overdue_and_its_last_job_is_shown(terminal: Terminal) -> None:
+    terminal.ok("schedules", "add", "s", "t", "--every", "5m")
+    job = terminal.ok("schedules", "run", "s").out.strip()
+    with apsw.Connection("windlass.db") as connection:
+        connection.execute("UPDATE windlass_schedules SET next_at = next_at - 400000000, last_job = ?", (job,))
+    assert "; overdue by 1m" in terminal.ok("schedules", "list").out
+    assert f"last job    {job} pending" in terminal.ok("schedules", "show", "s").out
+    terminal.ok("jobs", "cancel", job)
+    terminal.ok("jobs", "delete", job)
+    assert f"last job    {job}, which is not kept any more" in terminal.ok("schedules", "show", "s").out
+    assert "overdue" not in terminal.ok("schedules", "pause", "s").out
+
+
+def test_a_job_tells_when_its_schedule_comes_next(terminal: Terminal) -> None:
+    terminal.ok("schedules", "add", "s", "t", "--cron", "0 0 1 1 *")
+    job = terminal.ok("schedules", "run", "s").out.strip()
+    year = datetime.now(UTC).year + 1
+    assert f"next run      {year}-01-01 00:00:00 UTC (in " in terminal.ok("jobs", "show", job).out
+    terminal.ok("schedules", "pause", "s")
+    assert "next run      none while it is paused" in terminal.ok("jobs", "show", job).out
+    terminal.ok("schedules", "remove", "s")
+    assert "next run      none: the schedule was removed" in terminal.ok("jobs", "show", job).out
 
 
 @pytest.mark.parametrize("verb", ["show", "pause", "resume", "run", "remove"])

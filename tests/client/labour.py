@@ -32,6 +32,16 @@ class Labour:
         job = await self.aclaim(store)
         await store.jobs.settle([decide(job, outcome, Policy(Fixed(base=0, jitter=0)), Random(0))])
 
+    async def aend_many(self, store: Store, most: int, outcome: Outcome) -> int:
+        """Claim so many jobs of type `t`, and settle all of them together: how many there were."""
+        await store.leases.open(LeaseRequest(runner="hand", worker="by", length=60_000_000))
+        self._claims += 1
+        shares = (QueueShare("default", most),)
+        claim = ClaimRequest(runner="hand", claim=self._claims, shares=shares, types=("t",), limit=most)
+        jobs = await store.jobs.claim(claim)
+        await store.jobs.settle([decide(job, outcome, Policy(Fixed(base=0, jitter=0)), Random(0)) for job in jobs])
+        return len(jobs)
+
     async def aclaim(self, store: Store) -> Claimed:
         """The next job, held by us."""
         await store.leases.open(LeaseRequest(runner="hand", worker="by", length=60_000_000))

@@ -138,3 +138,34 @@ def _three() -> None: ...
 def test_a_prefix_must_make_a_legal_type() -> None:
     with pytest.raises(InvalidName, match="type"):
         TaskSet(prefix="not fine ").task(_one)
+
+
+def test_the_schedules_of_a_set_are_declared_by_its_app(app: App) -> None:
+    tasks = TaskSet(prefix="mail.")
+
+    @tasks.schedule("0 9 * * *")
+    @tasks.task
+    def digest() -> None: ...
+
+    @tasks.task
+    def clean(days: int) -> None: ...
+
+    tasks.schedule("clean-up", clean.using(queue="low").job(7), every="6h")
+    assert app.schedules.list() == []
+    app.include(tasks)
+    assert [(each.name, each.rules.job.type) for each in app.schedules.list()] == [
+        ("clean-up", "mail.clean"),
+        ("mail.digest", "mail.digest"),
+    ]
+    assert "low" in app.queue_names
+    tasks.schedule("late", clean.job(1), every="1h")
+    assert app.schedules.get("late").rules.job.payload == '{"days":1}'
+
+
+def test_a_schedule_that_the_app_has_already_is_refused(app: App) -> None:
+    tasks = TaskSet()
+    job = tasks.task(type="clean")(_one).job()
+    tasks.schedule("daily", job, every=60)
+    app.schedule("daily", app.task(type="other")(_two).job(), every=60)
+    with pytest.raises(ConfigError, match="schedule 'daily' is declared twice"):
+        app.include(tasks)

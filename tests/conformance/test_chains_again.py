@@ -1,15 +1,21 @@
 """Chains that people step into: retried, deleted and changed links; and what links say of themselves."""
 
+from collections.abc import Callable
+
+import pytest
+
 from tests.support.chains import after, chain, end_next, follow_on, given, hand_in, reasons, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import drain, take
+from tests.support.lines import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
-from windlass.core.chain import AWAITING
+from windlass.core.chain import AWAITING, called_off_by
 from windlass.core.change import IN_LINE, JobChange
+from windlass.core.job import Claimed
 from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Moved, Settled
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
@@ -142,14 +148,17 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     assert (best.id, best.priority) == (ids[1], 7)
 
 
-async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(store: Store) -> None:
+async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
+    store: Store, clock: ManualClock
+) -> None:
     ids = await hand_in(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
-    assert await status_of(store, holder) is PENDING, "who waits for a parent takes no slot"
+    assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
     await end_next(store, completed)
     assert await reasons(store, ids[1:]) == [IN_LINE]
     (job,) = await take(store, types=("other",))
     await settle(store, completed(job))
+    clock.advance(SECOND)
     await store.jobs.admit(10)
     assert (await take_one(store)).id == ids[1]
 
@@ -225,3 +234,43 @@ async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Sto
     jobs = {job.id: job for job in await take(store)}
     await store.jobs.settle([completed(jobs[one.id]), dead(jobs[two.id])])
     assert await statuses(store, [child.id, waits]) == [PENDING, CANCELLED]
+
+
+async def test_a_child_of_two_that_ended_badly_waits_again_when_both_are_retried(store: Store) -> None:
+    one, two = new_job(), new_job()
+    child, behind = follow_on([new_job(parents=(one.id, two.id)), new_job()])
+    ids = await hand_in(store, [one, two, child, behind])
+    await store.jobs.settle([dead(job) for job in await take(store)])
+    await store.operator.retry(ids[:1])
+    assert await statuses(store, ids[2:]) == [CANCELLED, CANCELLED], "the other one would be waited for in vain"
+    assert (await reasons(store, ids[2:3])) == [called_off_by(two.id, Status.DEAD)]
+    await store.operator.retry(ids[1:2])
+    assert await statuses(store, ids) == [PENDING, PENDING, BLOCKED, BLOCKED]
+    assert (await drain(store))[2:] == ids[2:]
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_a_grandchild_that_is_a_child_too_waits_again_with_its_parents(store: Store, early: bool) -> None:
+    """Whichever of them comes first by its id."""
+    first, *others = (new_job() for _ in range(3))
+    low, high = sorted(job.id for job in others)
+    between = new_job(id=high if early else low, parents=(first.id,))
+    last = new_job(id=low if early else high, parents=(first.id, between.id))
+    ids = await hand_in(store, [first, between, last])
+    await end_next(store, dead)
+    await store.operator.retry(ids[:1])
+    assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
+    assert await drain(store) == ids
+
+
+@pytest.mark.parametrize("ending", [completed, dead])
+async def test_a_parent_that_is_retried_leaves_a_child_alone_that_has_gone_on(
+    store: Store, ending: Callable[[Claimed], Settlement]
+) -> None:
+    ids = await chain(store, 2)
+    await end_next(store, completed)
+    child = await take_one(store, runner="r2")
+    await store.operator.retry(ids[:1])
+    await end_next(store, ending)
+    assert await status_of(store, ids[1]) is Status.RUNNING
+    assert await settle(store, completed(child)) is Settled.SETTLED

@@ -14,14 +14,15 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 
+@pytest.mark.parametrize("queue", ["default", "other"])
 @pytest.mark.parametrize("ending", [completed, dead])
 @pytest.mark.parametrize("settles_first", [True, False])
 async def test_a_child_handed_in_while_its_parent_is_just_settling_is_never_left_waiting(
-    store: Store, ending: Callable[[Claimed], Settlement], settles_first: bool
+    store: Store, ending: Callable[[Claimed], Settlement], settles_first: bool, queue: str
 ) -> None:
     await hand_in(store, [new_job() for _ in range(50)])
     parents = await take(store)
-    children = [after(new_job(), parent.id) for parent in parents]
+    children = [after(new_job(queue=queue), parent.id) for parent in parents]
 
     async def settle_it(parent: Claimed) -> None:
         await store.jobs.settle([ending(parent)])

@@ -8,6 +8,7 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, enqueue, let_lapse, open_lease, put, running, worker_info
 from tests.support.stores import LASTING, STORES
+from tests.support.timing import add
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import ConfigError
@@ -51,7 +52,18 @@ async def test_an_empty_store_has_no_problems_and_an_empty_census(store: Store, 
         late_runners=0,
         late_jobs=0,
         coordinator=None,
+        schedules=(),
     )
+
+
+async def test_schedules_are_in_the_census_as_they_stand(store: Store, clock: ManualClock) -> None:
+    await add(store, "b", every=60)
+    await add(store, "a", cron="0 9 * * *")
+    await store.schedules.pause("a")
+    clock.advance(90 * SECOND)
+    census = await census_of(store, clock)
+    assert list(census.schedules) == await store.schedules.list()
+    assert [(each.name, each.paused) for each in census.schedules] == [("a", True), ("b", False)]
 
 
 async def test_every_finding_has_a_name_and_a_sentence_and_trouble_has_advice(store: Store) -> None:
@@ -128,6 +140,13 @@ async def test_the_newest_moment_follows_what_is_written(store: Store, clock: Ma
     clock.jump_wall(-DAY)
     census = await census_of(store, clock)
     assert (census.newest, census.now) == (written, written - DAY)
+
+
+async def test_schedules_are_named_as_they_are(store: Store, clock: ManualClock) -> None:
+    for name in ("b", "a"):
+        await add(store, name)
+    await store.schedules.pause("b")
+    assert (await census_of(store, clock)).schedules == tuple(await store.schedules.list())
 
 
 async def test_examining_changes_nothing(store: Store, clock: ManualClock) -> None:

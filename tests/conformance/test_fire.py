@@ -1,14 +1,19 @@
 """fire: one job for each tick, whoever fires, however often, and whatever the clocks do."""
 
+import asyncio
 from random import Random
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, look, open_lease, settle
+from tests.support.seed import claim_ids, claim_one, completed, enqueue, look, open_lease, request, settle
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
 from windlass.core.firing import Fired, firing
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
+from windlass.core.queue import QueueSettings
+from windlass.core.rate import parse_rate
 from windlass.core.schedule import amended, settings
 from windlass.core.status import Status
 from windlass.core.ticks import LATE, tick_id
@@ -35,6 +40,39 @@ async def test_a_tick_has_one_job_which_says_whose_it_is(store: Store, clock: Ma
     after = await find(store)
     assert (after.last_at, after.next_at) == (to_datetime(tick), to_datetime(tick + MINUTE))
     assert after.last_job == job.id
+
+
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"priority": -5, "max_attempts": 7, "timeout": 9 * SECOND, "tags": ("a", "b"), "meta": '{"m": "ü"}', "flow": "f"},
+    {"concurrency_key": "k", "key_limit": 2, "key_strict": True, "key_rate": parse_rate("5/s", "r"), "rate_cost": 2},
+    {"queue": "fair", "tenant": "t"},
+    {"queue": "fair"},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+async def test_the_job_of_a_tick_is_what_it_would_be_if_somebody_had_handed_it_in(
+    store: Store, clock: ManualClock, asked: dict[str, Any]
+) -> None:
+    settings_of = {"default": QueueSettings(max_attempts=4, timeout=SECOND), "fair": QueueSettings(fair=True)}
+    await store.queues.declare(settings_of)
+    await add(store, job=asked)
+    clock.advance(MINUTE)
+    plain = await look(store, (await enqueue(store, run_at=clock.wall(), **asked))[0])
+    await fire(store)
+    (tick,) = await jobs_of(store)
+    own = {"id": plain.id, "schedule": None, "tick": None}
+    assert msgspec.structs.replace(tick, **own) == plain
+    await open_lease(store)
+    both = await store.jobs.claim(request(queues=(plain.queue,)))
+    if not asked.get("key_strict"):
+        assert {job.id for job in both} == {plain.id, tick.id}
+    # In strict order one follows the other.
+    for job in both:
+        await settle(store, completed(job))
+    rest = await claim_ids(store, queues=(plain.queue,))
+    assert {*(job.id for job in both), *rest} == {plain.id, tick.id}
 
 
 async def test_a_finished_job_still_says_whose_it_was(store: Store, clock: ManualClock) -> None:
@@ -117,6 +155,21 @@ async def test_what_was_decided_before_a_change_is_not_done_after_it(
     assert [job.type for job in await jobs_of(store)] == (["other"] if verb == "change" else [])
 
 
+async def test_what_was_decided_of_a_schedule_is_not_done_for_another_that_has_its_name_now(
+    store: Store, clock: ManualClock
+) -> None:
+    await add(store, cron="* * * * *")
+    clock.advance(MINUTE)
+    due = await store.schedules.due(10)
+    await store.schedules.remove("s")
+    clock.jump_wall(-MINUTE // 2)
+    await add(store, job={"type": "other"}, cron="* * * * *")
+    clock.jump_wall(MINUTE // 2)
+    assert await store.schedules.fire([firing(each, due.now) for each in due.schedules]) == [Fired(done=False)]
+    await fire(store)
+    assert [job.type for job in await jobs_of(store)] == ["other"]
+
+
 CATCH_UP = {"one": [10], "all": list(range(1, 11)), "none": []}
 
 
@@ -158,6 +211,16 @@ async def test_a_closed_queue_gets_nothing_and_holds_nobody_up(store: Store, clo
     assert sorted(each.skipped for each in await fire(store)) == [0, 1]
     assert (await ticks_of(store, "shut"), await ticks_of(store, "well")) == ([], [clock.wall()])
     assert (await find(store, "shut")).skipped == 1
+
+
+async def test_a_tick_wakes_whoever_waits_for_jobs(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    clock.advance(MINUTE)
+    mark = store.signals.mark()
+    waits = asyncio.create_task(store.signals.wait(mark, 20))
+    await asyncio.sleep(0)
+    await fire(store)
+    assert await waits is True
 
 
 async def test_jitter_moves_the_job_and_not_the_tick(store: Store, clock: ManualClock) -> None:

@@ -3,6 +3,7 @@
 import signal
 
 from tests.e2e.stage import Stage
+from tests.support.addresses import on_sql
 from tests.support.processes import freeze, signal_all, until
 from windlass import Schedule
 
@@ -18,6 +19,7 @@ def _every_second(stage: Stage, name: str) -> Schedule:
     return stage.app.schedules.add(name, stage.make("aquick"), every=1, catch_up="all")
 
 
+@on_sql
 def test_scheduled_jobs_are_run_by_a_worker_and_none_before_its_tick(stage: Stage) -> None:
     stage.worker()
     _every_second(stage, "s")
@@ -33,6 +35,7 @@ def test_scheduled_jobs_are_run_by_a_worker_and_none_before_its_tick(stage: Stag
     assert ticks == list(range(1, len(ticks) + 1))
 
 
+@on_sql
 def test_workers_that_are_killed_and_stopped_in_turn_run_each_tick_once(stage: Stage) -> None:
     first, second = stage.worker(), stage.worker()
     _every_second(stage, "s")

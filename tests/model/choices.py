@@ -35,6 +35,8 @@ first_fields = {
     "key_limit": st.sampled_from([2, None]),
     "key_strict": st.sampled_from([True, None]),
 }
+link_fields = {name: fields[name] for name in ("queue", "delay", "expires", "concurrency_key", "idempotency_key")}
+"""What may be different from link to link."""
 changes = st.fixed_dictionaries(
     {},
     optional={

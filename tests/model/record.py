@@ -35,6 +35,17 @@ class Job:
     finished_at: Micros = 0
     ended: dict[int, str] = field(default_factory=dict)
     """attempt → how it ended"""
+    result: str | None = None
+    lag: Micros = 0
+    """How long after its last parent's completion it is due."""
+    parents: tuple[JobId, ...] = ()
+    waits_for: set[JobId] = field(default_factory=set)
+    """Those of its parents that have not completed, be they live, over, or gone."""
+    takes: frozenset[JobId] = frozenset()
+    inputs: dict[JobId, str | None] = field(default_factory=dict)
+    """parent → the result that came from it"""
+    called_off: bool = False
+    """Whether it was cancelled because a parent ended badly, and not by itself."""
 
     def expired(self, now: Micros) -> bool:
         """Whether it should have started by now."""
@@ -44,6 +55,26 @@ class Job:
         """Change status, by the table."""
         assert status is self.status or may_move(self.status, status), f"{self.status} → {status}"
         self.status = status
+
+    def inherit(self, parent: "Job") -> None:
+        """A parent has completed."""
+        self.waits_for.discard(parent.id)
+        if parent.id in self.takes:
+            self.inputs[parent.id] = parent.result
+
+    def go_on(self, now: Micros) -> None:
+        """The last of its parents has completed: it is due, at the earliest after its own delay."""
+        self.run_at = self.rank = max(self.run_at, now + self.lag)
+        if self.run_at > now:
+            self.move(Status.SCHEDULED)
+        else:
+            self.come(now)
+
+    def begin_anew(self) -> None:
+        """A fresh budget, and no expiry."""
+        self.failures = self.crashes = 0
+        self.cancel_requested = self.called_off = False
+        self.expires_at = None
 
     def come(self, rank: Micros) -> None:
         """Its time has come: it waits for a worker, or for its turn at its key."""

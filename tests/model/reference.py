@@ -41,14 +41,21 @@ class Reference:
     def enqueue(self, batch: list[NewJob], now: Micros) -> list[tuple[JobId, bool]] | None:
         """The jobs that stand, and whether they stood before; None: refused, all of them."""
         kept, windows = deepcopy(self.jobs), dict(self.windows)
-        answers = [self._enqueue(job, now) for job in batch]
+        stands: dict[JobId, JobId] = {}
+        answers: list[tuple[JobId, bool] | None] = []
+        for job in batch:
+            answers.append(self._enqueue(job, stands, now))
+            stands[job.id] = (answers[-1] or (job.id,))[0]
         if None in answers:
             self.jobs, self.windows = kept, windows
             return None
+        for id_, existed in filter(None, answers):
+            if not existed:
+                self._feel(self.jobs[id_], now)
         self._move_up(now)
         return [answer for answer in answers if answer is not None]
 
-    def _enqueue(self, new: NewJob, now: Micros) -> tuple[JobId, bool] | None:
+    def _enqueue(self, new: NewJob, stands: dict[JobId, JobId], now: Micros) -> tuple[JobId, bool] | None:
         if new.id in self.jobs or new.id in self.graves:
             return new.id, True
         holder = self.holder(new.queue, new.idempotency_key, now)
@@ -59,7 +66,9 @@ class Reference:
             if new.on_conflict is not OnConflict.REPLACE or standing is None or standing.status not in WAITING:
                 return holder, True
             self._rest(standing, Status.CANCELLED, now)
-        if new.queue in self.closed:
+        # Another may stand for a parent that came with it and met a key.
+        parents = tuple(stands.get(parent, parent) for parent in new.parents)
+        if new.queue in self.closed or any(parent not in self.jobs for parent in parents):
             return None
         born = birth(new, now)
         self.windows.pop((new.queue, new.idempotency_key), None)
@@ -79,9 +88,33 @@ class Reference:
             new.key_limit or 1,
             bool(new.key_strict),
         )
-        if born.status is Status.PENDING:
+        if parents:
+            takes = frozenset(stands.get(parent, parent) for _, parent in new.takes)
+            child = replace(self.jobs[new.id], parents=parents, waits_for=set(parents), takes=takes, lag=new.delay)
+            child.status, child.run_at, child.rank = Status.BLOCKED, now, now
+            self.jobs[new.id] = child
+        elif born.status is Status.PENDING:
             self.jobs[new.id].come(born.rank)
         return new.id, False
+
+    def _feel(self, child: Job, now: Micros) -> None:
+        """What has become of parents before they had this child."""
+        for parent in [self.jobs[id_] for id_ in child.parents if self.jobs[id_].status in FINISHED]:
+            self._follow(child, parent, now)
+
+    def _follow(self, child: Job, parent: Job, now: Micros) -> None:
+        """A parent has ended. Completed, it lets the child go on when it is the last; else it takes it along."""
+        if parent.status is Status.COMPLETED:
+            child.inherit(parent)
+            if child.status is Status.BLOCKED and not child.waits_for:
+                child.go_on(now)
+        elif child.status is Status.BLOCKED:
+            child.called_off = True
+            self._rest(child, Status.CANCELLED, now)
+
+    def _heirs(self, parent: JobId) -> list[Job]:
+        """Who waits for it, or would if it had not ended meanwhile."""
+        return sorted((job for job in self.jobs.values() if parent in job.waits_for), key=lambda job: job.id)
 
     def _move_up(self, now: Micros) -> None:
         move_up(self.jobs.values(), now)
@@ -91,6 +124,8 @@ class Reference:
         over = [job for job in self.jobs.values() if job.status in WAITING and job.expired(now)]
         for job in over:
             self._rest(job, Status.CANCELLED, now)
+        for job in over:
+            job.called_off = False  # by itself, though its parent expired with it
         self._move_up(now)
         return len(over)
 
@@ -140,6 +175,7 @@ class Reference:
         job, mine = self.jobs.get(settlement.id), (settlement.attempt, settlement.outcome)
         if job is not None and job.status is Status.RUNNING and job.attempt == settlement.attempt:
             job.failures += settlement.failures
+            job.result = settlement.result
             self._end(job, settlement.status, settlement.outcome, settlement.delay, now)
             self._move_up(now)
             return Settled.SETTLED
@@ -166,6 +202,8 @@ class Reference:
         job.slot = False
         if job.key is not None and job.window:
             self.windows[job.queue, job.key] = (job.id, now + job.window)
+        for child in self._heirs(job.id):
+            self._follow(child, job, now)
 
     def lose(self, runner: str, now: Micros) -> set[JobId]:
         """A runner fell silent."""
@@ -209,13 +247,31 @@ class Reference:
         """A new life with the old attempts."""
         if (job := self.jobs.get(id_)) is None:
             return None
-        if job.status not in RETRYABLE or self.holder(job.queue, job.key, now) not in (None, id_):
+        if job.status not in RETRYABLE or not self._may_wait(job) or not self._has_key(job, now):
             return job.status, False
-        job.come(now)
-        self.windows.pop((job.queue, job.key), None)
-        self.jobs[id_] = replace(job, failures=0, crashes=0, run_at=now, cancel_requested=False, expires_at=None)
+        self._revive(job, now)
         self._move_up(now)
-        return self.jobs[id_].status, True
+        return job.status, True
+
+    def _revive(self, job: Job, now: Micros) -> None:
+        """It is live again, and so is whoever was called off because of it and of nobody else."""
+        self.windows.pop((job.queue, job.key), None)
+        job.begin_anew()
+        if job.waits_for:
+            job.move(Status.BLOCKED)
+        else:
+            job.come(now)
+            job.run_at = now
+        for child in self._heirs(job.id):
+            if child.called_off and self._may_wait(child) and self._has_key(child, now):
+                self._revive(child, now)
+
+    def _may_wait(self, job: Job) -> bool:
+        """Whether it would not wait in vain: none of its parents ended badly, or is gone."""
+        return all(parent in self.jobs and self.jobs[parent].status in LIVE for parent in job.waits_for)
+
+    def _has_key(self, job: Job, now: Micros) -> bool:
+        return self.holder(job.queue, job.key, now) in (None, job.id)
 
     def run_now(self, id_: JobId, now: Micros) -> tuple[Status, bool] | None:
         """What waits for its time only."""
@@ -249,6 +305,8 @@ class Reference:
 
     def _retime(self, job: Job, delay: Micros, now: Micros) -> None:
         job.run_at = now + delay
+        if job.waits_for:
+            return
         if job.status in (Status.SCHEDULED, Status.FAILED):
             job.rank = job.run_at
             if not delay:

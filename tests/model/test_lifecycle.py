@@ -12,21 +12,33 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
-    invariant,
     precondition,
     rule,
     run_state_machine_as_test,
 )
 
-from tests.model.choices import IDS, changes, fields, first_fields, ids, limits, orders, picks, queues, waits
+from tests.model.agreement import Agreement
+from tests.model.choices import (
+    IDS,
+    changes,
+    fields,
+    first_fields,
+    ids,
+    limits,
+    link_fields,
+    orders,
+    picks,
+    queues,
+    waits,
+)
 from tests.model.leases import Leases
 from tests.model.reference import Reference
 from tests.support.clock import ManualClock
 from tests.support.redis_books import wrong_books
-from tests.support.seed import ENDINGS, LEASE, new_job, request
+from tests.support.seed import ENDINGS, LEASE, completed, new_job, request
 from tests.support.stores import STORES
+from windlass.core.chain import result_texts
 from windlass.core.change import JobChange
 from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
@@ -34,9 +46,9 @@ from windlass.core.job import Claimed, Progress
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import NO_LIMIT, QueueSettings
-from windlass.core.status import LIVE, Status, may_move
-from windlass.errors import KeyConflict, LeaseLost, QueueClosed
-from windlass.store.records import ClaimRequest, JobFilter, LeaseRequest, Moved, Note, QueueShare, RunnerEnd
+from windlass.core.status import Status
+from windlass.errors import InvalidOption, KeyConflict, LeaseLost, QueueClosed
+from windlass.store.records import ClaimRequest, LeaseRequest, Moved, Note, QueueShare, RunnerEnd
 from windlass.store.redis.store import RedisStore
 
 T = TypeVar("T")
@@ -46,7 +58,7 @@ MOST_PER_KEY = 2
 """What the walk's jobs say at most."""
 
 
-class Lifecycle(RuleBasedStateMachine):
+class Lifecycle(Agreement):
     """One store, one reference, the same calls to both."""
 
     kind: ClassVar[str]
@@ -63,9 +75,6 @@ class Lifecycle(RuleBasedStateMachine):
         self.claimed: list[Claimed] = []
         self.settlements: list[Settlement] = []
         self.seen: dict[JobId, tuple[Status, int]] = {}
-
-    def run(self, call: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(call)
 
     def do(self, call: Coroutine[Any, Any, T]) -> T:
         """What moves jobs: a store may leave it to whoever comes next to let in those who are in line."""
@@ -100,7 +109,7 @@ class Lifecycle(RuleBasedStateMachine):
         jobs = [new_job(**each) for each in batch]
         expected = self.model.enqueue(jobs, self.now)
         if expected is None:
-            with pytest.raises((KeyConflict, QueueClosed)):
+            with pytest.raises((KeyConflict, QueueClosed, InvalidOption)):
                 self.do(self.store.jobs.enqueue(jobs))
             return
         answers = [(each.id, each.existing) for each in self.do(self.store.jobs.enqueue(jobs))]
@@ -118,6 +127,29 @@ class Lifecycle(RuleBasedStateMachine):
             met = keyed[-1 - pick % len(keyed)]
             fields = {"queue": met.queue, "idempotency_key": met.key, "idempotency_window": window}
             self.enqueue([{"id": unused[0], "on_conflict": option, **fields}])
+
+    @rule(
+        parents=st.lists(picks, min_size=1, max_size=2),
+        links=st.lists(st.fixed_dictionaries(link_fields), min_size=1, max_size=3),
+        takes=st.booleans(),
+        stranger=st.sampled_from([False] * 9 + [True]),
+    )
+    def link(self, parents: list[int], links: list[dict[str, Any]], takes: bool, stranger: bool) -> None:
+        """A child of jobs that are there, live or over, and those that come after it in the same hand-in."""
+        known = list(self.model.jobs)
+        unused = [id_ for id_ in IDS if id_ not in self.model.jobs and id_ not in self.model.graves]
+        if not known or len(unused) <= len(links):
+            return
+        above = [known[-1 - pick % len(known)] for pick in parents] + ([unused[-1]] if stranger else [])
+        batch: list[dict[str, Any]] = []
+        for id_, each in zip(unused, links, strict=False):
+            taken = tuple((f"p{n}", parent) for n, parent in enumerate(above)) if takes else ()
+            batch.append({"id": id_, "parents": tuple(above), "takes": taken, **each})
+            if stranger:
+                # Who would meet a key may be refused first, or be answered with who has it.
+                batch[-1]["idempotency_key"] = None
+            above = [id_]
+        self.enqueue(batch)
 
     @rule(limit=st.integers(1, 5))
     def admit(self, limit: int) -> None:
@@ -147,6 +179,10 @@ class Lifecycle(RuleBasedStateMachine):
         self.do(self.store.jobs.expire(100))
         self.model.expire(self.now)
         assert [(job.id, job.attempt) for job in jobs] == self.model.claim(asked)
+        for job in jobs:
+            given = {} if job.takes is None else dict(result_texts(job.takes, job.inputs).values())
+            expected = self.model.jobs[job.id].inputs
+            assert given == {parent: result or "null" for parent, result in expected.items()}
         self.claimed += jobs
 
     @rule(pick=picks, wait=waits, outcomes=st.lists(st.sampled_from(sorted(ENDINGS)), min_size=1, max_size=4))
@@ -158,13 +194,13 @@ class Lifecycle(RuleBasedStateMachine):
         self.attempts_never_fall_and_moves_are_legal()
         fresh = self.claimed[before:]
         self.clock.advance(wait)
-        self._settle([ENDINGS[outcome](job) for job, outcome in zip(fresh, outcomes, strict=False)])
+        self._settle([_ended(job, outcome) for job, outcome in zip(fresh, outcomes, strict=False)])
 
     @precondition(lambda self: self.claimed)
     @rule(batch=st.lists(st.tuples(picks, st.sampled_from(sorted(ENDINGS))), min_size=1, max_size=4))
     def settle(self, batch: list[tuple[int, str]]) -> None:
         # Also stale ones: whatever was claimed once may be settled now.
-        unique = {(job.id, job.attempt): ENDINGS[outcome](job) for job, outcome in map(self._one_claimed, batch)}
+        unique = {(job.id, job.attempt): _ended(job, outcome) for job, outcome in map(self._one_claimed, batch)}
         self._settle(list(unique.values()))
 
     @precondition(lambda self: self.settlements)
@@ -318,54 +354,10 @@ class Lifecycle(RuleBasedStateMachine):
         pick, outcome = choice
         return self.claimed[-1 - pick % len(self.claimed)], outcome
 
-    # What always holds
 
-    @invariant()
-    def every_job_is_in_one_place_and_as_the_reference_says(self) -> None:
-        page = self.run(self.store.operator.list(JobFilter(), 100, None))
-        listed = {job.id: job for job in page.items}
-        assert len(listed) == len(page.items)
-        assert set(listed) == set(self.model.jobs)
-        for found in self.run(self.store.operator.get(IDS)):
-            if found is None:
-                continue
-            job = self.model.jobs[found.id]
-            assert (found.status, found.attempt) == (job.status, job.attempt)
-            assert (found.failures, found.crashes) == (job.failures, job.crashes)
-            assert (found.queue, found.priority) == (job.queue, job.priority)
-            assert found.cancel_requested == job.cancel_requested
-            assert job.runner is None or found.worker == job.runner
-            ended = {each.attempt: each.outcome for each in found.attempts if each.outcome != "running"}
-            assert ended == job.ended
-            assert (found.progress and found.progress.done) == self.model.progress.get(found.id)
-            assert listed[found.id].status is found.status
-
-    @invariant()
-    def attempts_never_fall_and_moves_are_legal(self) -> None:
-        for id_, job in self.model.jobs.items():
-            status, attempt = self.seen.get(id_, (None, 0))
-            assert job.attempt >= attempt
-            assert job.status is status or may_move(status, job.status)
-            self.seen[id_] = (job.status, job.attempt)
-
-    @invariant()
-    def counts_are_exact(self) -> None:
-        expected = Counter((job.queue, str(job.status)) for job in self.model.jobs.values())
-        counted = self.run(self.store.operator.counts()).queues
-        assert {(q, s): n for q, by_status in counted.items() for s, n in by_status.items() if n} == expected
-
-    @invariant()
-    def limits_hold(self) -> None:
-        page = self.run(self.store.operator.list(JobFilter(status=(Status.RUNNING,)), 100, None))
-        held = Counter((job.queue, job.concurrency_key) for job in page.items if job.concurrency_key)
-        most = dict.fromkeys(held, 2)
-        assert held <= Counter(most)
-
-    @invariant()
-    def a_key_has_one_live_job_at_most(self) -> None:
-        page = self.run(self.store.operator.list(JobFilter(status=tuple(LIVE)), 100, None))
-        keys = Counter((job.queue, job.idempotency_key) for job in page.items if job.idempotency_key)
-        assert all(count == 1 for count in keys.values())
+def _ended(job: Claimed, outcome: str) -> Settlement:
+    """Each attempt that completes has a result of its own."""
+    return completed(job, f'"{job.id} {job.attempt}"') if outcome == "completed" else ENDINGS[outcome](job)
 
 
 WALKS = {"postgres": 50}

@@ -25,12 +25,12 @@ class Other:
         """Now it counts."""
         await self._connection.commit()
 
-    async def is_waited_for(self) -> None:
-        """Return when somebody waits for a lock in this database."""
+    async def is_waited_for(self, by: int = 1) -> None:
+        """Return when somebody, or so many, wait for locks in this database."""
         ours = [self._connection.info.backend_pid, self._watcher.info.backend_pid]
         while True:
             pids = [row[0] for row in await self._rows(_PIDS, ours)]
-            if (await self._rows(_WAITING, pids))[0][0]:
+            if (await self._rows(_WAITING, pids))[0][0] >= by:
                 return
             await asyncio.sleep(0.01)
 

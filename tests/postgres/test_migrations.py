@@ -11,7 +11,10 @@ import pytest
 
 from tests.cli.terminal import process
 from tests.support.seed import claim_one, completed, enqueue, enqueue_one, failed, open_lease, settle
+from tests.support.timing import moment, said
 from windlass import App, ConfigError, SchemaMismatch, Status, StoreUnavailable
+from windlass.core.firing import firing
+from windlass.core.schedule import ScheduleSettings, settings
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.postgres.migrate import migrations
@@ -44,7 +47,7 @@ def stranger(postgres_url: str) -> Iterator[str]:
 async def test_each_step_says_whether_it_breaks_the_code_before_it() -> None:
     numbers = [each.number for each in migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert [each.name for each in migrations() if each.breaking] == ["0002_flow"]
+    assert [each.name for each in migrations() if each.breaking] == ["0002_flow", "0004_schedules", "0005_chains"]
 
 
 async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> None:
@@ -53,7 +56,7 @@ async def test_code_goes_on_with_steps_that_it_does_not_know(store: Store) -> No
     await enqueue_one(store)
     tables = [
         *("jobs", "history", "tallies", "tombstones", "keys", "notes", "floors", "due_floor", "meters", "queues"),
-        *("leases", "pulse", "workers", "office", "identity", "samples", "depths"),
+        *("leases", "pulse", "workers", "office", "identity", "samples", "depths", "schedules"),
     ]
     columns = [f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'" for table in tables]
     step_ahead = step(LATEST.number + 1, breaking=False)
@@ -82,6 +85,7 @@ async def every_verb(store: Store) -> None:
     assert [moved and moved.done for moved in await store.operator.cancel([late], "enough")] == [True]
     assert [moved and moved.done for moved in await store.operator.retry([late])] == [True]
     assert [moved and moved.done for moved in await store.operator.delete([keyed])] == [True]
+    await every_verb_of_schedules(store)
     await store.jobs.admit(10)
     await store.jobs.expire(10)
     await store.leases.renew("w1", [runner], 30_000_000)
@@ -93,6 +97,19 @@ async def every_verb(store: Store) -> None:
         await store.operator.cancel([job.id], "enough")
     await store.operator.delete([job.id for job in found.items])
     assert sum((await store.operator.counts()).queues.get("mail", {}).values()) == 0
+
+
+async def every_verb_of_schedules(store: Store) -> None:
+    """Made, changed, and fired before its time, so that its job waits."""
+    await store.schedules.declare({"s": said({"queue": "late"}, every=3600)})
+    await store.schedules.change("s", settings(jitter=5), ScheduleSettings())
+    for verb in (store.schedules.pause, store.schedules.resume):
+        assert await verb("s") is not None
+    assert (await store.schedules.due(10)).schedules == ()
+    (found,) = await store.schedules.list()
+    (fired,) = await store.schedules.fire([firing(found, moment(found))])
+    assert [moved and moved.done for moved in await store.operator.cancel(fired.jobs, "enough")] == [True]
+    assert await store.schedules.remove("s")
 
 
 async def test_a_step_that_breaks_is_refused_in_a_sentence(store: Store) -> None:

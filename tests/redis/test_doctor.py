@@ -9,6 +9,7 @@ from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, put
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
+from tests.support.timing import MINUTE, add, fire
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.examination import Finding, Level
@@ -23,6 +24,7 @@ from windlass.store.redis.examination.server import (
     check_role,
     check_versions,
 )
+from windlass.store.redis.store import RedisStore
 
 PLACE = Address("redis://host:6379/0")
 LOSSY = Address("redis://host:6379/0", durable=False)
@@ -176,3 +178,35 @@ async def test_a_user_with_the_fewest_rights_can_be_looked_after() -> None:
     assert found.census is not None
     (durability,) = [each for each in found.findings if each.check == "durability"]
     assert "this user may not know" in durability.says
+
+
+async def said_of_contents(store: Store) -> list[str]:
+    return [each.says for each in await findings(store, "contents")]
+
+
+async def test_a_schedule_that_is_not_where_its_tick_says_is_told_and_pausing_it_helps(
+    store: Store, clock: ManualClock
+) -> None:
+    for name in ("well", "lost", "still"):
+        await add(store, name)
+    await store.schedules.pause("still")
+    assert "each of 3 schedules is found when its tick comes" in await said_of_contents(store)
+    assert isinstance(store, RedisStore)
+    (key,) = store._server.keys.of_office(("ticking",))
+    await store._access._command("ZREM", key, "lost")
+    (found,) = [each for each in await findings(store, "contents") if each.level is Level.PROBLEM]
+    assert found.says == "schedule 'lost' is not found when its next tick comes"
+    await store.schedules.pause("lost")
+    await store.schedules.resume("lost")
+    assert "each of 3 schedules is found when its tick comes" in await said_of_contents(store)
+
+
+async def test_a_schedule_that_was_dropped_by_hand_is_in_nobodys_way(store: Store, clock: ManualClock) -> None:
+    for name in ("dropped", "well"):
+        await add(store, name)
+    assert isinstance(store, RedisStore)
+    for key in store._server.keys.of_office(("schedules", "standings")):
+        await store._access._command("HDEL", key, "dropped")
+    clock.advance(MINUTE)
+    assert [each.name for each in (await store.schedules.due(1)).schedules] == ["well"]
+    assert len(await fire(store)) == 1

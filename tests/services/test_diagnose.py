@@ -15,7 +15,7 @@ NOW = 1_767_225_600 * SECOND
 def census(**fields: Any) -> Census:
     """Healthy: one worker, nothing waits; unless said otherwise."""
     given = {"workers": (worker_info(),), "waiting": (), "paused": (), "dead": 0, "coordinator": "w1"}
-    counted = {"now": NOW, "newest": NOW, "counted_all": True, "late_runners": 0, "late_jobs": 0}
+    counted = {"now": NOW, "newest": NOW, "counted_all": True, "late_runners": 0, "late_jobs": 0, "schedules": ()}
     return Census(**{**counted, **given, **fields})
 
 
@@ -34,7 +34,15 @@ def said(found: Census) -> str:
 def test_a_healthy_census_is_all_well_and_says_what_was_looked_at() -> None:
     findings = diagnose(census(waiting=(waits(5),)), NOW)
     assert [each.level for each in findings] == [Level.OK] * len(findings)
-    assert [each.check for each in findings] == ["clock", "workers", "leases", "types", "queues", "dead letters"]
+    assert [each.check for each in findings] == [
+        "clock",
+        "workers",
+        "leases",
+        "types",
+        "queues",
+        "schedules",
+        "dead letters",
+    ]
 
 
 @pytest.mark.parametrize(

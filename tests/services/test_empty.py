@@ -2,8 +2,12 @@
 
 import pytest
 
+from tests.support.clock import ManualClock
 from tests.support.seed import completed, enqueue_one, put, running, settle
+from tests.support.timing import MINUTE, add, jobs_of
 from windlass import Queue, Status
+from windlass.coordinator.fire import Fire
+from windlass.core.events import silent
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.worker.empty import is_empty
@@ -59,3 +63,15 @@ async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
 
     monkeypatch.setattr(type(queues), "list", lambda _: end_first())
     assert not await is_empty(store, ["default"])
+
+
+async def test_a_tick_that_has_come_does_until_somebody_sees_to_it(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    assert await is_empty(store, ["default"])
+    clock.advance(MINUTE)
+    assert not await is_empty(store, ["default"])
+    assert await is_empty(store, ["other"])
+    await Fire(store, silent).run()
+    assert not await is_empty(store, ["default"])
+    await store.operator.cancel([job.id for job in await jobs_of(store)], "seen")
+    assert await is_empty(store, ["default"])

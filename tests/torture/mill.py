@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from windlass import App, Context, Fixed, Snooze
+from windlass import App, Context, Dead, Fixed, Snooze
 from windlass.observe.history import SWITCH, History
 
 app = App(os.environ["WINDLASS_STORE"], deadline=30)
@@ -69,3 +69,20 @@ def trip(ctx: Context) -> None:
         until = time.monotonic_ns() + 1_000_000_000
         History(Path(os.environ[SWITCH]), "nemesis").write("fault", kind="trip", pids=[os.getpid()], until=until)
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task
+def add_one(ctx: Context, number: int) -> int:
+    """A link of a chain that counts; that it ran is written down here, whatever the store believes."""
+    effects = os.open("effects", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    os.write(effects, f"{ctx.job.id} {ctx.attempt} {number}\n".encode())
+    os.close(effects)
+    return number + 1
+
+
+@app.task
+def doomed(ctx: Context) -> int:
+    """Dies, and with it the rest of its chain, until somebody tries it again."""
+    if ctx.attempt == 1:
+        raise Dead("no hope")
+    return ctx.attempt

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
-from tests.torture.rules import MOST, QUEUES, lay_down, turn_down
+from tests.torture.rules import MOST, QUEUES, halt, lay_down, turn_down
 from tests.torture.yard import Yard
 from windlass import Status, WindlassError
 
@@ -18,7 +18,7 @@ PLACES = 2
 LINGER = 1_000_000_000
 """Nanoseconds for which a victim may still take jobs into its hands: it does not know yet."""
 FOREVER = 60.0
-VERBS = ("enqueue", "claim", "settle", "note", "admit", "open", "renew", "end", "rescue", "beat", "campaign")
+VERBS = ("enqueue", "claim", "settle", "note", "admit", "open", "renew", "end", "rescue", "beat", "campaign", "fire")
 TROUBLES = [
     f"{verb}.{trouble}"
     for verb in VERBS
@@ -51,6 +51,7 @@ class Nemesis:
             (1, self._kill_producer),
             (2, self._cancel_some),
             (1, self._turn_down),
+            (2, self._retry_the_doomed),
         ]
 
     def _start_worker(self) -> Process:
@@ -84,6 +85,7 @@ class Nemesis:
         (self._yard.folder / "stop").touch()
         for producer in self.producers:
             assert producer.wait() == 0
+        halt(self._yard)
         self._yard.history.write("healed", seconds=FOREVER)
         live = [status for status in Status if status not in ("completed", "dead", "cancelled")]
         until(lambda: not any(self._totals()[status] for status in live), "every job ends", FOREVER)
@@ -182,6 +184,12 @@ class Nemesis:
         for job in page.items:
             with suppress(WindlassError):
                 self._yard.app.jobs.cancel(job.id)
+
+    def _retry_the_doomed(self, place: int) -> None:
+        """Nor this: a link that died is tried again, and with it come back those that it took along."""
+        with suppress(WindlassError):
+            for job in self._yard.app.jobs.list(status="dead", type="doomed", limit=3).items:
+                self._yard.app.jobs.retry(job.id)
 
     def _turn_down(self, place: int) -> None:
         """Nor is this: a queue may run fewer at once, or as many as before."""

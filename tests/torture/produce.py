@@ -11,9 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from mill import again_later, anap, apart, app, flaky, hand_on, nap, quick, talk, trip  # type: ignore[import-not-found]
+from mill import (  # type: ignore[import-not-found]
+    add_one,
+    again_later,
+    anap,
+    apart,
+    app,
+    doomed,
+    flaky,
+    hand_on,
+    nap,
+    quick,
+    talk,
+    trip,
+)
 
-from windlass import EnqueueFailed, EnqueueUnknown, NewJob
+from windlass import EnqueueFailed, EnqueueUnknown, NewJob, chain
 from windlass.core.rate import Rate
 
 SEED = sys.argv[1]
@@ -62,6 +75,29 @@ def crowd() -> list[NewJob]:
     return [msgspec.structs.replace(quick.using(max_attempts=1000).job(1), **each) for each in terms]
 
 
+LINKS: list[tuple[int, Callable[[Callable[[Any], Any]], Any]]] = [
+    (8, lambda task: task(quick).job(dice.randrange(1000))),
+    (3, lambda task: task(flaky).job(1)),
+    (3, lambda task: task(nap).job(dice.uniform(0, 0.06))),
+    (1, lambda task: task(doomed).job()),
+    (1, lambda task: task(trip).job()),
+]
+"""What comes in a chain; each of them passes something on, or nothing."""
+
+
+def links() -> list[NewJob]:
+    """A chain, now of results that are passed on and now of others, in queues and after delays as they come."""
+    found: list[Any] = []
+    for _ in range(dice.randint(1, 4)):
+        (make,) = dice.choices([kind for _, kind in LINKS], [weight for weight, _ in LINKS])
+        some: list[dict[str, Any]] = [{}, {}, {"queue": "few"}, {"delay": dice.uniform(0, 0.5)}]
+        terms = dice.choice(some)
+        found.append(make(lambda task: task.using(max_attempts=1000, **terms)))  # noqa: B023
+        if found[-1].type == "quick":
+            found += [add_one.using(max_attempts=1000)] * dice.randint(0, 3)
+    return list(chain(*found).jobs)
+
+
 def plain() -> NewJob:
     options: dict[str, object] = {"max_attempts": 1000, "priority": dice.choice([0, 0, 0, 5])}
     if dice.random() < 0.1:
@@ -84,6 +120,8 @@ def hand_in(jobs: list[NewJob]) -> None:
 
 
 while not Path("stop").exists():
+    if dice.random() < 0.06:
+        hand_in(links())
     hand_in(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))
 app.close()

@@ -53,9 +53,12 @@ class Tale:
         fresh = {"id": job, "attempt": 0, "max_attempts": 3, "attempts": []}
         self.jobs[job] = {**fresh, **self.jobs.get(job, {}), **fields}
 
-    def claim(self, job: str, attempt: int = 1, pid: int = RUNNER, payload: str = "p") -> None:
+    def claim(
+        self, job: str, attempt: int = 1, pid: int = RUNNER, payload: str = "p", given: dict[str, str] | None = None
+    ) -> None:
         asked = {"runner": f"r{pid}", "claim": self._calls + 1, "limit": 1}
-        self.call("claim", asked, {"jobs": [{"job": job, "attempt": attempt, "payload": payload}]}, pid)
+        brought = {"job": job, "attempt": attempt, "payload": payload, "given": given or {}}
+        self.call("claim", asked, {"jobs": [brought]}, pid)
         self.keep(job, status="running", attempt=attempt)
 
     def start(self, job: str, attempt: int = 1, pid: int = RUNNER) -> None:

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.addresses import on_sql
 from tests.support.clock import ManualClock
 from tests.support.timing import MINUTE, add, find, fire, moment, ticks_of
 from windlass.core.moments import to_datetime
@@ -26,16 +26,16 @@ asyncio.run(Fire(store, print).run())
 """
 
 
+@on_sql
 @pytest.mark.parametrize(("side", "jobs"), [("before_commit", 0), ("after_commit", 1)])
 async def test_a_coordinator_that_is_killed_at_the_commit_leaves_no_half_of_a_tick(
-    tmp_path: Path, clock: ManualClock, side: str, jobs: int
+    address: str, clock: ManualClock, side: str, jobs: int
 ) -> None:
-    url = f"sqlite:///{tmp_path}/jobs.db?durability=relaxed"
-    store = open_store(url, clock=clock)
+    store = open_store(address, clock=clock)
     await add(store)
     tick = moment(await find(store))
     killed = subprocess.run(  # noqa: ASYNC221 - nobody else is on this loop
-        [sys.executable, "-c", COORDINATOR, url, to_datetime(tick).isoformat()],
+        [sys.executable, "-c", COORDINATOR, address, to_datetime(tick).isoformat()],
         env={**os.environ, "WINDLASS_FAILPOINTS": f"fire.{side}=kill"},
         capture_output=True,
         text=True,

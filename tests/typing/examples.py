@@ -18,8 +18,10 @@ from windlass import (
     Exponential,
     Handle,
     Job,
+    Links,
     NewJob,
     Queue,
+    Schedule,
     State,
     Task,
     TaskSet,
@@ -146,6 +148,45 @@ async def a_chain_has_the_type_of_its_last_link() -> None:
     resize.job("a", PREVIOUS)  # type: ignore[call-arg]
 
 
+@app.schedule("0 9 * * 1-5", tz="Europe/Berlin", catch_up="one", overlap=False)
+@app.task
+def report() -> int:
+    return 1
+
+
+@app.schedule(every=timedelta(minutes=5), jitter="30s", name="pulse")
+@app.task(queue="slow")
+async def pulse(ctx: Context) -> datetime | None:
+    assert_type(ctx.job.schedule, str | None)
+    return ctx.job.tick
+
+
+async def a_schedule_leaves_the_task_as_it_is() -> None:
+    assert_type(report, Task[[], int, int])
+    assert_type(report(), int)
+    assert_type(report.enqueue(), Handle[int])
+    assert_type(pulse.enqueue(), Handle[datetime | None])
+    app.schedule("daily", welcome.job(42), cron="0 9 * * *")
+    app.schedule("often", resize.job("a", "b", 3), every=300)
+    app.schedule("daily", welcome, cron="0 9 * * *")  # type: ignore[call-overload]
+    app.schedule("0 9 * * *", catch_up="some")  # type: ignore[call-overload]
+    app.schedule("0 9 * * *", timezone="UTC")  # type: ignore[call-overload]
+    app.schedule("0 9 * * *")(len)  # type: ignore[type-var]
+
+
+async def schedules_have_typed_verbs() -> None:
+    assert_type(app.schedules.add("daily", welcome.job(1), cron="@daily"), Schedule)
+    assert_type(await app.schedules.aset("daily", every="5m"), Schedule)
+    assert_type(app.schedules.reset("daily", "every"), Schedule)
+    assert_type(app.schedules.pause("daily"), Schedule)
+    assert_type(await app.schedules.aresume("daily"), Schedule)
+    assert_type(app.schedules.run("daily"), Handle[Any])
+    assert_type(app.schedules.get("daily").next_at, datetime | None)
+    assert_type(await app.schedules.alist(), list[Schedule])
+    app.schedules.set("daily", crn="@daily")  # type: ignore[call-arg]
+    app.schedules.add("daily", welcome.job(1), overlap="no")  # type: ignore[arg-type]
+
+
 async def every_verb_has_two_forms() -> None:
     assert_type(app.jobs.get("id"), Job)
     look: Callable[[str], Coroutine[Any, Any, Job]] = app.jobs.aget
@@ -155,6 +196,7 @@ async def every_verb_has_two_forms() -> None:
     assert_type((await app.jobs.alist()).next_cursor, str | None)
     assert_type(app.jobs.cancel("id"), Job)
     assert_type(app.jobs.retry("id"), Job)
+    assert_type(await app.jobs.alinks("id", limit=5), Links)
     assert_type(app.jobs.retry_all(status="dead"), int)
     assert_type(app.queues.get("mail"), Queue)
     assert_type(app.queues.list(), list[Queue])
@@ -191,9 +233,17 @@ async def asend(to: str) -> int:
     return len(to)
 
 
+@tasks.schedule("@daily")
+@tasks.task
+def digest() -> str:
+    return "sent"
+
+
 def a_task_set_keeps_signatures_too() -> None:
     app.include(tasks)
     assert_type(send.enqueue("you"), Handle[int])
+    assert_type(digest.enqueue(), Handle[str])
+    tasks.schedule("hourly", send.job("me"), every="1h")
     assert_type(asend.enqueue("you"), Handle[int])
     send.enqueue(7)  # type: ignore[arg-type]
     tasks.task(tpye="x")  # type: ignore[call-overload]

@@ -10,7 +10,8 @@ from tests.support.timing import said
 from windlass.core.cron import parse_cron
 from windlass.core.firing import made, paused, resumed, rewritten
 from windlass.core.moments import DAY, SECOND
-from windlass.core.schedule import ScheduleSettings, amended, merge, settings, template, without
+from windlass.core.schedule import ScheduleSettings, amended, merge, settings, without
+from windlass.core.template import template
 from windlass.core.ticks import CatchUp
 from windlass.errors import InvalidInput, InvalidOption, PayloadTooLarge
 

@@ -1,19 +1,22 @@
 """windlass jobs, windlass dead."""
 
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from windlass.cli.kin import kin_of, place_in
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.show import describe, row_of, what_of
 from windlass.cli.why import print_first
+from windlass.client.app import App
 from windlass.core.codec import DEEPEST
 from windlass.core.job import Job
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.status import WAITING
-from windlass.errors import InvalidPayload
+from windlass.errors import InvalidOption, InvalidPayload
 from windlass.store.open import redact
 
 jobs = typer.Typer(help="Look at jobs and act on them.", no_args_is_help=True)
@@ -64,6 +67,9 @@ def list_jobs(
     queue: QueueOption = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.")] = None,
     parent: Annotated[str | None, typer.Option(help="Only the children of this job.")] = None,
+    chain: Annotated[
+        str | None, typer.Option(metavar="ID", help="The links of this job's chain, in their order; and no other.")
+    ] = None,
     limit: LimitOption = 50,
     cursor: Annotated[str | None, typer.Option(help="Go on after this id.")] = None,
     store: StoreOption = None,
@@ -72,6 +78,10 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first."""
     home = reach(store, app)
+    if chain is not None:
+        _refuse_beside_chain(status=status, type=type_, queue=queue, tag=tag, parent=parent, cursor=cursor)
+        _list_chain(home, chain, limit, as_json)
+        return
     found: list[Job] = []
     while True:
         page = home.jobs.list(
@@ -91,14 +101,31 @@ def list_jobs(
     if as_json:
         print_json(found)
         return
-    print_table(
-        ["id", "status", "type", "queue", "attempt", "created", "what"],
-        [row_of(job) for job in found],
-        empty=f"No jobs match in {redact(home.store)}.",
-        spare=("queue", "attempt"),
-    )
+    _print_jobs(found, empty=f"No jobs match in {redact(home.store)}.")
     if cursor:
         typer.echo(f"\nMore: --cursor {cursor}")
+
+
+def _print_jobs(found: Sequence[Job], empty: str) -> None:
+    columns = ["id", "status", "type", "queue", "attempt", "created", "what"]
+    print_table(columns, [row_of(job) for job in found], empty=empty, spare=("queue", "attempt"))
+
+
+def _refuse_beside_chain(**filters: object) -> None:
+    for name, value in filters.items():
+        if value:
+            raise InvalidOption(f"--{name}", "cannot be given together with --chain, which lists all of its links")
+
+
+def _list_chain(home: App, id_: str, limit: int, as_json: bool) -> None:
+    """A whole chain, from any of its links."""
+    links = home.jobs.links(home.jobs.find(id_), limit=limit)
+    if as_json:
+        print_json(links.jobs)
+        return
+    _print_jobs(links.jobs, empty="")
+    if not (links.begins and links.ends):
+        typer.echo(f"\n{id_} is {place_in(links)}; --limit goes further, older ones may not be kept any more")
 
 
 @jobs.command()
@@ -112,7 +139,7 @@ def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_j
     if as_json:
         print_json(job)
     else:
-        describe(job)
+        describe(job, kin_of(home, job))
         if job.status in WAITING:
             print_first(home.jobs.why(job.id))
 

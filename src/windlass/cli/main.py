@@ -20,7 +20,7 @@ from windlass.cli.stats import stats
 from windlass.cli.top.command import top
 from windlass.cli.why import why
 from windlass.core.text import printable
-from windlass.errors import ConfigError, InvalidInput, UnknownTask, WindlassError
+from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
 from windlass.version import __version__
 
 WRONG_CALL = (ConfigError, InvalidInput, UnknownTask)
@@ -71,6 +71,14 @@ def entry(
     context.default_map = {"worker": settings, "dev": shared}
 
 
+def _point_out(error: WindlassError) -> None:
+    """Of a cron expression: the place that cannot be read, on a line below it."""
+    if isinstance(error, InvalidTime) and error.part is not None:
+        text = "".join(" " if char.isspace() else char for char in error.text)
+        begin, end = (len(printable(text[:place])) for place in error.part)
+        typer.echo(f"       {printable(text)}\n       {' ' * begin}{'^' * (end - begin)}", err=True)
+
+
 def main() -> None:
     """Run a command; a user's mistake ends in one line, not in a traceback."""
     try:
@@ -79,6 +87,7 @@ def main() -> None:
         lines = str(error).splitlines() or [type(error).__name__]
         for line in lines:
             typer.echo(f"error: {printable(line)}" if line is lines[0] else f"       {printable(line)}", err=True)
+        _point_out(error)
         sys.exit(2 if isinstance(error, WRONG_CALL) else 1)
     except BrokenPipeError:
         # Whoever read our output has had enough; that is no error to shout about.

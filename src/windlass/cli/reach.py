@@ -66,7 +66,7 @@ def reach(store: str | None, app: str | None = None, *, blobs: str | None = None
     # Asked in any case: an address that no command can reach is refused, such as that of an app made for tests.
     absence = missing(home.store)
     if absence is not None and not make:
-        advice = absence if app or store else _ADVICE
+        advice = f"{absence}; a worker makes it, or: windlass migrate" if app else absence if store else _ADVICE
         raise ConfigError(f"there is no store at {redact(home.store)}: {advice}")
     return home
 

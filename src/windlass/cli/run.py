@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.reach import AppArgument, BlobsOption, StoreOption, reach
+from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
@@ -116,9 +116,9 @@ async def _coordinate(home: App) -> None:
         await store.close()
 
 
-def migrate(store: StoreOption = None) -> None:
+def migrate(store: StoreOption = None, app: AppOption = None) -> None:
     """Bring the store's tables or keys up to date."""
-    applied = asyncio.run(_migrate(reach(store, make=True).store))
+    applied = asyncio.run(_migrate(reach(store, app, make=True).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 

@@ -12,10 +12,16 @@ from windlass.cli.times import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
 from windlass.core.job import NewJob
 from windlass.core.schedule import Schedule
+from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
     help="Jobs that are handed in again and again: look, make, change, pause, run, remove.", no_args_is_help=True
+)
+
+FIRST_STEPS = (
+    'Declare one in code, @app.schedule("0 9 * * *") above @app.task, which the next worker writes; '
+    "or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'"
 )
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.")]
@@ -50,17 +56,18 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
         print_json([record(each) for each in found])
         return
     columns = ["schedule", "next run", "here", "last run", "what"]
-    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}.")
+    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}. {FIRST_STEPS}")
 
 
 @schedules.command()
 def show(name: NameArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show all that is known of a schedule, with its next five runs."""
-    found = reach(store, app).schedules.get(name)
+    home = reach(store, app)
+    found = home.schedules.get(name)
     if as_json:
         print_json(record(found))
     else:
-        describe(found)
+        describe(found, _last_job(home, found))
 
 
 @schedules.command()
@@ -80,6 +87,8 @@ def add(
     app: AppOption = None,
 ) -> None:
     """Make a schedule that hands in a job of a type, with these arguments."""
+    if cron is None and every is None:
+        raise InvalidOption("add", "needs its times: --cron '0 9 * * 1-5', or --every 5m")
     home = reach(store, app, make=True)
     job = make_job(home, type_, payload, _given(queue=queue, priority=priority))
     times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
@@ -157,6 +166,16 @@ def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None)
             "To stop it for good: windlass schedules pause",
             err=True,
         )
+
+
+def _last_job(home: App, schedule: Schedule) -> str:
+    """The last job of a tick, and what became of it."""
+    if schedule.last_job is None:
+        return "-"
+    try:
+        return f"{schedule.last_job} {home.jobs.get(schedule.last_job, fetch=False).status}"
+    except JobNotFound:
+        return f"{schedule.last_job}, which is not kept any more"
 
 
 def _given(**options: Any) -> Any:

@@ -1,6 +1,7 @@
 """A job as people read it: one line in a list, or all that is known."""
 
 import json
+from collections.abc import Mapping
 
 from rich.table import Table
 from rich.text import Text
@@ -52,7 +53,8 @@ def _progress(job: Job) -> str:
     return f"{share}{', ' + note if note else ''}"
 
 
-def describe(job: Job) -> None:
+def describe(job: Job, kin: Mapping[str, str]) -> None:
+    """All that is known of it, with what is known of those that it comes from and that come after it."""
     out = console()
     out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
@@ -72,10 +74,9 @@ def describe(job: Job) -> None:
         "concurrency": _concurrency(job),
         "rate cost": str(job.rate_cost) if job.rate_cost != 1 else None,
         "tenant": job.tenant,
-        "parent": job.parent,
+        "parent": None if job.parent in job.parents else job.parent,
         "schedule": _origin(job),
-        "comes after": ", ".join(each for each in job.parents if each != job.parent) or None,
-        "chain": job.flow,
+        **kin,
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,

@@ -1,18 +1,20 @@
 """A schedule as people and programs read it: its times in words, in its own zone and in that of this machine."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from windlass.cli.output import ago, console, plain
 from windlass.core.codec import readable
-from windlass.core.moments import SECOND, show_duration
+from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import CatchUp
 from windlass.errors import WindlassError
 
 RUNS_SHOWN = 5
+OVERDUE: Micros = 10 * SECOND
+"""A schedule that nobody has seen to for so long after its time shows that nobody looks."""
 
 _CAUGHT_UP = {
     CatchUp.ONE: "of missed runs the last is made up",
@@ -39,22 +41,31 @@ def row_of(schedule: Schedule) -> list[str]:
     tick = None if schedule.paused else schedule.next_at
     last = ago(schedule.last_at) if schedule.last_at else "never"
     there = "paused" if schedule.paused else "never" if tick is None else _there(schedule, tick)
-    return [schedule.name, there, "-" if tick is None else _here(tick), last, sentence(schedule)]
+    here = "-" if tick is None else "the same" if there == _here(tick) else _here(tick)
+    return [schedule.name, there, here, last, sentence(schedule)]
 
 
 def sentence(schedule: Schedule) -> str:
     """When it comes, what it hands in, what of it did not run; and on a line of its own what an operator has set."""
-    try:
-        rules, when = schedule.rules, schedule.in_words
-    except WindlassError as error:
-        return f"broken: {error}"
+    if (problem := schedule.problem) is not None:
+        return f"broken: {problem}"
+    rules, when = schedule.rules, schedule.in_words
     job = rules.job
     arguments = "" if job.payload == "{}" else f" {job.payload if len(job.payload) <= 60 else job.payload[:59] + '…'}"
     said = [f"{when}: {job.type}{arguments} in {job.queue}", WORDS["catch_up"](rules)]
     said += [WORDS["overlap"](rules)] if not rules.overlap else []
     said += [WORDS["jitter"](rules)] if rules.jitter else []
     said += [f"{count:,} {what}" for what, count in _losses(schedule).items() if count]
+    said += _late(schedule)
     return "; ".join(said) + _by_operator(schedule)
+
+
+def _late(schedule: Schedule) -> list[str]:
+    """Whether its time is over and nobody has seen to it."""
+    if schedule.paused or schedule.next_at is None:
+        return []
+    late = round((datetime.now(UTC) - schedule.next_at).total_seconds() * SECOND)
+    return [f"overdue by {show_duration(late)}: is a worker alive? (windlass doctor)"] if late > OVERDUE else []
 
 
 def _losses(schedule: Schedule) -> dict[str, int]:
@@ -83,19 +94,19 @@ def next_run(schedule: Schedule) -> str:
     return _both(schedule, schedule.next_at)
 
 
-def describe(schedule: Schedule) -> None:
+def describe(schedule: Schedule, last_job: str) -> None:
     """All that is known of it."""
     out = console()
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
         "when": sentence(schedule),
         "last run": _both(schedule, schedule.last_at) if schedule.last_at else "never",
-        "last job": schedule.last_job or "-",
+        "last job": last_job,
         "made": _both(schedule, schedule.created_at),
     }
     for name, value in facts.items():
         out.print(plain(f"  {name:12}{value}".replace("\n", "\n" + " " * 14)))
-    problem = record(schedule)["problem"]
+    problem = schedule.problem
     if problem is None:
         out.print(plain(f"  {'arguments':12}{schedule.rules.job.payload}"))
     out.print("\n[bold]Next runs[/]")
@@ -129,11 +140,9 @@ def _clock(moment: datetime) -> str:
 
 def record(schedule: Schedule) -> dict[str, Any]:
     """A schedule for programs, as one would give it: lengths in seconds; what is not said is null."""
-    try:
-        rules, words = _settings(schedule.rules), schedule.in_words
-        problem, upcoming = None, schedule.upcoming(RUNS_SHOWN)
-    except WindlassError as error:
-        rules, words, problem, upcoming = {}, None, str(error), ()
+    problem = schedule.problem
+    sound = problem is None
+    rules, words = (_settings(schedule.rules), schedule.in_words) if sound else ({}, None)
     return {
         "name": schedule.name,
         "paused": schedule.paused,
@@ -143,7 +152,7 @@ def record(schedule: Schedule) -> dict[str, Any]:
         "created_at": schedule.created_at,
         "last_at": schedule.last_at,
         "next_at": schedule.next_at,
-        "upcoming": upcoming,
+        "upcoming": schedule.upcoming(RUNS_SHOWN) if sound else (),
         "last_job": schedule.last_job,
         "missed": schedule.missed,
         "skipped": schedule.skipped,

@@ -13,7 +13,6 @@ from windlass.blobs.open import BLOBS_VARIABLE, open_blobs
 from windlass.client.aside import are_inline, enqueue_large
 from windlass.client.berth import berth_at, berth_in_memory
 from windlass.client.blocking import Portal, blocking
-from windlass.client.declarations import Declarations
 from windlass.client.handle import Handle
 from windlass.client.hooks import hook_of
 from windlass.client.jobs import Jobs
@@ -29,11 +28,8 @@ from windlass.client.task import Task
 from windlass.client.taskset import TaskSet
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.job import DEFAULT_QUEUE, Enqueued, NewJob
-from windlass.core.names import check_name
 from windlass.core.queue import QueueOptions, settings
 from windlass.core.reference import LARGEST_BLOB
-from windlass.core.schedule import ScheduleOptions
-from windlass.core.schedule import settings as schedule_settings
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -48,7 +44,6 @@ from windlass.store.manual import ManualClock
 from windlass.store.open import DEFAULT_ADDRESS, redact
 
 F = TypeVar("F", bound=Callable[..., Any])
-K = TypeVar("K", bound=Task[Any, Any, Any])
 
 CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on a store that is away."""
@@ -87,7 +82,6 @@ class App(Registrar):
         self.stats = Stats(self)
         self._offload: Offload | None = None
         self._deadline = deadline
-        self._declared = Declarations()
         self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._door: Portal | None = None
@@ -128,11 +122,13 @@ class App(Registrar):
         return Task(self, definition)
 
     def include(self, *sets: TaskSet) -> None:
-        """Take in the tasks and hooks of task sets; a set belongs to one app."""
+        """Take in the tasks, hooks and schedules of task sets; a set belongs to one app."""
         for each in sets:
             each._join(self, self.registry)
             self.hooks.absorb(each.hooks)
             each.hooks = self.hooks
+            self._declared.absorb(each._declared)
+            each._declared = self._declared
 
     def on_dead(self, function: F, /) -> F:
         """Run a function when a job has died here: `def alert(job): …`, or `(job, state)`; `job.error` says of what.
@@ -171,26 +167,6 @@ class App(Registrar):
     def queue(self, name: str, **options: Unpack[QueueOptions]) -> None:
         """Declare a queue's settings; the first call to the store writes them, an operator's change wins."""
         self._declared.add_queue(name, settings(**options))
-
-    @overload
-    def schedule(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> None: ...
-    @overload
-    def schedule(
-        self, cron: str | None = None, /, *, name: str | None = None, **options: Unpack[ScheduleOptions]
-    ) -> Callable[[K], K]: ...
-    def schedule(
-        self, what: str | None = None, job: NewJob | None = None, /, *, name: str | None = None, **options: Any
-    ) -> Any:
-        """Declare a schedule: `schedule("daily", report.job(7), cron="0 9 * * 1-5", tz="Europe/Berlin")`, or
-        `every=300`; or above a task without arguments, `@app.schedule("0 9 * * 1-5")`, named like the task.
-
-        The first call to the store writes it, and workers do at their start; an operator's change wins. `catch_up`
-        says what of missed ticks runs: "one" (the last of them), "all", "none". `overlap=False` skips a tick while
-        the job before it has not ended. `jitter` lets each job run up to so much later.
-        """
-        if job is None:
-            return self._declared.on_task(what, name, options)
-        return self._declared.add_schedule(check_name(what, "schedule"), schedule_settings(job, **options))
 
     @property
     def queue_names(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """An app's berth: where its jobs are, and the store there once this process has opened it."""
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from windlass.client.here import this_process
+from windlass.client.lookout import Lookout
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.observe.history import recorded
@@ -31,6 +33,7 @@ class Berth:
         self._borrowed = False
         self._left_behind: list[Store] = []
         self._guard, self._guard_of = threading.RLock(), os.getpid()
+        self._lookouts: dict[asyncio.AbstractEventLoop, Lookout] = {}
 
     def connect(self) -> Store:
         """The store, opened by whoever comes first."""
@@ -44,6 +47,17 @@ class Berth:
                 self.opened = (os.getpid(), recorded(self._opener(), "client"))
                 self.written = None
             return self.opened[1]
+
+    def lookout(self, store: Store) -> Lookout:
+        """Where those wait who wait on this event loop for jobs of the store."""
+        with self._own_guard():
+            for loop in [each for each, there in self._lookouts.items() if there.over]:
+                del self._lookouts[loop]
+            loop = asyncio.get_running_loop()
+            found = self._lookouts.get(loop)
+            if found is None or found.store is not store:
+                found = self._lookouts[loop] = Lookout(store)
+            return found
 
     def _own_guard(self) -> threading.RLock:
         # A lock that another thread held at a fork is held for ever in the child: it takes a new one.
@@ -74,6 +88,8 @@ class Berth:
         """Close what this process has opened; the next to come opens it again."""
         if self.opened is not None and self.opened[0] == os.getpid():
             store, self.opened, self.written = self.opened[1], None, None
+            for lookout in [each for each in self._lookouts.values() if not each.over]:
+                await lookout.close()
             if not self._borrowed:
                 await store.close()
 

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import msgspec
 
 from windlass.blobs.offload import Offload
+from windlass.client.berth import Berth
 from windlass.client.blocking import Portal
 from windlass.client.handle import ChildHandle, Handle
 from windlass.client.state import State
@@ -41,6 +42,9 @@ class Home(Protocol):
     def offload(self) -> Offload | None: ...
 
     async def _ready(self) -> Store: ...
+
+    @property
+    def _berth(self) -> Berth: ...
 
     def _portal(self) -> Portal: ...
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from windlass.client.task import Task
+from windlass.core.job import NewJob
 from windlass.core.names import check_name
 from windlass.core.queue import QueueSettings
 from windlass.core.schedule import ScheduleSettings, merge, settings
@@ -41,6 +42,17 @@ class Declarations:
             raise ConfigError(f"schedule {name!r} is declared twice; give one of them another name")
         self.schedules[name] = said
         self.version += 1
+
+    def add_job(self, name: str | None, job: NewJob, options: Mapping[str, Any]) -> None:
+        """A schedule of a job that was made for it."""
+        self.add_schedule(check_name(name, "schedule"), settings(job, **options))
+
+    def absorb(self, others: "Declarations") -> None:
+        """Take over what was declared elsewhere."""
+        for queue, said in others.queues.items():
+            self.add_queue(queue, said)
+        for name, wanted in others.schedules.items():
+            self.add_schedule(name, wanted)
 
     def on_task(self, cron: str | None, name: str | None, options: Mapping[str, Any]) -> Callable[[K], K]:
         """A decorator that declares a schedule of a task without arguments; its name is the task's type."""

@@ -9,22 +9,19 @@ import msgspec
 
 from windlass.blobs.offload import Offload
 from windlass.client.aside import value_of
+from windlass.client.berth import Berth
 from windlass.client.blocking import Portal, blocking
+from windlass.client.links import cause_of
+from windlass.client.lookout import Wait
+from windlass.core.chain import told_of
 from windlass.core.codec import decode_object
 from windlass.core.job import Job
 from windlass.core.reference import Reference
 from windlass.core.status import Status
-from windlass.errors import JobCancelled, JobDead, JobNotFound, StoreUnavailable
+from windlass.errors import JobCancelled, JobDead, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
-
-RECHECK_SECONDS = 1.0
-"""Hints may be lost, so waiting also looks this often."""
-SHORTEST_PAUSE = 0.01
-"""Not every store tells a producer that a job has ended: who waits for one looks again, ever more rarely."""
-SHORTEST_PACE, LONGEST_PACE = 0.0005, 0.02
-"""A busy store commits all the time: the longer it takes, the less often we look after a commit."""
 
 
 class Home(Protocol):
@@ -33,6 +30,9 @@ class Home(Protocol):
     async def _ready(self) -> Store: ...
 
     def offload(self) -> Offload | None: ...
+
+    @property
+    def _berth(self) -> Berth: ...
 
     def _portal(self) -> Portal: ...
 
@@ -54,26 +54,26 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     async def aresult(self, timeout: float | None = None) -> T:
         """Wait until the job has ended, through all its retries, and return what it returned.
 
-        Raises JobDead, JobCancelled, JobNotFound (its retention is over), BlobUnavailable, or TimeoutError.
+        A store that goes away meanwhile is waited for. Raises JobDead, JobCancelled, JobNotFound (nothing of it is
+        kept; its `outcome` tells whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
         """
         store = await self._home._ready()
-        mark = store.signals.mark()
-        # Looked at before the time counts: `timeout=0` asks whether it is there already.
-        job = await self._look(store)
-        pace, pause = SHORTEST_PACE, SHORTEST_PAUSE
-        try:
-            async with asyncio.timeout(timeout) as limit:
-                while not job.finished:
-                    if await store.signals.wait(mark, pause):
-                        await asyncio.sleep(pace)
-                        pace = min(2 * pace, LONGEST_PACE)
-                    pause = min(2 * pause, RECHECK_SECONDS)
-                    mark = store.signals.mark()
-                    job = await self._look(store)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            raise TimeoutError(await _lateness(store, job, timeout)) from None
+        lookout = self._home._berth.lookout(store)
+        with lookout.waiting(self.id) as wait:
+            # Looked at before the time counts: `timeout=0` asks whether it is there already.
+            job = await wait.seen()
+            if not job.finished:
+                try:
+                    async with asyncio.timeout(timeout) as limit:
+                        job = await wait.ended()
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    job = await lookout.last_look(self.id, wait) if timeout else job
+                if not job.finished:
+                    raise TimeoutError(await _lateness(store, wait, timeout))
+        if job.status is Status.CANCELLED:
+            raise JobCancelled(job.id, await _why_cancelled(store, job))
         if isinstance(job.result, Reference):
             job = msgspec.structs.replace(job, result=await value_of(self._home.offload(), job.id, job.result))
         return self._result_of(job)
@@ -83,17 +83,9 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     def _portal(self) -> Portal:
         return self._home._portal()
 
-    async def _look(self, store: Store) -> Job:
-        job = (await store.operator.get([self.id]))[0]
-        if job is None:
-            raise JobNotFound(self.id)
-        return job
-
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:
             raise JobDead(job.id, job.reason or "no reason kept", job.error)
-        if job.status is Status.CANCELLED:
-            raise JobCancelled(job.id, job.reason or "no reason kept")
         try:
             result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):
@@ -102,8 +94,21 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         return result
 
 
-async def _lateness(store: Store, job: Job, timeout: float | None) -> str:
+async def _why_cancelled(store: Store, job: Job) -> str:
+    """Its reason; of a link that fell with another, also how that one ended."""
+    reason = job.reason or "no reason kept"
+    with contextlib.suppress(StoreUnavailable):
+        if (cause := await cause_of(store.operator, job)) is not None:
+            reason += f"; it began with {told_of(cause)}"
+    return reason
+
+
+async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
     """What to tell somebody who has waited in vain; the likeliest reason is that nobody works."""
+    job = wait.job
+    assert job is not None
+    if wait.trouble is not None:
+        return f"job {job.id} was {job.status} when last seen; what became of it is not known: {wait.trouble}"
     told = f"job {job.id} is still {job.status} after {timeout:g} s"
     with contextlib.suppress(StoreUnavailable):
         if not await store.workers.list():

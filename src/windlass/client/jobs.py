@@ -9,6 +9,7 @@ import msgspec
 from windlass.client.aside import drop_blobs, payload_aside, with_values, without_values
 from windlass.client.blocking import blocking
 from windlass.client.filters import job_filter
+from windlass.client.links import Links, cause_of, links_of
 from windlass.client.options import check_options
 from windlass.client.pages import each_page
 from windlass.client.verbs import Verbs
@@ -65,6 +66,15 @@ class Jobs(Verbs):
         page = await store.operator.list(wanted, limit, cursor)
         return Page(tuple(map(without_values, page.items)), page.next_cursor)
 
+    async def alinks(self, id: str, *, limit: int = 100) -> Links:
+        """The chain that a job is a link of, in its order: at most so many before it, and so many after it.
+
+        A job that is in none is a chain of one. No blob is fetched for it.
+        """
+        _check_limit(limit)
+        store = await self._home._ready()
+        return await links_of(store.operator, await self._look(id), limit)
+
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         """Failed and dead jobs, the one that failed last first."""
         _check_limit(limit)
@@ -80,7 +90,7 @@ class Jobs(Verbs):
         found = await store.operator.circumstances(check_id(id))
         if found is None:
             raise JobNotFound(id)
-        return explain(found)
+        return explain(msgspec.structs.replace(found, cause=await cause_of(store.operator, found.job)))
 
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""
@@ -190,7 +200,14 @@ class Jobs(Verbs):
         if moved.holder is not None:
             raise KeyConflict((await self._look(id)).idempotency_key or "", moved.holder)
         if not moved.done:
-            raise NotAllowedNow(verb, id, moved.status, parent=moved.parent)
+            raise NotAllowedNow(verb, id, moved.status, parent=moved.parent, first=await self._cause(moved.parent))
+
+    async def _cause(self, parent: str | None) -> str | None:
+        """With which job one fell whose parent has ended: that must be retried."""
+        operator = (await self._home._ready()).operator
+        found = None if parent is None else (await operator.get([parent]))[0]
+        cause = None if found is None else await cause_of(operator, found)
+        return parent if cause is None else cause.id
 
     async def _each(
         self,
@@ -202,6 +219,7 @@ class Jobs(Verbs):
         return await each_page(store.operator, matching, verb)
 
     get = blocking(aget)
+    links = blocking(alinks)
     failures = blocking(afailures)
     why = blocking(awhy)
     cancel = blocking(acancel)

@@ -5,20 +5,25 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from windlass.client.context import Context
+from windlass.client.declarations import Declarations
 from windlass.client.hooks import Hooks, hook_of
 from windlass.client.options import TaskOptions
 from windlass.client.task import Task
+from windlass.core.job import NewJob
+from windlass.core.schedule import ScheduleOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
+K = TypeVar("K", bound=Task[Any, Any, Any])
 
 
 class Registrar(ABC):
-    """Where functions become tasks and hooks."""
+    """Where functions become tasks and hooks, and schedules are declared."""
 
     def __init__(self) -> None:
         self.hooks = Hooks()
+        self._declared = Declarations()
 
     @abstractmethod
     def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
@@ -38,6 +43,26 @@ class Registrar(ABC):
         """Register a function as a task, plainly or with options (`@app.task(queue="mail")`)."""
         decorator = Decorator(self, options)
         return decorator if function is None else decorator(function)
+
+    @overload
+    def schedule(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> None: ...
+    @overload
+    def schedule(
+        self, cron: str | None = None, /, *, name: str | None = None, **options: Unpack[ScheduleOptions]
+    ) -> Callable[[K], K]: ...
+    def schedule(
+        self, what: str | None = None, job: NewJob | None = None, /, *, name: str | None = None, **options: Any
+    ) -> Any:
+        """Declare a schedule: `schedule("daily", report.job(7), cron="0 9 * * 1-5", tz="Europe/Berlin")`, or
+        `every=300`; or above a task without arguments, `@app.schedule("0 9 * * 1-5")`, named like the task.
+
+        The first call to the store writes it, and workers do at their start; an operator's change wins. `catch_up`
+        says what of missed ticks runs: "one" (the last of them), "all", "none". `overlap=False` skips a tick while
+        the job before it has not ended. `jitter` lets each job run up to so much later.
+        """
+        if job is None:
+            return self._declared.on_task(what, name, options)
+        return self._declared.add_job(what, job, options)
 
     def on_start(self, function: F, /) -> F:
         """Run a function when a process that runs handlers begins: `def start(state): state.pool = …`.

@@ -17,10 +17,10 @@ from windlass.store.contract import Store
 
 
 class TaskSet(Registrar):
-    """Tasks and hooks to be included in an app: `tasks = TaskSet()`, `@tasks.task`, `app.include(tasks)`.
+    """Tasks, hooks and schedules to be included in an app: `tasks = TaskSet()`, `@tasks.task`, `app.include(tasks)`.
 
     Its tasks can be handed in once it is included; it belongs to one app. A prefix (`TaskSet(prefix="mail.")`) is
-    put before the type of each task, and not before aliases.
+    put before the type of each task, not before aliases and names of schedules that you give.
     """
 
     def __init__(self, prefix: str = "") -> None:

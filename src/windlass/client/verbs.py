@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 from windlass.blobs.offload import Offload
+from windlass.client.berth import Berth
 from windlass.client.blocking import Portal
 from windlass.client.handle import Handle
 from windlass.client.registry import Registry
@@ -21,6 +22,9 @@ class Home(Protocol):
     def offload(self) -> Offload | None: ...
 
     async def _ready(self) -> Store: ...
+
+    @property
+    def _berth(self) -> Berth: ...
 
     def _returns(self, type_: str) -> Any: ...
 

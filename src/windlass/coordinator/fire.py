@@ -38,7 +38,7 @@ class Fire:
         found = await self._schedules.due(MOST_SCHEDULES + len(self._broken))
         wanted = self._decide(found.schedules, found.now)
         if wanted:
-            self._tell(wanted, await self._schedules.fire(wanted))
+            self._tell(wanted, await self._schedules.fire(wanted), found.now)
             return 0.0
         return LONGEST_PAUSE if found.next_in is None else max(0.0, min(LONGEST_PAUSE, found.next_in / SECOND))
 
@@ -60,10 +60,13 @@ class Fire:
                 break
         return wanted
 
-    def _tell(self, wanted: Sequence[Firing], fired: Sequence[Fired]) -> None:
+    def _tell(self, wanted: Sequence[Firing], fired: Sequence[Fired], now: Micros) -> None:
         done = [(each, answer) for each, answer in zip(wanted, fired, strict=True) if answer.done]
-        if jobs := sum(len(answer.jobs) for _, answer in done):
-            self._emit(TicksFired(schedules=len(done), jobs=jobs))
+        handed_in = [each for each, answer in done if answer.jobs]
+        if handed_in:
+            oldest = min(job.tick for each in handed_in for job in each.jobs if job.tick is not None)
+            jobs = sum(len(answer.jobs) for _, answer in done)
+            self._emit(TicksFired(schedules=len(handed_in), jobs=jobs, late=(now - oldest) / SECOND))
         if missed := {each.name: each.missed for each, _ in done if each.missed}:
             self._emit(TicksMissed(schedules=_some(missed), ticks=sum(missed.values())))
         if skipped := {each.name: answer.skipped for each, answer in done if answer.skipped}:

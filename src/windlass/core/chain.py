@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob, Take
+from windlass.core.job import Job, NewJob, Take
 from windlass.core.moments import Micros
 from windlass.core.status import FINISHED, Status
 from windlass.errors import InvalidOption
@@ -18,6 +18,7 @@ from windlass.errors import InvalidOption
 AWAITING = "waits for its parent"
 """The reason of a blocked job whose parents have not all completed."""
 
+_ids = msgspec.json.Decoder(list[JobId])
 _takes = msgspec.json.Decoder(list[Take])
 _inputs = msgspec.json.Decoder(list[tuple[JobId, str | None]])
 
@@ -51,6 +52,12 @@ def parent_in(reason: str | None) -> JobId | None:
 
 def _reasons(parent: JobId) -> list[str]:
     return [called_off_by(parent, status) for status in (Status.DEAD, Status.CANCELLED)]
+
+
+def told_of(job: Job) -> str:
+    """The job because of which others were called off, in words."""
+    why = f"{job.error.type}: {job.error.message}" if job.error is not None else job.reason
+    return f"{job.type} {job.id}, which is {job.status}" + (f": {why}" if why else "")
 
 
 def due_after(run_at: Micros, lag: Micros, now: Micros) -> Micros:
@@ -95,6 +102,12 @@ def check_links(jobs: Iterable[NewJob], sources: Mapping[JobId, Source], unkept:
                 problem = f"job {parent} is in queue {known[parent].queue!r}, which keeps completed jobs for 0 s"
                 raise InvalidOption(f"takes.{name}", f"{problem}: its result cannot be passed on")
         known[job.id] = Source(Status.BLOCKED, job.queue)
+
+
+def parents_left(parents: str, inputs: str | None) -> list[JobId]:
+    """Those of its parents, as JSON, from which a child has nothing yet: not even that they completed."""
+    come = {parent for parent, _ in _inputs.decode(inputs or "[]")}
+    return [parent for parent in _ids.decode(parents) if parent not in come]
 
 
 def result_texts(takes: str, inputs: str | None) -> dict[str, tuple[JobId, str]]:

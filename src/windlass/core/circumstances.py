@@ -141,6 +141,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     place: Place = Place()
     parents: tuple[Holder, ...] = ()
     """Whom it waits for, or waited for, as far as they are kept; those that have not ended first."""
+    cause: Job | None = None
+    """Because of which it was called off, if it was."""
     runners: tuple[Holder, ...] = ()
     """What has run longest in its queue."""
     holders: tuple[Holder, ...] = ()

@@ -43,6 +43,7 @@ FIELDS = {
 }
 SECOND_FIELD = {"second": "0-59"}
 _WORD = re.compile(r"\S+")
+_PART = re.compile(r"[^,]+")
 _ANY_DAY = datetime(2000, 1, 1)
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -86,18 +87,17 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
         )
     for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
         if not _is_sound(place, len(words), word[0]):
-            raise InvalidTime(
-                field, f"{shown(text)}: {shown(word[0])} at position {word.start() + 1} is no {name} ({allowed})"
-            )
+            begin, end = _unsound(place, len(words), word)
+            problem = f"{shown(text)}: {shown(text[begin:end])} at position {begin + 1} is no {name} ({allowed})"
+            raise InvalidTime(field, problem, text=text, part=(begin, end))
     minutes = " ".join(word[0] for word in words[-5:])
     try:
         seconds = CronSim(text, _ANY_DAY).seconds
         next(CronSim(minutes, _ANY_DAY))
     except (CronSimError, StopIteration):
-        day = words[-3]
-        raise InvalidTime(
-            field, f"{shown(text)} never comes: there is no such day (position {day.start() + 1})"
-        ) from None
+        begin = words[-3].start()
+        problem = f"{shown(text)} never comes: there is no such day (position {begin + 1})"
+        raise InvalidTime(field, problem, text=text, part=(begin, words[-2].end())) from None
     return Cron(text.strip(), minutes, tuple(sorted(seconds)))
 
 
@@ -116,6 +116,14 @@ def _is_sound(place: int, count: int, word: str) -> bool:
     except (CronSimError, ValueError, AssertionError):
         return False
     return word.isascii()
+
+
+def _unsound(place: int, count: int, word: re.Match[str]) -> tuple[int, int]:
+    """Which part of a list it is that cannot be read; the whole of it, if each part by itself can."""
+    for part in _PART.finditer(word[0]):
+        if not _is_sound(place, count, part[0]):
+            return word.start() + part.start(), word.start() + part.end()
+    return word.span()
 
 
 def parse_zone(name: object, field: str = "tz") -> str:

@@ -195,6 +195,8 @@ class TicksFired(Event, frozen=True, kw_only=True):
 
     schedules: int
     jobs: int
+    late: float = 0.0
+    """Seconds from the oldest of these ticks to when it was seen to."""
 
 
 class TicksMissed(Event, frozen=True, kw_only=True):

@@ -3,28 +3,53 @@
 A tick is seen to once: its jobs are handed in and the schedule goes on to the next tick by one call, which does
 nothing if somebody else was there before (`was_next`) or the schedule was changed meanwhile (`revision`). The next
 tick always lies behind the last one that was seen to, whatever the clocks do.
+
+Where jobs and schedules cannot be written by one call, the plan is written first: whoever finds one finishes it, and
+nothing is decided anew. A plan and the schedule as it stands make the same jobs, whoever makes them.
 """
+
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
 from windlass.core.ticks import due, jittered, tick_id
-from windlass.errors import InvalidOption
+from windlass.errors import WindlassError
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What was decided of a schedule at a moment: with the schedule as it stands, everything follows from this."""
+
+    now: Micros
+    ticks: tuple[Micros, ...]
+    next: Micros | None
+    missed: int
 
 
 class Firing(msgspec.Struct, frozen=True, kw_only=True):
     """What a schedule has to do now: hand jobs in, and go on to its next tick."""
 
     name: str
+    created_at: Micros
+    """Of the schedule: one of the same name that was made anew is another."""
     revision: int
     was_next: Micros
+    now: Micros
+    """When this was decided."""
     jobs: tuple[NewJob, ...] = ()
     """Those of its ticks, in their order."""
     next: Micros | None
     missed: int = 0
+
+    @property
+    def plan(self) -> Plan:
+        """What it comes from; see `planned`."""
+        ticks = tuple(job.tick for job in self.jobs if job.tick is not None)
+        return Plan(now=self.now, ticks=ticks, next=self.next, missed=self.missed)
 
 
 class Fired(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +72,25 @@ def firing(schedule: Schedule, now: Micros) -> Firing:
     assert schedule.next_at is not None
     rules, pending = schedule.rules, to_micros(schedule.next_at)
     found = due(rules.timetable(to_micros(schedule.created_at)), pending, now, rules.catch_up)
-    jobs = tuple(_job(schedule.name, rules, tick, now) for tick in found.ticks)
+    return _planned(schedule, rules, Plan(now=now, ticks=found.ticks, next=found.next, missed=found.missed))
+
+
+def planned(schedule: Schedule, plan: Plan) -> Firing:
+    """What a plan says that was made of this schedule, as it stands."""
+    return _planned(schedule, schedule.rules, plan)
+
+
+def _planned(schedule: Schedule, rules: ScheduleRules, plan: Plan) -> Firing:
+    assert schedule.next_at is not None
     return Firing(
         name=schedule.name,
+        created_at=to_micros(schedule.created_at),
         revision=schedule.revision,
-        was_next=pending,
-        jobs=jobs,
-        next=found.next,
-        missed=found.missed,
+        was_next=to_micros(schedule.next_at),
+        now=plan.now,
+        jobs=tuple(_job(schedule.name, rules, tick, plan.now) for tick in plan.ticks),
+        next=plan.next,
+        missed=plan.missed,
     )
 
 
@@ -74,7 +110,29 @@ def _job(name: str, rules: ScheduleRules, tick: Micros, now: Micros) -> NewJob:
 
 def _of(name: str, rules: ScheduleRules, **fields: object) -> NewJob:
     key = None if rules.overlap else key_of(name)
-    return msgspec.structs.replace(rules.job, schedule=name, idempotency_key=key, **fields)
+    own = {"schedule": name, "idempotency_key": key, "idempotency_window": None, "on_conflict": OnConflict.EXISTING}
+    return msgspec.structs.replace(rules.job, **own, **fields)
+
+
+def standing(found: Mapping[str, Schedule], firings: Sequence[Firing]) -> dict[str, Firing]:
+    """Which of the firings can be done, by name: one for each schedule that is where the decision found it."""
+    able: dict[str, Firing] = {}
+    for each in firings:
+        if each.name not in able and _stands(found.get(each.name), each):
+            able[each.name] = each
+    return able
+
+
+def _stands(schedule: Schedule | None, wanted: Firing) -> bool:
+    if schedule is None or schedule.paused or schedule.next_at is None or schedule.revision != wanted.revision:
+        return False
+    return (to_micros(schedule.created_at), to_micros(schedule.next_at)) == (wanted.created_at, wanted.was_next)
+
+
+def fired(wanted: Firing, stored: Collection[JobId]) -> Fired:
+    """What became of one that was done: a job that is not among those that stand met another one's key."""
+    ours = tuple(job.id for job in wanted.jobs if job.id in stored)
+    return Fired(done=True, jobs=ours, skipped=len(wanted.jobs) - len(ours))
 
 
 def applied(schedule: Schedule, fired: Firing, done: Fired) -> Schedule:
@@ -126,6 +184,6 @@ def _times(schedule: Schedule) -> object:
     """None, if somebody has edited it by hand into something that has none."""
     try:
         rules = schedule.rules
-    except InvalidOption:
+    except WindlassError:
         return None
     return rules.cron, rules.every, rules.tz

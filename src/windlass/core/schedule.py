@@ -9,14 +9,14 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import msgspec
 
-from windlass.core.codec import INLINE_LIMIT, size_of
 from windlass.core.cron import Cron, parse_cron, parse_zone
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.moments import DAY, SECOND, Micros, duration, parse_duration, show_duration, to_datetime, to_micros
+from windlass.core.template import check_template, template
 from windlass.core.text import shown
 from windlass.core.ticks import CatchUp, Timetable
-from windlass.errors import InvalidOption, InvalidTime, PayloadTooLarge
+from windlass.errors import InvalidOption, InvalidTime, WindlassError
 
 SHORTEST: Micros = SECOND
 """Between two ticks."""
@@ -105,6 +105,15 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
         """When it comes, as people say it."""
         return self.rules.in_words
 
+    @property
+    def problem(self) -> str | None:
+        """Why it can hand nothing in: it cannot be read, or its zone is not known here. None: it can."""
+        try:
+            self.rules.timetable(to_micros(self.created_at)).next(to_micros(self.created_at))
+        except (WindlassError, ValueError, LookupError, OSError) as error:
+            return str(error) or type(error).__name__
+        return None
+
     def upcoming(self, count: int) -> tuple[datetime, ...]:
         """Its next ticks, if nothing is changed: none while it is paused."""
         tick = None if self.next_at is None or self.paused else to_micros(self.next_at)
@@ -124,6 +133,7 @@ def merge(declared: ScheduleSettings, changed: ScheduleSettings) -> ScheduleRule
     job = changed.job or declared.job
     if job is None:
         raise InvalidOption("schedule", "needs a job that it hands in: task.job(...)")
+    check_template(job)
     held = {name: _said(changed, declared, name) for name in ("catch_up", "overlap", "jitter")}
     return ScheduleRules(
         job=job,
@@ -147,22 +157,6 @@ def settings(job: NewJob | None = None, **options: Unpack[ScheduleOptions]) -> S
     if {"tz", "every"} <= found.keys():
         raise InvalidOption("tz", "says nothing of an interval; it is for cron")
     return ScheduleSettings(job=None if job is None else template(job), **found)
-
-
-def template(job: object) -> NewJob:
-    """The job of every tick, without what belongs to one. A schedule says when, and that is all that it says."""
-    if not isinstance(job, NewJob):
-        raise InvalidOption("job", f"is not a job but {type(job).__name__}; make it with task.job(...)")
-    wrong = [name for name in _OF_ONE_JOB if getattr(job, name) not in (None, 0, ())]
-    if wrong:
-        name = "expires" if wrong[0] == "expires_at" else wrong[0]
-        raise InvalidOption(name, f"belongs to one job; {_OF_ONE_JOB[wrong[0]]}")
-    if size_of(job.payload) > INLINE_LIMIT:
-        raise PayloadTooLarge(
-            "payload", f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}"
-        )
-    fields = {name: getattr(job, name) for name in NewJob.__struct_fields__}
-    return NewJob(**{**fields, "id": "", "fresh": ""})
 
 
 def amended(before: ScheduleSettings, said: ScheduleSettings) -> ScheduleSettings:
@@ -225,13 +219,4 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "catch_up": _catch_up,
     "overlap": _overlap,
     "jitter": _jitter,
-}
-_OF_ONE_JOB = {
-    "run_at": "when it runs is said by the schedule",
-    "delay": "when it runs is said by the schedule; jitter= spreads it",
-    "idempotency_key": "the job of a tick has a key of its own; overlap=False lets only one run at a time",
-    "expires_at": "give a length: expires=600",
-    "parent": "the jobs of a schedule come from none",
-    "parents": "the jobs of a schedule come from none",
-    "takes": "PREVIOUS is for links of a chain",
 }

@@ -1,6 +1,6 @@
 """Why a job waits, and how it ended: reasons for every job that nobody holds."""
 
-from windlass.core.chain import AWAITING, parent_in
+from windlass.core.chain import AWAITING, parent_in, told_of
 from windlass.core.change import IN_LINE, PARKED
 from windlass.core.circumstances import MOST_TENANTS, Circumstances, Count
 from windlass.core.estimate import Estimate
@@ -213,8 +213,10 @@ def ended(facts: Circumstances) -> Reason:
     why = f": {_short(job.reason)}" if job.reason else ""
     if job.status is Status.CANCELLED:
         if (parent := parent_in(job.reason)) is not None:
-            again = f"to run that one again, and then this: windlass jobs retry {parent}"
-            return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again, jobs=(parent,))
+            first = parent if facts.cause is None else facts.cause.id
+            began = "" if facts.cause is None else f" It began with {_short(told_of(facts.cause), 240)}."
+            again = f"to run that one again, and then this: windlass jobs retry {first}"
+            return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.{began}", do=again, jobs=(first,))
         return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again)
     error = f" The last error: {job.error.type}: {_short(job.error.message)}." if job.error else ""
     text = f"It died at {when}, after {attempts}{why}.{error}"
@@ -227,7 +229,11 @@ def origin(facts: Circumstances) -> list[Reason]:
     if job.schedule is None:
         return []
     tick = "at once, because somebody wanted it" if job.tick is None else f"for {at(to_micros(job.tick), now)}"
-    following = "it has no next run" if facts.next_tick is None else f"its next run is at {at(facts.next_tick, now)}"
+    if facts.next_tick is None:
+        following = "it has no next run"
+    else:
+        late = facts.next_tick + OVERDUE < now
+        following = f"its next run {'was due' if late else 'is'} at {at(facts.next_tick, now)}"
     text = f"Schedule {job.schedule} handed it in {tick}; {following}."
     return [Reason(code="schedule", text=text, do=f"windlass schedules show {job.schedule}")]
 

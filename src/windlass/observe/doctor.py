@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from windlass.core.moments import SECOND, Micros, show_duration
+from windlass.observe.schedules import examine_schedules
 from windlass.store.examination import Census, Finding, Waiting, note, ok, problem, warning
 
 START = "windlass worker module:app"
@@ -139,7 +140,14 @@ def _dead(census: Census) -> Iterator[Finding]:
         yield ok("dead letters", "none")
 
 
-CHECKS: tuple[Callable[[Census], Iterator[Finding]], ...] = (_workers, _coordinator, _types, _queues, _dead)
+CHECKS: tuple[Callable[[Census], Iterator[Finding]], ...] = (
+    _workers,
+    _coordinator,
+    _types,
+    _queues,
+    examine_schedules,
+    _dead,
+)
 
 
 def _jobs(census: Census, waiting: list[Waiting]) -> str:

@@ -16,11 +16,15 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
+from windlass.core.chain import result_texts
 from windlass.core.events import Emit, Event
+from windlass.core.firing import Fired, Firing
 from windlass.core.job import Claimed, Enqueued, NewJob
 from windlass.core.outcome import Settlement
+from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, Moved, Renewal, Rescued, RunnerEnd
+from windlass.store.schedules import DueSchedules
 
 Facts = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -121,6 +125,7 @@ class _Recorded:
         self.jobs = _Role(store.jobs, kept)
         self.leases = _Role(store.leases, kept)
         self.operator = _Role(store.operator, kept)
+        self.schedules = _Role(store.schedules, kept)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -170,16 +175,36 @@ def _new(job: NewJob) -> Facts:
         "concurrency_key": job.concurrency_key,
         "tenant": job.tenant,
         "waits": bool(job.delay or job.run_at or job.parents),
+        **({"parents": job.parents, "takes": job.takes} if job.parents else {}),
+        **({"schedule": job.schedule, "tick": job.tick} if job.schedule else {}),
     }
 
 
 def _claimed(job: Claimed) -> Facts:
-    return {"job": job.id, "attempt": job.attempt, "payload": digest(job.payload)}
+    about = {"job": job.id, "attempt": job.attempt, "payload": digest(job.payload)}
+    if job.takes is None:
+        return about
+    given = {parent: digest(result) for parent, result in result_texts(job.takes, job.inputs).values()}
+    return {**about, "given": given}
 
 
 def _settling(settlement: Settlement) -> Facts:
     told = settlement
-    return {"job": told.id, "attempt": told.attempt, "status": told.status, "outcome": told.outcome}
+    about = {"job": told.id, "attempt": told.attempt, "status": told.status, "outcome": told.outcome}
+    return {**about, "result": digest(told.result or "null")} if told.status is Status.COMPLETED else about
+
+
+def _firing(firing: Firing) -> Facts:
+    jobs = [_new(job) for job in firing.jobs]
+    return {**{name: getattr(firing, name) for name in firing.__struct_fields__}, "jobs": jobs}
+
+
+def _fired(fired: list[Fired]) -> Facts:
+    return {"fired": [msgspec.to_builtins(each) for each in fired]}
+
+
+def _found_due(due: DueSchedules) -> Facts:
+    return {"now": due.now, "schedules": len(due.schedules)}
 
 
 def _rescued(jobs: list[Rescued]) -> Facts:
@@ -220,6 +245,8 @@ _ASKED: dict[str, Callable[..., Facts]] = {
     "cancel": _ids,
     "retry": _ids,
     "delete": _ids,
+    "due": lambda limit: {},
+    "fire": lambda firings: {"firings": [_firing(each) for each in firings]},
 }
 _ANSWERED: dict[str, Callable[[Any], Facts]] = {
     "enqueue": _enqueued,
@@ -231,4 +258,6 @@ _ANSWERED: dict[str, Callable[[Any], Facts]] = {
     "cancel": _moved,
     "retry": _moved,
     "delete": _moved,
+    "due": _found_due,
+    "fire": _fired,
 }

@@ -173,7 +173,9 @@ def _news(event: Event) -> tuple[int, str]:
 def _of_schedules(event: Event) -> tuple[int, str]:
     match event:
         case TicksFired():
-            return logging.DEBUG, f"{_count(event.jobs, 'job')} handed in for {_count(event.schedules, 'schedule')}"
+            late = f", up to {event.late:.1f} s late" if event.late >= 1 else ""
+            what = f"{_count(event.jobs, 'job')} handed in for {_count(event.schedules, 'schedule')}{late}"
+            return logging.DEBUG, what
         case TicksMissed():
             return logging.WARNING, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} missed: nobody was there"
         case TicksSkipped():

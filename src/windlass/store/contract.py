@@ -104,6 +104,10 @@ class OperatorStore(Protocol):
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         """Look jobs up wherever they are in their lives."""
 
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        """How the last attempts of dropped jobs ended, for a day after their ends: "completed", "failed", …; empty if
+        there was none. None: it is not dropped, or nothing is remembered of it."""
+
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         """Cancel waiting jobs; ask running ones to stop."""
 

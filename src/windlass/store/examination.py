@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from windlass.core.moments import Micros
+from windlass.core.schedule import Schedule
 from windlass.store.records import WorkerInfo
 
 
@@ -58,6 +59,7 @@ class Census(msgspec.Struct, frozen=True, kw_only=True):
     late_jobs: int
     """Jobs of runners whose leases are over: they wait for a rescue."""
     coordinator: str | None
+    schedules: tuple[Schedule, ...]
 
 
 class Examination(msgspec.Struct, frozen=True):

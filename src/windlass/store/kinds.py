@@ -11,6 +11,11 @@ OWN = ("id", "payload", "idempotency_key", "concurrency_key")
 own_of = attrgetter(*OWN)
 kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in OWN))
 
+LINKED = ("parent", "flow", "parents", "takes")
+"""What even links of one task, handed in together, do not have in common."""
+
+link_kind_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *LINKED)))
+
 
 def key_terms(job: NewJob) -> dict[str, Any]:
     """What a job says of its concurrency key and of what a start costs, by column; NULL is the default."""

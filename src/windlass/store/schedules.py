@@ -1,6 +1,7 @@
 """The contract's role for schedules, and schedules as they are kept: settings as JSON, moments as numbers."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
@@ -10,7 +11,6 @@ from windlass.core.moments import Micros, to_datetime, to_micros
 from windlass.core.schedule import Schedule, ScheduleSettings
 
 _settings = msgspec.json.Decoder(ScheduleSettings)
-_MOMENTS = ("created_at", "last_at", "next_at")
 
 
 class DueSchedules(msgspec.Struct, frozen=True):
@@ -89,11 +89,12 @@ def _readable(text: str) -> ScheduleSettings:
         return ScheduleSettings()
 
 
-def schedule_values(record: Schedule) -> dict[str, Any]:
-    """What is written of a schedule, by column."""
-    values = {name: getattr(record, name) for name in record.__struct_fields__}
-    for name in _MOMENTS:
-        values[name] = None if values[name] is None else to_micros(values[name])
-    for name in ("declared", "changed"):
-        values[name] = msgspec.json.encode(values[name]).decode()
-    return values
+def schedule_values(record: Schedule, columns: Sequence[str] = Schedule.__struct_fields__) -> dict[str, Any]:
+    """What is written of a schedule, by column: all of it, or some."""
+    return {name: _value(getattr(record, name)) for name in columns}
+
+
+def _value(field: Any) -> Any:
+    if isinstance(field, datetime):
+        return to_micros(field)
+    return msgspec.json.encode(field).decode() if isinstance(field, ScheduleSettings) else field

@@ -19,6 +19,7 @@ from windlass.store.records import (
     RunnerEnd,
     WorkerInfo,
 )
+from windlass.store.vigil import Tell, Vigil
 
 
 class LeaseStore(Protocol):
@@ -113,6 +114,12 @@ class SignalStore(Protocol):
         """Whether anything in these queues and of these types may be claimed, or anything is due.
 
         Not from queues that are paused, full or without tokens. A cheap look, without a lock. None: of any type.
+        """
+
+    def vigil(self, tell: Tell) -> Vigil:
+        """Somebody on this event loop waits for jobs: he is told when they end, whoever ends them, and wherever.
+
+        Jobs that nobody waits for cost nothing for it.
         """
 
 

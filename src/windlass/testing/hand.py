@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import TypedDict
 
@@ -12,11 +12,12 @@ from windlass.client.app import App
 from windlass.coordinator.fire import Fire
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.job import Claimed, Job
-from windlass.core.moments import LONGEST, Micros
+from windlass.core.moments import LONGEST, Micros, duration, to_datetime, to_micros
 from windlass.core.names import check_name
 from windlass.core.outcome import Outcome, Raised, decide
 from windlass.core.queue import QueueRules
 from windlass.core.status import Status
+from windlass.errors import InvalidOption
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueShare, RunnerEnd
 from windlass.testing.report import Report
@@ -31,13 +32,17 @@ _INSTANT = timedelta(microseconds=1)
 class RunOptions(TypedDict, total=False):
     """What `run_all` takes.
 
-    - `advance`: let time pass until nothing waits any more: retries, snoozes, delays, rates
+    - `advance`: let time pass until nothing waits any more: retries, snoozes, delays, rates. It jumps: of ticks of
+      schedules that lie between, as many run as `catch_up` says
+    - `until`: let time pass up to this moment, or for so long: it stops at every tick of a schedule and everything
+      that becomes due, as time does
     - `raise_errors`: raise the first error of a handler, after it was recorded as ever
     - `queues`: only these, in this order
     - `limit`: so many attempts at most (10,000): a job that comes back for ever is an error, not a test that hangs
     """
 
     advance: bool
+    until: datetime | timedelta
     raise_errors: bool
     queues: Sequence[str]
     limit: int
@@ -51,6 +56,7 @@ class Hand:
         app: App,
         *,
         advance: bool = False,
+        until: datetime | timedelta | None = None,
         raise_errors: bool = False,
         queues: Sequence[str] | None = None,
         limit: int = MOST_ATTEMPTS,
@@ -58,6 +64,9 @@ class Hand:
         self._app = app
         self._clock = app.clock
         self._advance = advance
+        self._until = None if until is None else _end(self._clock.now, until)
+        if advance and until is not None:
+            raise InvalidOption("until", "cannot be given together with advance")
         self._raises = raise_errors
         self._only = None if queues is None else [check_name(name, "queues") for name in queues]
         self._limit = limit
@@ -146,13 +155,27 @@ class Hand:
         admitted = await self._store.jobs.admit(MOST_ADMITTED)
         if fired or admitted.jobs or await self._learn():
             return True
-        if not self._advance:
+        if not self._advance and self._until is None:
             return False
-        waits = [each for each in (admitted.next_due_in, await self._next_token()) if each is not None]
-        if not waits:
+        found = [admitted.next_due_in, await self._next_token(), *await self._next_tick()]
+        waits = [each for each in found if each is not None]
+        return self._pass(max(_INSTANT, timedelta(microseconds=min(waits))) if waits else None)
+
+    def _pass(self, length: timedelta | None) -> bool:
+        """Let time pass, if it may: whether it did. None: nothing is to come."""
+        now = self._clock.now
+        if self._until is None:
+            moment = now if length is None else now + length
+        else:
+            moment = self._until if length is None else min(self._until, now + length)
+        if moment <= now:
             return False
-        self._clock.set(self._clock.now + max(_INSTANT, timedelta(microseconds=min(waits))))
+        self._clock.set(moment)
         return True
+
+    async def _next_tick(self) -> list[Micros | None]:
+        """How long until a schedule comes: of interest only where time passes as it does."""
+        return [] if self._until is None else [(await self._store.schedules.due(1)).next_in]
 
     async def _next_token(self) -> Micros | None:
         """How long until the next job may start somewhere by the rate of its queue; None where none waits for that.
@@ -179,6 +202,13 @@ class Hand:
         work = Work(job, self._app.registry.get(job.type), -1, now)
         work.started_on = now
         return work
+
+
+def _end(now: datetime, until: datetime | timedelta) -> datetime:
+    """A moment, or the one after so long."""
+    if isinstance(until, timedelta):
+        return now + timedelta(microseconds=duration(until, "until"))
+    return to_datetime(to_micros(until, "until"))
 
 
 class _Even(Random):

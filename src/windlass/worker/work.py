@@ -134,6 +134,7 @@ class Work:
             expires_at=None if claimed.expires_at is None else to_datetime(claimed.expires_at),
             tags=readable_tags(claimed.tags),
             meta=readable(claimed.meta) if claimed.meta else None,
+            tick=None if claimed.tick is None else to_datetime(claimed.tick),
             cancel_requested=self.cancelled,
         )
 
@@ -188,4 +189,5 @@ _SAME = (
     "tenant",
     "parent",
     "flow",
+    "schedule",
 )

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
 from tests.postgres.transactions.callers import Caller
-from windlass import App, EnqueueFailed, KeyConflict
+from windlass import App, EnqueueFailed, KeyConflict, chain
 from windlass.store.open import open_store
 from windlass.store.opener import Opener
 
@@ -150,3 +151,17 @@ async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_r
     await caller.rollback()
     found = await caller.enqueue(keyed, 2)
     assert (found.id, found.existing) == (standing.id, True)
+
+
+async def test_a_chain_is_there_as_a_whole_or_not_at_all(app: App, work: Any, caller: Caller) -> None:
+    parent = await work.aenqueue(1)
+    await caller.enqueue_many(app, list(chain(work.job(2), work.using(delay=60).job(3)).jobs))
+    await caller.rollback()
+    assert await total(app) == 1
+    links = chain(work.job(4, text=TEXT), work.job(5), work.using(concurrency_key=TEXT).job(6)).jobs
+    child = msgspec.structs.replace(work.job(7), parents=(parent.id, links[0].id))
+    await caller.enqueue_many(app, [*links, child])
+    await caller.commit()
+    totals = (await app.stats.acounts()).totals
+    assert (totals["pending"], totals["blocked"]) == (2, 3)
+    assert (await app.jobs.aget(child.id)).parents == (parent.id, links[0].id)

@@ -9,7 +9,9 @@ from tests.support.checker.among import AMONG
 from tests.support.checker.flow import FLOW
 from tests.support.checker.laws import LAWS
 from tests.support.checker.lines import Line, mentions, show
+from tests.support.checker.links import LINKS
 from tests.support.checker.lives import Times, gather
+from tests.support.checker.ticks import TICKS
 
 MOST_SHOWN = 20
 MOST_LINES = 40
@@ -66,7 +68,7 @@ def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping
         life = times.life(id_)
         for law, broken in LAWS.items():
             violations += [Violation(law, id_, problem) for problem in broken(life, jobs.get(id_), times)]
-    for law, found in (*AMONG, *FLOW):
+    for law, found in (*AMONG, *FLOW, *LINKS, *TICKS):
         violations += [Violation(law, id_, problem) for id_, problem in found(times, jobs, counts)]
     return Report(violations, _figures(times, jobs), kept)
 

@@ -26,7 +26,7 @@ def mentions(line: Line, job: str) -> bool:
     """Whether a line is about a job."""
     if line.get("job") == job:
         return True
-    named = line.get("jobs", [])
+    named = [*line.get("jobs", []), *(each for firing in line.get("firings", []) for each in firing["jobs"])]
     return any(job == (each["job"] if isinstance(each, dict) else each) for each in named)
 
 

@@ -31,6 +31,8 @@ class Claim(msgspec.Struct, frozen=True):
     invoked: int
     answered: int
     payload: str
+    given: dict[str, str] = {}
+    """Parent → its result, as it was passed on."""
 
 
 class Run(msgspec.Struct):
@@ -53,6 +55,8 @@ class Ending(msgspec.Struct):
     invoked: int
     answered: int = FOREVER
     answer: str = "unknown"
+    result: str | None = None
+    """Of one that completed."""
 
 
 class Act(msgspec.Struct):
@@ -61,6 +65,24 @@ class Act(msgspec.Struct):
     verb: str
     invoked: int
     done: bool | None = None
+
+
+class Firing(msgspec.Struct):
+    """What a coordinator wanted for the ticks of a schedule, and what became of it."""
+
+    schedule: str
+    revision: int
+    was_next: int
+    next: int | None
+    missed: int
+    ticks: list[int]
+    jobs: list[str]
+    now: int | None
+    """The store's clock when it was decided."""
+    done: bool | None = None
+    """None: nobody knows."""
+    handed_in: list[str] = []
+    skipped: int = 0
 
 
 class Life(msgspec.Struct):
@@ -101,6 +123,13 @@ class Times(msgspec.Struct):
     samples: dict[int, list[Line]] = {}
     rules: list[Line] = []
     """What queues were told."""
+    schedules: dict[str, Line] = {}
+    """What schedules were told, and where each was then."""
+    stands: dict[str, Line] = {}
+    """Where the store says that each is in the end."""
+    firings: dict[str, list[Firing]] = {}
+    looks: dict[str, int] = {}
+    """When each process last looked for what is due, by the store's clock."""
     lines: int = 0
 
     def life(self, id_: str) -> Life:
@@ -123,6 +152,10 @@ def gather(lines: Iterable[Line]) -> Times:
                 times.samples.setdefault(line["of"], []).append(line)
             case "rules":
                 times.rules.append(line)
+            case "schedule":
+                times.schedules[line["name"]] = line
+            case "stands":
+                times.stands[line["name"]] = line
             case "healed" | "drained":
                 times.marks[line["what"]] = line
             case _ if line.get("step") == "invoke":
@@ -136,8 +169,13 @@ def gather(lines: Iterable[Line]) -> Times:
     return times
 
 
+def process_of(line: Line) -> str:
+    """Who wrote it: each process has a file of its own."""
+    return str(line.get("file", f"{line['role']}-{line['pid']}"))
+
+
 def _call(line: Line) -> tuple[str, int]:
-    return line.get("file", f"{line['role']}-{line['pid']}"), line["call"]
+    return process_of(line), line["call"]
 
 
 def _run(life: Life, line: Line) -> None:
@@ -157,18 +195,43 @@ def _invoked(times: Times, line: Line) -> list[Any]:
         case "claim":
             times.claims.setdefault((line["runner"], line["claim"]), at)
         case "enqueue":
-            for facts in line["jobs"]:
-                parts.append(HandIn(facts, at))
-                times.life(facts["job"]).hand_ins.append(parts[-1])
+            parts += _offered(times, line["jobs"], at)
+        case "fire":
+            parts += [(_wanted(times, each, line), _offered(times, each["jobs"], at)) for each in line["firings"]]
         case "settle":
             for facts in line["jobs"]:
-                parts.append(Ending(facts["attempt"], facts["status"], facts["outcome"], at))
+                parts.append(
+                    Ending(facts["attempt"], facts["status"], facts["outcome"], at, result=facts.get("result"))
+                )
                 times.life(facts["job"]).settles.append(parts[-1])
         case "cancel" | "retry" | "delete":
             for id_ in line["jobs"]:
                 parts.append(Act(line["what"], at))
                 times.life(id_).acts.append(parts[-1])
     return parts
+
+
+def _offered(times: Times, jobs: list[Line], at: int) -> list[HandIn]:
+    found = []
+    for facts in jobs:
+        found.append(HandIn(facts, at))
+        times.life(facts["job"]).hand_ins.append(found[-1])
+    return found
+
+
+def _wanted(times: Times, facts: Line, line: Line) -> Firing:
+    firing = Firing(
+        facts["name"],
+        facts["revision"],
+        facts["was_next"],
+        facts["next"],
+        facts["missed"],
+        [job["tick"] for job in facts["jobs"]],
+        [job["job"] for job in facts["jobs"]],
+        times.looks.get(process_of(line)),
+    )
+    times.firings.setdefault(firing.schedule, []).append(firing)
+    return firing
 
 
 def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
@@ -190,6 +253,7 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
             number = (asked["runner"], asked["claim"])
             for job in line["jobs"]:
                 claim = Claim(job["attempt"], asked["pid"], number, times.claims[number], at, job["payload"])
+                claim = msgspec.structs.replace(claim, given=job.get("given", {}))
                 times.life(job["job"]).claims.append(claim)
         case "end" | "rescue" if step == "ok":
             for job in line["jobs"]:
@@ -197,3 +261,19 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
                 times.life(job["job"]).put_backs.append(ending)
         case "end" | "rescue" if step == "info":
             times.silent_put_backs.append(asked["at"])
+        case "due" if step == "ok":
+            times.looks[process_of(line)] = line["now"]
+        case "fire" if step != "info":
+            told = line["fired"] if step == "ok" else [{"done": False} for _ in parts]
+            for (firing, hand_ins), became in zip(parts, told, strict=True):
+                _fired(firing, hand_ins, became, at)
+
+
+def _fired(firing: Firing, hand_ins: list[HandIn], became: Line, at: int) -> None:
+    """What was not done was not handed in, nor what was skipped."""
+    firing.done, firing.handed_in = became["done"], became.get("jobs", [])
+    firing.skipped = became.get("skipped", 0)
+    for hand_in in hand_ins:
+        id_ = hand_in.facts["job"]
+        hand_in.answered = at
+        hand_in.step, hand_in.winner = ("ok", id_) if id_ in firing.handed_in else ("fail", None)

@@ -100,6 +100,12 @@ class Server:
             if pool is not None:
                 pool.abandon()
 
+    async def open_apart(self) -> Session:
+        """A session that is in no pool, for who listens; the caller closes it."""
+        if self.closed:
+            raise StoreUnavailable(f"{self.shown}: this store is closed", lasting=True)
+        return await self._open()
+
     async def _open(self) -> Session:
         session = await self._reach()
         self._pooled = session.pooled

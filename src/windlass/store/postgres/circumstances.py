@@ -19,6 +19,7 @@ from windlass.store.circumstances import (
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.look import get
 from windlass.store.postgres.queues import queue
+from windlass.store.postgres.schedules import next_tick
 from windlass.store.postgres.workers import live_workers
 
 
@@ -30,6 +31,7 @@ async def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     now, its_queue = await db.now(), await queue(db, job.queue)
     usual = await db.rows("usual", {"queue": job.queue, "type": job.type, "since": since(now)["hour"]})
     facts: dict[str, Any] = {"now": now, "job": job, "queue": its_queue, "usual": usual_of(usual)}
+    facts["next_tick"] = await next_tick(db, job.schedule)
     if job.status in FINISHED:
         return Circumstances(**facts)
     if job.status is Status.RUNNING:
@@ -43,6 +45,7 @@ async def circumstances(db: Db, id_: JobId) -> Circumstances | None:
     return Circumstances(
         **facts,
         place=place_of((await db.rows("place", values))[0], await db.rows("neighbours", values)),
+        parents=holders_of(await db.rows("parents", {"ids": list(job.parents), **values})) if job.parents else (),
         runners=holders_of(await db.rows("longest_running", values)),
         holders=holders_of(await db.rows("slot_holders", values)),
         queue_bucket=buckets.get(""),

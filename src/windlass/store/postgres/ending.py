@@ -9,6 +9,7 @@ from windlass.store.ending import Ending, Running, ending_values, resolve
 from windlass.store.keys import Keyed
 from windlass.store.postgres import floors
 from windlass.store.postgres.db import Db
+from windlass.store.postgres.heirs import follow
 from windlass.store.postgres.keys import release
 from windlass.store.postgres.prune import drop
 
@@ -43,10 +44,13 @@ async def _finish(db: Db, values: list[dict[str, Any]]) -> None:
         "keep_dead": DEFAULT_RETENTION[Status.DEAD],
         "statuses": [str(each["ending"].status) for each in values],
     }
-    unkept = [row[0] for row in await db.rows("finish", columns)]
+    rows = await db.rows("finish", columns)
     jobs: list[Running] = [each["job"] for each in values]
+    await db.rows("tell_awaited", {"ids": [job.id for job in jobs]})
     await release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window) for job in jobs])
-    await drop(db, unkept)
+    if awaited := {id_ for id_, _, heirs in rows if heirs}:
+        await follow(db, {each["id"]: each["ending"].status for each in values if each["id"] in awaited})
+    await drop(db, [id_ for id_, unkept, _ in rows if unkept])
 
 
 async def _put_back(db: Db, values: list[dict[str, Any]]) -> None:

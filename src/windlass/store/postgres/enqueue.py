@@ -1,11 +1,12 @@
 """enqueue: store new jobs, all or none; known ids and held keys answer with the job that stands."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import asyncpg
 
+from windlass.core.chain import rebased
 from windlass.core.codec import encode
 from windlass.core.idempotency import OnConflict, replaced_by
 from windlass.core.ids import JobId
@@ -14,11 +15,12 @@ from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.contest import Contest, places_of
 from windlass.store.keys import Place
-from windlass.store.kinds import key_terms, kind_of
+from windlass.store.kinds import OWN, key_terms, kind_of, own_of
 from windlass.store.postgres import packing
-from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
+from windlass.store.postgres.heirs import call_off
 from windlass.store.postgres.keys import claim_keys, give_up, hand_over
+from windlass.store.postgres.links import Family, by_kind, hold_parents, linked, parents_of, tie
 from windlass.store.postgres.queues import is_closed, make_if_new
 from windlass.store.postgres.timed import is_timed, statement_of, times_of
 
@@ -36,9 +38,9 @@ class Hint:
 
 
 def are_alike(jobs: Sequence[NewJob]) -> bool:
-    """Whether all go into one statement and none can meet another: new jobs of one task, without keys."""
+    """Whether all go into one statement and none can meet another: new jobs of one task, without keys or parents."""
     first = jobs[0]
-    if not first.fresh or first.idempotency_key is not None or len(jobs) > MOST_IN_STATEMENT:
+    if not first.fresh or first.idempotency_key is not None or first.parents or len(jobs) > MOST_IN_STATEMENT:
         return False
     if len(jobs) == 1:
         return True
@@ -65,21 +67,38 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     if not jobs:
         return []
     await _make_places(db, jobs)
+    # Before any key is taken: who ends a job has its row first, and then its key.
+    wanted = parents_of(jobs)
+    family = Family(await hold_parents(db, wanted.difference(job.id for job in jobs)) if wanted else {})
     standing = await _standing(db, jobs)
     contest, claimed = await _contest(db, [job for job in jobs if job.id not in standing])
     answers: list[Enqueued] = []
     fresh: dict[Any, list[NewJob]] = defaultdict(list)
+    ticks: list[NewJob] = []
+    links: list[NewJob] = []
     for job in jobs:
         holder: JobId | None = job.id if job.id in standing else None
         if holder is None and job.idempotency_key is not None:
-            holder = contest.enter(job, Status.PENDING)
+            holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
         if holder is None:
             standing.add(job.id)
-            fresh[statement_of(job)].append(job)
+            if job.parents:
+                links.append(job)
+            elif job.tick is not None:
+                ticks.append(job)
+            else:
+                fresh[statement_of(job), job.id in wanted].append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
-    for alike in fresh.values():
-        late |= await _insert(db, alike, hint)
+    for (_, awaited), alike in fresh.items():
+        late |= await _insert(db, alike, hint, awaited=awaited)
+    for some in _parts(ticks):
+        late |= await _insert_ticks(db, some, hint)
+    if links:
+        stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
+        links = [rebased(job, stands) for job in links]
+        family.admit([job for alike in fresh.values() for job in alike if job.id not in late], wanted)
+        late |= await _insert_links(db, links, family, hint)
     # First the keys: those who are replaced then have none to release.
     await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
     await _give_up_keys(db, contest, claimed, late)
@@ -91,13 +110,13 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
     await make_if_new(db, sorted({queue for queue, _ in places}))
-    for queue, urgency in places:
-        await db.run("make_place", {"queue": queue, "urgency": urgency})
+    columns = {"queues": [queue for queue, _ in places], "urgencies": [urgency for _, urgency in places]}
+    await db.run("make_places", columns)
 
 
 async def _standing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
-    """Which of them are known: new ids cannot be, others may be."""
-    ids = [job.id for job in jobs if not job.fresh]
+    """Which of them are known: new ids cannot be, others may be. Those of ticks hardly ever are: the insert tells."""
+    ids = [job.id for job in jobs if not job.fresh and job.tick is None]
     return {row[0] for row in await db.rows("standing", {"ids": ids})} if ids else set()
 
 
@@ -127,37 +146,75 @@ async def _give_up_keys(db: Db, contest: Contest, claimed: Mapping[Place, JobId]
         await give_up(db, given_up)
 
 
-async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint) -> set[JobId]:
+async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool) -> set[JobId]:
     """Store them; which of them had been there before after all, handed in by somebody else at the same moment."""
-    longest = max(len(job.payload) for job in alike)
-    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
-    common, late = _common(alike[0], hint), set()
-    for start in range(0, len(alike), step):
-        part = alike[start : start + step]
+    common, late = {**_common(alike[0], hint), "heirs": awaited}, set()
+    for part in _parts(alike):
         if part[0].fresh:
-            storing = _store_timed(db, part, hint) if is_timed(part[0]) else _store(db, {**common, **_own(part)})
-            if not await storing:
+            if not await _store(db, {**common, **_own(part), **_times(part, hint)}):
                 raise await _refused(db, part[0])
             continue
         ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
         if not there:
             raise await _refused(db, part[0])
-        over = {row[0] for row in await db.rows("known", {"ids": stored or []})}
-        if over:
-            await db.run("drop_new", {"ids": sorted(over)})
-        late |= {job.id for job in part} - set(stored or []) | over
+        late |= await _late(db, part, stored or [])
     return late
+
+
+async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobId]:
+    """The same for jobs of ticks, of which no two are alike."""
+    rows = [{name: value for name, value in _row(job, hint).items() if value is not None} for job in ticks]
+    values = {"jobs": encode(rows, "jobs"), "channel": hint.channel, "hint": hint.given}
+    ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
+    if refused is not None:
+        raise await _refused(db, next(job for job in ticks if job.id == refused))
+    return await _late(db, ticks, stored or [])
+
+
+async def _insert_links(db: Db, links: Sequence[NewJob], family: Family, hint: Hint) -> set[JobId]:
+    """The same for those who wait for others, with whom they wait for; who need not wait after all may run."""
+    awaited, late = parents_of(links), set()
+    for alike in by_kind(links):
+        common = _common(alike[0], hint)
+        for part in _parts(alike):
+            ((there, stored),) = await db.rows("enqueue_links", {**common, **_own(part), **linked(part, awaited)})
+            if not there:
+                raise await _refused(db, part[0])
+            late |= await _late(db, part, stored or [])
+    if await tie(db, [job for job in links if job.id not in late], family) and hint.given:
+        queues = sorted({job.queue for job in links})
+        await db.rows("notify", {"channel": hint.channel, "queues": queues})
+    return late
+
+
+async def _late(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
+    """Those of them that were there before, living or not."""
+    over = {row[0] for row in await db.rows("known", {"ids": stored})} if not part[0].fresh else set()
+    if over:
+        await db.run("drop_new", {"ids": sorted(over)})
+    return {job.id for job in part}.difference(stored) | over
+
+
+def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+    """As many together as one statement may carry."""
+    longest = max((len(job.payload) for job in jobs), default=0)
+    step = max(1, min(MOST_IN_STATEMENT, MOST_TEXT // (longest + 1)))
+    for start in range(0, len(jobs), step):
+        yield jobs[start : start + step]
 
 
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
     """Those without concurrency keys by a statement that knows of none, and is as fast as can be."""
+    if "run_ats" in values:
+        return await db.run("enqueue_timed", values)
     return await db.run("enqueue" if values["concurrency_keys"] is None else "enqueue_keyed", values)
 
 
-async def _store_timed(db: Db, jobs: Sequence[NewJob], hint: Hint) -> int:
-    """One that says its moment may be due at once: then somebody is to know."""
-    first = next((job for job in jobs if job.run_at is not None), jobs[0])
-    return await db.run("enqueue_timed", {**_common(first, hint), **_own(jobs), **times_of(jobs)})
+def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
+    """What they have of their own if it is their time; who says a moment may be due at once."""
+    if not is_timed(jobs[0]):
+        return {}
+    return {**times_of(jobs), "hint": hint.given and any(job.run_at is not None for job in jobs)}
 
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
@@ -174,6 +231,12 @@ def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
         "keys": packing.texts([job.idempotency_key for job in jobs]),
         "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
     }
+
+
+def _row(job: NewJob, hint: Hint) -> dict[str, Any]:
+    """All of one job."""
+    own = dict(zip(OWN, own_of(job), strict=True))
+    return {**_common(job, hint), **own}
 
 
 def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
@@ -197,6 +260,7 @@ def _common(job: NewJob, hint: Hint) -> Mapping[str, Any]:
         **key_terms(job),
         "schedule": job.schedule,
         "tick": job.tick,
+        "heirs": False,
         "channel": hint.channel,
         # Who is to wait first needs nobody now.
         "hint": hint.given and (job.run_at is not None or not job.delay),

@@ -1,8 +1,8 @@
 """expire: waiting jobs that have not started by their `expires_at` are cancelled."""
 
 from windlass.core.expiry import EXPIRED
-from windlass.store.postgres.cancel import call_off
 from windlass.store.postgres.db import Db
+from windlass.store.postgres.heirs import call_off
 
 
 async def is_any_due(db: Db) -> bool:

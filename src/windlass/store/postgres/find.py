@@ -31,6 +31,8 @@ class Whereabouts(msgspec.Struct, frozen=True, kw_only=True):
     line: str | None = None
     """Its concurrency key."""
     slot: int | None = None
+    waits: int = 0
+    """For so many parents, if it was called off before they had completed."""
 
 
 async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
@@ -65,8 +67,8 @@ async def _living(db: Db, ids: list[JobId]) -> Found:
 async def _finished(db: Db, ids: list[JobId], *, lock: bool) -> Found:
     rows = await db.rows("lock_finished" if lock else "finished", {"ids": ids}) if ids else []
     return {
-        id_: Whereabouts(status=Status(status), queue=queue, urgency=urgency, key=key, finished=True)
-        for id_, status, queue, urgency, key in rows
+        id_: Whereabouts(status=Status(status), queue=queue, urgency=urgency, key=key, finished=True, waits=waits)
+        for id_, status, queue, urgency, key, waits in rows
     }
 
 

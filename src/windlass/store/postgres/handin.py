@@ -34,7 +34,7 @@ class HandIn:
         if not jobs:
             return []
         if not are_alike(jobs):
-            with self._telling({job.queue for job in jobs}) as hint:
+            with self.telling({job.queue for job in jobs}) as hint:
                 return await access.for_many(len(jobs)).write(lambda db: enqueue(db, jobs, hint))
         loop = asyncio.get_running_loop()
         gather = self._gathers.get(loop)
@@ -45,7 +45,7 @@ class HandIn:
         )
 
     async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        with self._telling((jobs[0].queue,)) as hint:
+        with self.telling((jobs[0].queue,)) as hint:
             stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
             if stored is None:
                 known = [msgspec.structs.replace(job, fresh="") for job in jobs]
@@ -53,7 +53,7 @@ class HandIn:
             return stored
 
     @contextlib.contextmanager
-    def _telling(self, queues: Collection[str]) -> Iterator[Hint]:
+    def telling(self, queues: Collection[str]) -> Iterator[Hint]:
         """The hint for a hand-in; if that fails, what others had left to it is told all the same."""
         hint = self._hints.next(queues)
         try:

@@ -101,7 +101,7 @@ class Hints:
 
     def later(self, queues: Collection[str]) -> None:
         """Tell of these at the end of the silence: also when a hand-in that was to take the hint along has failed."""
-        if not self._server.address.notify:
+        if not self._server.address.notify or not queues:
             return
         loop, now = asyncio.get_running_loop(), since_boot()
         late = self._late.setdefault(loop, set())

@@ -52,6 +52,12 @@ WHERE id = ANY(:ids::uuid[])
 """
 
 
+async def outcomes(db: Db, ids: Sequence[JobId]) -> list[str | None]:
+    """What tombstones tell."""
+    found: dict[JobId, str] = dict(await db.rows("outcomes", {"ids": list(ids)}))
+    return [found.get(id_) for id_ in ids]
+
+
 async def get(db: Db, ids: Sequence[JobId]) -> list[Job | None]:
     """Each job with what it said of itself and the end of its lease."""
     if not ids:

@@ -110,6 +110,7 @@ async def _prune_rows(db: Db, limit: int) -> list[JobId]:
     dropped = await drop(db, ids)
     await db.run("prune_meters", {"before": slot_of(await db.now() - KEPT)})
     await db.run("prune_keys", {"limit": limit})
+    await db.run("prune_awaited", {"limit": limit})
     return dropped
 
 

@@ -9,7 +9,6 @@ from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import SECOND, Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
-from windlass.core.status import Status
 from windlass.store.clock import since_boot
 from windlass.store.postgres import change, look, operate, queues
 from windlass.store.postgres.access import Access
@@ -36,7 +35,6 @@ from windlass.store.records import (
     Note,
     Settled,
 )
-from windlass.store.unlinked import refuse_links
 
 SPARED_EVERY: Micros = SECOND // 10
 """So often others are told that a claim has let in more than it took: who is awake needs no telling."""
@@ -56,13 +54,11 @@ class PostgresJobs:
         self._announced: Micros = 0
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        refuse_links(jobs, "PostgreSQL")
         return await self._hand_in.enqueue(self._access, jobs)
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        refuse_links(jobs, "PostgreSQL")
         return await self._hand_in.enqueue_inside(self._access, connection, jobs, declared)
 
     async def admit(self, limit: int) -> Admitted:
@@ -88,8 +84,8 @@ class PostgresJobs:
         return await self._access.write(lambda db: expire(db, limit))
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        settled = await settle(self._access, settlements)
-        if any(settlement.status is Status.PENDING for settlement in settlements):
+        settled, ready = await settle(self._access, settlements)
+        if ready:
             self._hints.announce()
         return settled
 
@@ -118,6 +114,9 @@ class PostgresOperator:
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await self._access.read(lambda db: look.get(db, ids))
+
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        return await self._access.read(lambda db: look.outcomes(db, ids))
 
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         return await self._access.write(lambda db: operate.cancel(db, ids, reason))

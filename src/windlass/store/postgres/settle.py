@@ -14,6 +14,7 @@ from windlass.store.postgres import packing
 from windlass.store.postgres.access import Access
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.ending import end
+from windlass.store.postgres.heirs import follow
 from windlass.store.postgres.keys import release
 from windlass.store.postgres.trouble import state_of
 from windlass.store.records import Settled
@@ -21,8 +22,11 @@ from windlass.store.records import Settled
 _THERE_ALREADY = "23505"
 
 
-async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
-    """One that cannot be settled must not keep the others of its batch from it, again and again."""
+async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
+    """What became of each, and whether others may run now because of that.
+
+    One that cannot be settled must not keep the others of its batch from it, again and again.
+    """
     try:
         return await _settle(access, settlements)
     except StoreUnavailable as error:
@@ -35,27 +39,35 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Sett
 async def _drop_twins(db: Db, ids: list[JobId]) -> None:
     """Jobs that have ended before, and were handed in again where nobody could see that: what is recorded stands."""
     rows = await db.rows("drop_twins", {"ids": ids})
-    await release(db, [Keyed(*row) for row in rows])
+    await release(db, [Keyed(*row[:4]) for row in rows])
+    if awaited := [row[0] for row in rows if row[4]]:
+        await follow(db, {row[0]: Status(row[1]) for row in await db.rows("lock_finished", {"ids": awaited})})
 
 
-async def _settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
+async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
     """Completions go by one statement; the others, and what was not as it said, by a transaction after it."""
     # In the order of their ids, in which everybody locks jobs: so nobody waits in a circle.
     plain = sorted((s for s in settlements if s.status is Status.COMPLETED), key=attrgetter("id"))
     if len({s.id for s in settlements}) != len(settlements):
         plain = []
     missing = await access.once(lambda db: _complete(db, plain)) if plain else set()
+    # Among those that are missing is nobody, if heirs of others may run.
+    ready = None in missing
     done = {s.id for s in plain if s.id not in missing}
     rest = [s for s in settlements if s.id not in done] if len(done) < len(settlements) else []
     answers = dict.fromkeys(range(len(settlements)), Settled.SETTLED)
     if rest:
         found = iter(await access.write(lambda db: _settle_others(db, rest)))
         answers |= {i: next(found) for i, s in enumerate(settlements) if s.id not in done}
-    return list(answers.values())
+        ready = ready or any(s.status in (Status.COMPLETED, Status.PENDING) for s in rest)
+    return list(answers.values()), ready
 
 
-async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId]:
-    """Move them into history: those that are not running as they say are left out, and answered."""
+async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | None]:
+    """Move them into history: those that are not running as they say are left out, and answered.
+
+    None is among the answers if heirs of theirs may run now.
+    """
     values = {
         "ids": packing.ids([s.id for s in settlements]),
         "attempts": packing.numbers([s.attempt for s in settlements]),

@@ -12,6 +12,7 @@ from windlass.store.postgres.handin import HandIn
 from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.patrol import Patrol
 from windlass.store.postgres.roles import PostgresJobs, PostgresOperator, PostgresQueues
+from windlass.store.postgres.timing import PostgresSchedules
 from windlass.store.postgres.upkeep import (
     PostgresLeader,
     PostgresLeases,
@@ -19,7 +20,6 @@ from windlass.store.postgres.upkeep import (
     PostgresStats,
     PostgresWorkers,
 )
-from windlass.store.unscheduled import Unscheduled
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class PostgresStore:
         self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
         self.operator = named(PostgresOperator(access, hints))
         self.queues = named(PostgresQueues(access, hints))
-        self.schedules = Unscheduled()
+        self.schedules = named(PostgresSchedules(access, hand_in))
         self.leases = named(PostgresLeases(access, hints))
         self.workers = named(PostgresWorkers(access))
         self.leader = named(PostgresLeader(access))

@@ -14,6 +14,7 @@ from windlass.store.postgres.hints import Hints
 from windlass.store.postgres.park import unpark
 from windlass.store.postgres.rescue import Rescuer, end_runner
 from windlass.store.postgres.samples import PostgresShelves
+from windlass.store.postgres.vigil import PostgresVigil
 from windlass.store.postgres.work import has_work
 from windlass.store.records import (
     Campaign,
@@ -25,6 +26,7 @@ from windlass.store.records import (
     WorkerInfo,
 )
 from windlass.store.samples import sample
+from windlass.store.vigil import Tell
 
 
 class PostgresLeases:
@@ -142,6 +144,9 @@ class PostgresSignals:
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, names, types, self._claims.ruled.openings))
+
+    def vigil(self, tell: Tell) -> PostgresVigil:
+        return PostgresVigil(self._access.server, tell)
 
 
 class PostgresStats:

@@ -61,6 +61,20 @@ class Access:
 
         Queues that are new are made, or left out: as the script says.
         """
+        replies = await self._answers(name, requests)
+        for reply in replies.values():
+            if isinstance(reply, Exception):
+                raise self._trouble(reply, among=replies.values()) from reply
+        return replies
+
+    async def each(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+        """The same, each on its own: where it failed, the error stands in the place of the answer."""
+        replies = await self._answers(name, requests)
+        return {
+            queue: self._trouble(each) if isinstance(each, Exception) else each for queue, each in replies.items()
+        }
+
+    async def _answers(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         if not requests:
             return {}
         await self.be_known()
@@ -74,11 +88,8 @@ class Access:
         elif new:
             await self.open_queues(new)
             replies |= await self._send(wanted, {queue: requests[queue] for queue in new})
-        for reply in replies.values():
-            if isinstance(reply, Exception):
-                raise self._trouble(reply, among=replies.values()) from reply
         if wanted.finds:
-            self.server.there.update(replies)
+            self.server.there.update(queue for queue, reply in replies.items() if not isinstance(reply, Exception))
         return replies
 
     async def office(self, name: str, request: Any, *blobs: bytes) -> Any:

@@ -4,8 +4,8 @@ from windlass.store.redis.keys import DEFAULT_PREFIX
 
 CONNECTION = ("hello", "auth", "ping", "info", "time", "wait")
 SCRIPTS = ("eval", "evalsha")
-HINTS = ("publish", "subscribe", "unsubscribe")
-SHARDED = ("spublish", "ssubscribe", "sunsubscribe")
+HINTS = ("publish", "subscribe", "unsubscribe", "pubsub|numsub")
+SHARDED = ("spublish", "ssubscribe", "sunsubscribe", "pubsub|shardnumsub")
 """Hints on a cluster of Redis 7 or later: older servers do not know these, and refuse a rule that names them."""
 CLUSTER = ("cluster|slots", "asking")
 KEYS = (

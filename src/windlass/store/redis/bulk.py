@@ -6,7 +6,7 @@ checked.
 """
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from windlass.core.ids import JobId, new_id
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.redis.access import Access
+from windlass.store.redis.heirs import follow, register
 from windlass.store.redis.intake import Intake, to_intake
 from windlass.store.redis.record import encode
 
@@ -31,6 +32,9 @@ class Staged(msgspec.Struct):
 
     intake: Intake
     answers: list[Enqueued]
+    asking: list[JobId] = []
+    """Those that must ask for their parents, now that they are stored."""
+    stirs: bool = False
 
 
 def weight_of(job: NewJob) -> int:
@@ -42,18 +46,21 @@ def weight_of(job: NewJob) -> int:
         weight += 5
     if job.expires is not None or job.expires_at is not None:
         weight += 1
+    if job.parents or job.schedule is not None:
+        weight += 2
     return weight
 
 
 def look_of(job: NewJob) -> tuple[Hashable, ...]:
     """Those that differ in any of this are stored one kind after the other."""
-    return job.type, job.priority, job.tenant, job.run_at, job.delay, job.parent
+    parent = "" if job.parents else job.parent
+    return job.type, job.priority, job.tenant, job.run_at, job.delay, parent
 
 
-def portions(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+def portions(jobs: Sequence[NewJob], look_of: Callable[[NewJob], Hashable] = look_of) -> Iterator[Sequence[NewJob]]:
     """The jobs in their order, as many at a time as one script takes in; themselves, if that is all of them."""
     start, weight, text = 0, 0, 0
-    looks: set[tuple[Hashable, ...]] = set()
+    looks: set[Hashable] = set()
     for place, job in enumerate(jobs):
         mine, length = weight_of(job), len(job.payload) + len(job.meta or "")
         weight += mine
@@ -88,6 +95,8 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
     await _flip_all(access, batch, staged)
     for queue, mine_staged in staged.items():
         await _unfold(access, queue, batch, mine_staged)
+    await register(access, {queue: [id_ for each in mine for id_ in each.asking] for queue, mine in staged.items()})
+    await follow(access, [queue for queue, mine in staged.items() if any(each.stirs for each in mine)])
     return {queue: [answer for each in mine for answer in each.answers] for queue, mine in staged.items()}
 
 
@@ -165,7 +174,9 @@ async def _unfold(access: Access, queue: str, batch: JobId, staged: Sequence[Sta
             error.maybe_done = True
             raise
         if number:
-            staged[number - 1].answers = staged[number - 1].intake.answers(reply)
+            mine = staged[number - 1]
+            mine.answers, mine.asking = mine.intake.answers(reply), mine.intake.asking(reply)
+            mine.stirs = mine.intake.stirs(reply)
 
 
 def _check_there(access: Access, reply: Sequence[Any]) -> None:

@@ -12,9 +12,10 @@ from windlass.store.records import Moved
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import Decided, decide_all, replace_decided
 from windlass.store.redis.ending import lay_down
+from windlass.store.redis.heirs import follow, register
 from windlass.store.redis.move import move_all
 from windlass.store.redis.operate import sit_down, slot_of
-from windlass.store.redis.record import NOBODY, Letter, Record
+from windlass.store.redis.record import NOBODY, Flag, Letter, Record
 from windlass.store.redis.replace import Replaced, by_queue
 from windlass.store.redis.sight import Seen
 
@@ -29,9 +30,16 @@ async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> lis
             replaced |= await move_all(
                 access, wanted.queue, by_queue([(seen.queue, (seen.record, after)) for seen, after in there])
             )
+            await _find_again(access, wanted.queue, [seen for seen, _ in there])
         return replaced
 
     return await decide_all(access, ids, lambda seen: _changed(seen, wanted), apply)
+
+
+async def _find_again(access: Access, queue: str, moved: Sequence[Seen]) -> None:
+    """Links that were moved ask for their parents from where they are now, and children for parents that were."""
+    await register(access, {queue: [seen.record.id for seen in moved if seen.record.flags & Flag.WAITS]})
+    await follow(access, {seen.queue for seen in moved if seen.record.flags & Flag.HEIRS})
 
 
 def _moves(seen: Seen, wanted: JobChange) -> bool:

@@ -19,6 +19,7 @@ from windlass.store.redis.meters import recent
 from windlass.store.redis.office import worker_of
 from windlass.store.redis.queues import Kept, read_queues
 from windlass.store.redis.record import STATUS, Record
+from windlass.store.redis.roster import next_tick
 from windlass.store.redis.workers import live_workers
 
 
@@ -32,6 +33,9 @@ async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
     usual = _usual(measured, found)
     job = (await jobs_of(access, {id_: found}))[id_]
     facts: dict[str, Any] = {"now": kept.now, "job": job, "queue": kept.queue, "usual": usual}
+    facts["next_tick"] = await next_tick(access, job.schedule)
+    if job.parents:
+        facts["parents"] = await _parents(access, job)
     if job.status in FINISHED:
         return Circumstances(**facts)
     if job.status is Status.RUNNING:
@@ -47,6 +51,18 @@ async def circumstances(access: Access, id_: JobId) -> Circumstances | None:
         key_bucket=to_bucket(of_key) if of_key else None,
         crew=crew_of(await live_workers(access), job),
         pace=_pace(measured.since(LATELY), found.queue),
+    )
+
+
+async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
+    """Those that have not ended first."""
+    found = [each.record for each in (await find(access, job.parents)).values()]
+    found.sort(key=lambda record: record.finished)
+    return tuple(
+        Holder(each.id, each.status, each.claimed_at or each.updated_at, each.run_at, each.runner or None)
+        if each.status is Status.RUNNING
+        else Holder(each.id, each.status, each.updated_at, each.run_at, each.runner or None)
+        for each in found[:MOST_NAMED]
     )
 
 

@@ -6,7 +6,8 @@ from windlass.core.job import Job
 from windlass.core.status import Status
 from windlass.store.records import Counts
 from windlass.store.redis.access import Access
-from windlass.store.redis.record import STATUS, row_of, unpack
+from windlass.store.redis.record import STATUS, unpack
+from windlass.store.redis.row import row_of
 from windlass.store.rows import to_job
 
 MOST_AT_ONCE = 250

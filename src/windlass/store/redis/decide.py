@@ -6,8 +6,9 @@ from windlass.core.ids import JobId
 from windlass.store.records import Moved
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
+from windlass.store.redis.heirs import replace_and_tell
 from windlass.store.redis.record import Record
-from windlass.store.redis.replace import MOST_TRIES, Replaced, busy, by_queue, replace_all
+from windlass.store.redis.replace import MOST_TRIES, Replaced, busy, by_queue
 from windlass.store.redis.sight import MOST_SEEN, Seen
 
 Decide = Callable[[Seen], Record | None]
@@ -22,7 +23,7 @@ Numbered = dict[int, JobId]
 
 async def replace_decided(access: Access, decided: Decided) -> dict[JobId, Replaced]:
     """Where they are."""
-    return await replace_all(access, by_queue([(seen.queue, (seen.record, after)) for seen, after in decided]))
+    return await replace_and_tell(access, by_queue([(seen.queue, (seen.record, after)) for seen, after in decided]))
 
 
 async def decide_all(
@@ -76,4 +77,6 @@ def _moved(before: Record, replaced: Replaced) -> Moved | None:
         return Moved(before.id, replaced.status, done=True)
     if replaced.holder is not None:
         return Moved(before.id, before.status, done=False, holder=replaced.holder)
+    if replaced.parent is not None:
+        return Moved(before.id, before.status, done=False, parent=replaced.parent)
     return None

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -9,7 +10,9 @@ from windlass.core.job import Enqueued, NewJob
 from windlass.store.redis.access import Access
 from windlass.store.redis.bulk import enqueue_bulk, portions
 from windlass.store.redis.elsewhere import known_elsewhere, strays
-from windlass.store.redis.intake import to_intake
+from windlass.store.redis.heirs import follow, register
+from windlass.store.redis.intake import Intake, to_intake
+from windlass.store.redis.links import checked_links
 
 OTHER = b"other"
 """What enqueue_plain.lua answers if the queue, or one of the jobs, is not as most are."""
@@ -19,6 +22,8 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
     if not jobs:
         return []
+    if any(job.parents for job in jobs):
+        jobs = await checked_links(access, jobs)
     queue = jobs[0].queue
     if all(job.queue == queue and job.fresh for job in jobs):
         return await _enqueue_in(access, queue, jobs)
@@ -60,6 +65,8 @@ async def _enqueue_in(access: Access, queue: str, jobs: Sequence[NewJob]) -> lis
         if reply == OTHER:
             reply = await access.call("enqueue", queue, intake.request, *intake.blobs)
         answers = intake.answers(reply)
+        if len(reply) > 1:
+            await _see_to_heirs(access, {queue: (intake, reply)})
     _note(access, queue, answers)
     return answers
 
@@ -74,7 +81,15 @@ async def _enqueue_by_queue(access: Access, jobs: Mapping[str, Sequence[NewJob]]
     for queue, intake in intakes.items():
         intake.check(replies[queue])
     replies = await access.calls("enqueue", requests)
-    return {queue: intake.answers(replies[queue]) for queue, intake in intakes.items()}
+    answers = {queue: intake.answers(replies[queue]) for queue, intake in intakes.items()}
+    await _see_to_heirs(access, {queue: (intake, replies[queue]) for queue, intake in intakes.items()})
+    return answers
+
+
+async def _see_to_heirs(access: Access, answered: Mapping[str, tuple[Intake, Sequence[Any]]]) -> None:
+    """Links whose parents are elsewhere ask for them; who waited for one that was replaced is told."""
+    await register(access, {queue: intake.asking(reply) for queue, (intake, reply) in answered.items()})
+    await follow(access, [queue for queue, (intake, reply) in answered.items() if intake.stirs(reply)])
 
 
 def _note(access: Access, queue: str, answers: Sequence[Enqueued]) -> None:

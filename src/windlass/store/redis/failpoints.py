@@ -18,7 +18,7 @@ from windlass.store.redis.packing import Word
 from windlass.store.redis.wire import Call, Wire
 
 Role = TypeVar("Role")
-CHANGES = ("HSETNX", "HSET", "SADD", "UNLINK")
+CHANGES = ("HSETNX", "HSET", "SADD", "UNLINK", "ZREMRANGEBYSCORE")
 """Plain commands that change anything; all others only look."""
 
 

@@ -74,7 +74,7 @@ class Hearing:
 
     async def _listen(self, dsn: str, channels: Channels) -> None:
         """On a connection of its own, until it is lost. A master that is none any more is found out here too."""
-        connection = _connection(dsn)
+        connection = connection_to(dsn)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await connection.connect()
@@ -82,7 +82,7 @@ class Hearing:
             self._lost.pop(channels, None)
             self._hear()
             while True:
-                kind = (await _next(connection))[0]
+                kind = (await next_word(connection))[0]
                 if kind in (b"message", b"smessage"):
                     self._hear()
                 elif kind == b"sunsubscribe":
@@ -91,7 +91,7 @@ class Hearing:
             await connection.disconnect(nowait=True)
 
     async def _subscribe(self, connection: AbstractConnection, channels: Channels) -> None:
-        if self._server.address.kind is Kind.CLUSTER and await _major(connection) >= SHARDED_SINCE:
+        if self._server.address.kind is Kind.CLUSTER and await major_of(connection) >= SHARDED_SINCE:
             try:
                 await _say(connection, "SSUBSCRIBE", channels)
                 return
@@ -109,13 +109,15 @@ async def _say(connection: AbstractConnection, command: str, channels: Channels)
         await connection.read_response()
 
 
-async def _major(connection: AbstractConnection) -> int:
+async def major_of(connection: AbstractConnection) -> int:
+    """The version of the server, its first number."""
     await connection.send_command("INFO", "server")
     found = _VERSION.search(await connection.read_response())
     return int(found[1]) if found else 0
 
 
-def _connection(dsn: str) -> AbstractConnection:
+def connection_to(dsn: str) -> AbstractConnection:
+    """One on which one listens: not open yet."""
     retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
     # In the older protocol what is published comes as answers do.
     pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
@@ -123,7 +125,7 @@ def _connection(dsn: str) -> AbstractConnection:
     return connection
 
 
-async def _next(connection: AbstractConnection) -> Sequence[bytes]:
+async def next_word(connection: AbstractConnection) -> Sequence[bytes]:
     """What is said next; raises TimeoutError if nothing is, although a word was asked for."""
     word = await connection.read_response(timeout=PROBE_SECONDS, disconnect_on_error=False)
     if word is None:

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from windlass.core.job import Claimed
 from windlass.store.redis.mend import text
-from windlass.store.redis.record import A, B, Fields, read_fields
+from windlass.store.redis.record import A, B, Fields, Flag, read_fields
 
 _LENGTH = struct.Struct(">I")
+INPUT = int(Flag.INPUT)
 
 
 def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
@@ -34,11 +35,12 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
         if fields is None:
             fields = kinds[said] = read_fields(said)
         begins = end + 4
+        ends = begins + length(value, end)[0]
         yield Claimed(
             id_.decode(),
             queue,
             fields.type,
-            text(value[begins : begins + length(value, end)[0]]),
+            text(value[begins:ends]),
             n[2],  # attempt
             max_attempts,
             failures,
@@ -61,10 +63,16 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             fields.tags,
             fields.meta,
             fields.takes,
-            None,
+            _given(value, ends) if n[8] & INPUT and fields.takes else None,
             fields.schedule,
             fields.tick,
         )
+
+
+def _given(value: bytes, at: int) -> str:
+    """What came from its parents, of one that takes anything."""
+    begins = at + _LENGTH.size
+    return text(value[begins : begins + _LENGTH.unpack_from(value, at)[0]])
 
 
 @lru_cache(maxsize=64)

@@ -1,25 +1,32 @@
 """New jobs as scripts take them in: what is alike goes as one kind, and its fields are sent once.
 
 An intake is a list of kinds and an order. A kind is what `_kind` below says, in its order; parts/intake.lua and
-parts/store.lua read it by number. Jobs with keys have their own fields, a blob each; others share one.
+parts/store.lua read it by number. Jobs with keys or parents, and those of schedules, have their own fields, a blob
+each; others share one.
 """
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from windlass.core.codec import encode as to_json
 from windlass.core.idempotency import OnConflict
+from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.keys import place_of
-from windlass.store.kinds import kind_of
+from windlass.store.kinds import OWN, link_kind_of
 from windlass.store.redis.record import Fields, Flag, encode
 
 STORED, CLOSED, CONFLICT = 0, 1, 2
 """What a script answers with first."""
+shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, "schedule", "tick")))
+"""What jobs of one kind have in common."""
+MUST_ASK, MUST_FOLLOW = 0, 1
+"""What stands in the place of a number, behind no kind."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
 
 
@@ -41,8 +48,18 @@ class Intake(msgspec.Struct, frozen=True):
         if len(reply) == 1:  # mostly nobody stood before
             return answers
         for kind, number, holder in zip(reply[1::3], reply[2::3], reply[3::3], strict=True):
-            answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
+            if kind:
+                answers[self._place(kind, number)] = Enqueued(holder.decode(), existing=True)
         return answers
+
+    def asking(self, reply: Sequence[Any]) -> list[JobId]:
+        """Those of an answer that must ask for their parents."""
+        triples = zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
+        return [id_.decode() for kind, number, id_ in triples if not kind and number == MUST_ASK]
+
+    def stirs(self, reply: Sequence[Any]) -> bool:
+        """Whether others must be told of what happened (`follow`)."""
+        return len(reply) > 1 and reply[-3] == 0 and reply[-2] == MUST_FOLLOW
 
     def check(self, reply: Sequence[Any]) -> None:
         """Raise what the store refused them for."""
@@ -60,25 +77,41 @@ class Intake(msgspec.Struct, frozen=True):
 
 def to_intake(jobs: Sequence[NewJob]) -> Intake:
     """Jobs of one queue, in their order."""
-    kinds = _kinds(jobs)
+    heirs = {parent for job in jobs for parent in job.parents}
+    kinds = _kinds(jobs, heirs)
     request: list[Any] = []
     blobs: list[bytes] = []
     for places in kinds:
         alike = [jobs[place] for place in places]
-        own = alike[0].idempotency_key is not None or alike[0].concurrency_key is not None
-        request.append(_kind(alike, len(blobs) + 1, own))
+        first = alike[0]
+        own = _has_own_fields(first) or _is_linked(first, heirs)
+        request.append(_kind(alike, len(blobs) + 1, own, first.id in heirs))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
-    return Intake(jobs, kinds, (request, order), blobs, len(kinds) == 1 and order is None and _is_plain(jobs[0]))
+    plain = len(kinds) == 1 and order is None and not heirs and _is_plain(jobs[0])
+    return Intake(jobs, kinds, (request, order), blobs, plain)
 
 
-def _kinds(jobs: Sequence[NewJob]) -> list[list[int]]:
+def _has_own_fields(job: NewJob) -> bool:
+    return job.idempotency_key is not None or job.concurrency_key is not None or job.schedule is not None
+
+
+def _is_linked(job: NewJob, heirs: set[JobId]) -> bool:
+    """Whether it is of a chain: even those that are alike have their own fields."""
+    return bool(heirs) and (bool(job.parents) or job.flow is not None)
+
+
+def _kinds(jobs: Sequence[NewJob], heirs: set[JobId]) -> list[list[int]]:
     if len(jobs) == 1:
         return [[0]]
     found: dict[Any, list[int]] = {}
     last, places = None, []
     for place, job in enumerate(jobs):
-        kind = (kind_of(job), job.idempotency_key is None, job.concurrency_key is None)
+        kind: Any = (shared_of(job), job.idempotency_key is None, job.concurrency_key is None, job.schedule is None)
+        if heirs:
+            alike = link_kind_of(job) if _is_linked(job, heirs) else kind[0]
+            parent = bool(job.parent) if job.parents else job.parent
+            kind = (alike, *kind[1:], flags_of(job), parent, job.id in heirs)
         if kind != last:  # mostly all are alike: comparing is cheaper than hashing
             places = found.setdefault(kind, [])
             last = kind
@@ -96,10 +129,10 @@ def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] 
     return [number for place in meeting for number in where[place]]
 
 
-def _kind(alike: Sequence[NewJob], blob: int, own: bool) -> tuple[Any, ...]:
+def _kind(alike: Sequence[NewJob], blob: int, own: bool, heirs: bool) -> tuple[Any, ...]:
     job = alike[0]
     return (
-        flags_of(job),
+        flags_of(job) | (Flag.HEIRS if heirs else 0),
         job.type,
         -job.priority,
         job.run_at,
@@ -118,6 +151,8 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool) -> tuple[Any, ...]:
         [line_of(each.concurrency_key or "") for each in alike] if job.concurrency_key is not None else None,
         _ON_CONFLICT[job.on_conflict],
         job.key_limit,
+        ["".join(dict.fromkeys(each.parents)) for each in alike] if job.parents else None,
+        [each.parent or False for each in alike] if job.parents else None,
     )
 
 
@@ -130,6 +165,7 @@ def _is_plain(job: NewJob) -> bool:
         and job.delay == 0
         and job.expires is None
         and job.expires_at is None
+        and job.schedule is None
     )
 
 
@@ -150,7 +186,7 @@ def fields_of(job: NewJob) -> Fields:
         rate_cost=job.rate_cost,
         parent=job.parent,
         flow=job.flow,
-        parents=to_json(job.parents, "parents") if job.parents else None,
+        parents=to_json(tuple(dict.fromkeys(job.parents)), "parents") if job.parents else None,
         tags=to_json(job.tags, "tags") if job.tags else None,
         meta=job.meta,
         schedule=job.schedule,
@@ -181,4 +217,10 @@ def flags_of(job: NewJob) -> int:
         flags |= Flag.TENANTED
     if job.parent is not None:
         flags |= Flag.CHILD
+    if job.parents:
+        flags |= Flag.WAITS
+        if len(set(job.parents)) == 1:
+            flags |= Flag.LONE
+        if job.takes:
+            flags |= Flag.TAKER
     return int(flags)  # each `|=` above makes a Flag of it

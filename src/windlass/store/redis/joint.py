@@ -102,7 +102,7 @@ class Joint:
 def _may_join(jobs: Sequence[NewJob]) -> bool:
     if not 0 < len(jobs) <= MOST_JOINED:
         return False
-    return all(job.queue == jobs[0].queue for job in jobs)
+    return all(job.queue == jobs[0].queue and not job.parents for job in jobs)
 
 
 def _take(waiting: deque[Waiting]) -> list[Waiting]:

@@ -43,9 +43,15 @@ QUEUE_KEYS: dict[str, str] = {
     "aside": "zset, by member: digest of a concurrency key, place, id of those who wait for its rate",
     "gates": "hash: digest of a concurrency key, or nothing for the queue itself → its bucket of tokens",
     "children": "zset, by member: parent, id",
+    "heirs": "zset, by member: w or f (it was told that the parent ended badly), parent, child, the child's queue if "
+    "it is another",
+    "wake": "hash: job that others wait for → how it is now, and its result, as long as not all of them were told",
+    "outbox": "hash: child, parent, queue of the child → since when, how the parent is, its result: to be told there",
+    "asking": "zset: moment → id of a child that has not asked all of its parents how they are",
     "stage": "hash: batch and number → a portion of a large hand-in that is not committed, or not unfolded",
     "batches": "zset: moment → batch that is staged; hash fields of `stage` tell whether it is committed",
     "leaving": "hash: id → record and target of a job that moves to another queue",
+    "ticks": "hash: schedule → number of its last plan that came here, and which of its ticks got a job",
 }
 
 OFFICE_KEYS: dict[str, str] = {
@@ -60,6 +66,11 @@ OFFICE_KEYS: dict[str, str] = {
     "workers": "hash: worker → since when it is there, and what it says of itself",
     "beats": "zset: moment → worker that beat then",
     "leader": "hash: the coordinator's office",
+    "schedules": "hash: name of a schedule → what the code declares of it, what an operator changed",
+    "standings": "hash: name of a schedule → whether it is paused, its last and its next tick, counts (schedules.py)",
+    "ticking": "zset: moment of the next tick → name of a schedule that is not paused",
+    "plans": "hash: name of a schedule whose ticks have come → number and plan of what is done about them just now",
+    "removed": "zset: moment → name of a schedule that was removed then, and that queues may still know",
     "meters": "hash: slot, queue and type → meter",
     "slots": "zset, by member: slot, queue and type of which there is a meter",
     "samples": "hash: kind, step, slot, queue and type → sample, or how many jobs there were",
@@ -83,3 +94,11 @@ class KeyMap(msgspec.Struct, frozen=True):
     def channel(self, queue: str) -> str:
         """Where it is said that a queue has work."""
         return f"{self.prefix}:{{{queue}}}:hints"
+
+    def ends(self, queue: str) -> str:
+        """Where those listen who wait for any job of a queue; nothing is said there."""
+        return f"{self.prefix}:{{{queue}}}:ends"
+
+    def end(self, queue: str, job: str) -> str:
+        """Where it is said that a job has ended."""
+        return f"{self.ends(queue)}:{job}"

@@ -10,9 +10,10 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
-from windlass.store.redis.anywhere import caught_up
+from windlass.store.redis.anywhere import caught_up, see_anywhere
 from windlass.store.redis.leases import lease_ends
-from windlass.store.redis.record import Letter, Record, row_of, unpack
+from windlass.store.redis.record import Letter, Record, unpack
+from windlass.store.redis.row import row_of
 from windlass.store.rows import to_job
 
 MOST_AT_ONCE = 250
@@ -40,6 +41,12 @@ async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
     found = await find(access, ids)
     jobs = await jobs_of(access, found)
     return [jobs.get(id_) for id_ in ids]
+
+
+async def outcomes(access: Access, ids: Sequence[JobId]) -> list[str | None]:
+    """What tombstones tell."""
+    sight = await see_anywhere(access, ids)
+    return [sight.tombs[id_].outcome if id_ in sight.tombs and id_ not in sight.jobs else None for id_ in ids]
 
 
 async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from windlass.core.chain import AWAITING
 from windlass.core.change import Timing, may_run_now
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -14,8 +15,10 @@ from windlass.store.records import Moved
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import decide_all
 from windlass.store.redis.ending import called_off, lay_down, stand
-from windlass.store.redis.record import NOBODY, STATUS, Flag, Record, row_of
+from windlass.store.redis.record import NOBODY, STATUS, Flag, Record
+from windlass.store.redis.row import row_of
 from windlass.store.redis.sight import MOST_SEEN, Seen
+from windlass.store.redis.waiting import replace_waiting
 from windlass.store.rows import FINISHED_COLUMNS
 
 
@@ -36,7 +39,10 @@ async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Move
 
 
 async def retry(access: Access, ids: Sequence[JobId]) -> list[Moved | None]:
-    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again."""
+    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again.
+
+    One that waits for a parent goes on waiting, unless it waits in vain: then that one must be retried first.
+    """
 
     def decide(seen: Seen) -> Record | None:
         record = seen.record
@@ -44,10 +50,14 @@ async def retry(access: Access, ids: Sequence[JobId]) -> list[Moved | None]:
             return None
         after = _revived(seen) if record.finished else msgspec.structs.replace(record)
         after.failures, after.crashes, after.expires_at = 0, 0, 0
-        run_at_once(after, seen.now)
+        if record.flags & Flag.WAITS:
+            stand(after, Status.BLOCKED, AWAITING)
+            after.updated_at = seen.now
+        else:
+            run_at_once(after, seen.now)
         return after
 
-    return await decide_all(access, ids, decide)
+    return await decide_all(access, ids, decide, replace_waiting)
 
 
 def _revived(seen: Seen) -> Record:

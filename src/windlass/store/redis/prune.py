@@ -7,6 +7,7 @@ from windlass.store.redis.access import Access
 from windlass.store.redis.gates import tend_gates
 from windlass.store.redis.meters import prune_meters
 from windlass.store.redis.samples import prune_samples
+from windlass.store.redis.schedules import forget_removed
 
 MOST_PRUNED = 250
 """Of one queue in one call: scripts must be short."""
@@ -15,7 +16,7 @@ MOST_PRUNED = 250
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
     """All queues are asked for their share; those that gave all of it are asked again while there is any left.
 
-    Buckets that are full again go too.
+    Buckets that are full again go too, and what queues know of schedules that were removed long ago.
     """
     dropped: list[JobId] = []
     waiting = await access.queue_names()
@@ -28,4 +29,5 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
     await prune_meters(access)
     await prune_samples(access)
     await tend_gates(access)
+    await forget_removed(access)
     return dropped

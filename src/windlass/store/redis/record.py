@@ -1,6 +1,8 @@
 """The packed record of a job: what scripts change has a fixed place, the rest they carry along unread.
 
-    head A | runner | head B | fields | length of payload | payload | result
+    head A | runner | head B | fields | length of payload | payload | length of input | input | result
+
+The input is what came from parents; only one that has any (Flag.INPUT) has its length.
 
 Head A is what a claim and a completion change, so they rewrite 38 bytes and copy the rest. `version` grows with every
 write: who has read a record and decided something replaces it only if it is that version still (replace.lua).
@@ -8,10 +10,10 @@ write: who has read a record and decided something replaces it only if it is tha
 
 import struct
 from enum import IntFlag
-from typing import Any
 
 import msgspec
 
+from windlass.core.chain import AWAITING
 from windlass.core.change import IN_LINE, PARKED
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
@@ -33,6 +35,7 @@ class Letter:
     ASIDE = ord("t")
     """Scheduled: it waits for tokens of its key."""
     BLOCKED = ord("b")
+    """It waits for its parents."""
     IN_LINE = ord("l")
     PARKED = ord("k")
     PENDING = ord("p")
@@ -56,7 +59,7 @@ STATUS = {
     Letter.DEAD: Status.DEAD,
     Letter.CANCELLED: Status.CANCELLED,
 }
-REASONS = {Letter.ASIDE: RATED, Letter.IN_LINE: IN_LINE, Letter.PARKED: PARKED}
+REASONS = {Letter.ASIDE: RATED, Letter.BLOCKED: AWAITING, Letter.IN_LINE: IN_LINE, Letter.PARKED: PARKED}
 """What such a letter says by itself."""
 _LETTERS = {(status, REASONS.get(letter)): letter for letter, status in STATUS.items()}
 
@@ -84,6 +87,16 @@ class Flag(IntFlag):
     NOTED = 256
     CANCELLING = 512
     """It runs, and somebody wants it stopped."""
+    WAITS = 1024
+    """Not all of its parents have completed."""
+    HEIRS = 2048
+    """Others wait for it: they must be told how it ends."""
+    INPUT = 4096
+    """It has something from its parents."""
+    LONE = 8192
+    """It has one parent, and no more."""
+    TAKER = 16384
+    """It takes the result of a parent."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
@@ -149,6 +162,7 @@ class Record(msgspec.Struct, kw_only=True):
     urgency: int = 0
     lifted: int = 0
     rank: Micros = 0
+    """Of one that waits for its parents: its delay, which counts from when the last of them completed."""
     run_at: Micros = 0
     created_at: Micros = 0
     expires_at: Micros = 0
@@ -163,6 +177,8 @@ class Record(msgspec.Struct, kw_only=True):
     snoozes: int = 0
     fields: Fields
     payload: str
+    input: str | None = None
+    """Which parents have come, with their results, as JSON of [parent, result]."""
     result: str | None = None
     more: More = More()
 
@@ -190,8 +206,8 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
     numbers = B.unpack_from(value, at)
     at += B.size
     end = at + numbers[-1]
-    (size,) = _LENGTH.unpack_from(value, end)
-    begin = end + _LENGTH.size
+    payload, at_input = _text(value, end)
+    input_, at_result = _text(value, at_input) if numbers[0] & Flag.INPUT else (None, at_input)
     return Record(
         id=id_,
         letter=letter,
@@ -204,10 +220,18 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
         runner=runner,
         **dict(zip(_NUMBERS, numbers, strict=False)),
         fields=read_fields(value[at:end]),
-        payload=text(value[begin : begin + size]),
-        result=text(value[begin + size :]) or None,
+        payload=payload,
+        input=input_,
+        result=text(value[at_result:]) or None,
         more=_more(more) if more else More(),
     )
+
+
+def _text(value: bytes, at: int) -> tuple[str, int]:
+    """A text behind its length, and where it ends."""
+    (size,) = _LENGTH.unpack_from(value, at)
+    begin = at + _LENGTH.size
+    return text(value[begin : begin + size]), begin + size
 
 
 _NUMBERS = (
@@ -251,56 +275,7 @@ def pack(record: Record) -> bytes:
             fields,
             _LENGTH.pack(len(payload)),
             payload,
+            b"" if record.input is None else _LENGTH.pack(len(given := record.input.encode())) + given,
             (record.result or "").encode(),
         )
-    )
-
-
-def row_of(record: Record, queue: str) -> tuple[Any, ...]:
-    """The columns of store.rows.SHARED, finished_at and result: what `to_job` takes."""
-    fields = record.fields
-    return (
-        record.id,
-        queue,
-        fields.type,
-        record.payload,
-        record.status,
-        record.reason,
-        record.urgency + record.lifted,
-        record.attempt,
-        record.max_attempts,
-        record.failures,
-        record.crashes,
-        record.rescues,
-        record.suspicions,
-        record.hand_backs,
-        record.snoozes,
-        record.run_at,
-        record.created_at,
-        record.updated_at,
-        record.claimed_at or None,
-        record.started_at or None,
-        record.runner or None,
-        fields.idempotency_key,
-        fields.concurrency_key,
-        fields.tenant,
-        fields.parent,
-        fields.flow,
-        record.timeout,
-        record.expires_at or None,
-        bool(record.flags & Flag.CANCELLING),
-        fields.tags,
-        fields.meta,
-        record.more.error,
-        record.more.attempts,
-        fields.window,
-        fields.key_limit,
-        fields.key_strict,
-        None if fields.rate is None else str(fields.rate),
-        fields.rate_cost,
-        fields.parents,
-        fields.schedule,
-        fields.tick,
-        record.updated_at if record.finished else None,
-        record.result,
     )

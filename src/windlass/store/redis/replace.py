@@ -28,7 +28,9 @@ class Replaced(msgspec.Struct, frozen=True):
 
     status: Status | None
     holder: JobId | None = None
-    """Another job that has its idempotency key; else, if it was not done, it has changed since it was read."""
+    """Another job that has its idempotency key."""
+    parent: JobId | None = None
+    """A parent that it would wait for in vain. Without either, if it was not done, it has changed meanwhile."""
 
 
 async def replace_all(access: Access, changes: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:

@@ -15,9 +15,9 @@ from windlass.store.ending import Running, fate_of, fated
 from windlass.store.records import Rescued, RunnerEnd
 from windlass.store.redis.access import Access
 from windlass.store.redis.ending import end, running_of
+from windlass.store.redis.heirs import replace_and_tell
 from windlass.store.redis.leases import Berths, berths_of
 from windlass.store.redis.record import Record, unpack
-from windlass.store.redis.replace import replace_all
 
 PORTION = 100
 """Jobs put back by one call of a script."""
@@ -90,7 +90,7 @@ async def _end(
         queue: [(record, end(record, queue, endings[record.id], now)) for record in records]
         for queue, (now, records) in held.items()
     }
-    replaced = await replace_all(access, changes)
+    replaced = await replace_and_tell(access, changes)
     return [
         Rescued(old.id, old.fields.type, queue, old.attempt, status, endings[old.id].outcome, old.runner)
         for queue, pairs in changes.items()

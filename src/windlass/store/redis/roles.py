@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from windlass.core.change import JobChange
 from windlass.core.circumstances import Circumstances
+from windlass.core.firing import Fired, Firing
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.moments import Micros
 from windlass.core.outcome import Settlement
 from windlass.core.queue import Queue, QueueSettings
+from windlass.core.schedule import Schedule, ScheduleSettings
 from windlass.errors import InvalidOption
 from windlass.store.records import (
     Admitted,
@@ -21,20 +23,21 @@ from windlass.store.records import (
     Note,
     Settled,
 )
-from windlass.store.redis import change, counts, look, operate, queues, walk
+from windlass.store.redis import change, counts, look, operate, queues, roster, schedules, walk
 from windlass.store.redis.access import Access
 from windlass.store.redis.admit import admit
 from windlass.store.redis.age import age
 from windlass.store.redis.circumstances import circumstances
 from windlass.store.redis.claim import claim
 from windlass.store.redis.expire import expire
+from windlass.store.redis.fire import fire
 from windlass.store.redis.held import held
 from windlass.store.redis.joint import Joint
 from windlass.store.redis.note import note
 from windlass.store.redis.park import park
 from windlass.store.redis.prune import prune
 from windlass.store.redis.settle import settle
-from windlass.store.unlinked import refuse_links
+from windlass.store.schedules import DueSchedules
 
 
 class RedisJobs:
@@ -47,7 +50,6 @@ class RedisJobs:
         self._handing_in = Joint(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        refuse_links(jobs, "Redis")
         handed_in = await self._handing_in.enqueue(jobs)
         self._access.server.hear()
         return handed_in
@@ -92,6 +94,9 @@ class RedisOperator:
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await look.get(self._access, ids)
+
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        return await look.outcomes(self._access, ids)
 
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         return await operate.cancel(self._access, ids, reason)
@@ -153,3 +158,42 @@ class RedisQueues:
 
     async def list(self) -> list[Queue]:
         return await queues.all_queues(self._access)
+
+
+class RedisSchedules:
+    """Schedules, and the jobs of their ticks."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
+        await schedules.declare(self._access, declared)
+
+    async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
+        return await schedules.add(self._access, name, changed)
+
+    async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+        return await schedules.change(self._access, name, changed, was)
+
+    async def pause(self, name: str) -> Schedule | None:
+        return await schedules.pause(self._access, name)
+
+    async def resume(self, name: str) -> Schedule | None:
+        return await schedules.resume(self._access, name)
+
+    async def remove(self, name: str) -> bool:
+        return await schedules.remove(self._access, name)
+
+    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
+        return await roster.get(self._access, names)
+
+    async def due(self, limit: int) -> DueSchedules:
+        return await roster.due(self._access, limit)
+
+    async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
+        fired = await fire(self._access, firings)
+        self._access.server.hear()
+        return fired
+
+    async def list(self) -> list[Schedule]:
+        return await roster.all_schedules(self._access)

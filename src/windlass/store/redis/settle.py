@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from windlass.core.ids import JobId
 from windlass.core.outcome import Settlement
@@ -11,8 +12,9 @@ from windlass.store.records import Settled
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import end
+from windlass.store.redis.heirs import hand_on, replace_and_tell
 from windlass.store.redis.record import Letter
-from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue, replace_all
+from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue
 from windlass.store.redis.sight import MOST_SEEN, Sight, see
 
 DONE, NOT_YET = 1, -1
@@ -41,10 +43,16 @@ async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
         batches = {queue: places[:MOST_COMPLETED] for queue, places in waiting.items()}
         requests = {queue: (_completions([asked[i] for i in places]),) for queue, places in batches.items()}
         replies = await access.calls("complete", requests)
+        more: dict[str, list[Any]] = {}
         for queue, places in batches.items():
-            answers |= {i: Settled.SETTLED for i, done in zip(places, replies[queue], strict=True) if done == DONE}
-            left = [i for i, done in zip(places, replies[queue], strict=True) if done == NOT_YET]
+            reply = replies[queue]
+            if len(reply) > len(places):
+                more[queue], reply = reply[len(places) :], reply[: len(places)]
+            answers |= {i: Settled.SETTLED for i, done in zip(places, reply, strict=True) if done == DONE}
+            left = [i for i, done in zip(places, reply, strict=True) if done == NOT_YET]
             waiting[queue] = left + waiting[queue][MOST_COMPLETED:]
+        if more:
+            await hand_on(access, more)
         waiting = {queue: places for queue, places in waiting.items() if places}
     return answers
 
@@ -74,7 +82,7 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
             pairs[i] = seen.queue, (seen.record, end(seen.record, seen.queue, settled(each), seen.now))
         late = {i: each for i, each in turn.items() if i not in pairs}
         answers |= await _already(access, late, sight)
-        replaced = await replace_all(access, by_queue(list(pairs.values())))
+        replaced = await replace_and_tell(access, by_queue(list(pairs.values())))
         answers |= {i: Settled.SETTLED for i in pairs if replaced[turn[i].id].status is not None}
     raise busy(access, next(iter(asked.values())).id)
 

@@ -30,6 +30,7 @@ class Tomb(msgspec.Struct, frozen=True):
 
     attempt: int
     outcome: str
+    queue: str
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -72,6 +73,6 @@ def _add(sight: Sight, queue: str, now: Micros, id_: JobId, values: list[bytes])
             if attempt == MOVED:
                 sight.moved.add(id_)
             else:
-                sight.tombs[id_] = Tomb(int(attempt), outcome)
+                sight.tombs[id_] = Tomb(int(attempt), outcome, queue)
         case _:
             sight.leaving[id_] = queue

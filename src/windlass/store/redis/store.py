@@ -5,11 +5,10 @@ from windlass.store.opener import Opener
 from windlass.store.redis.access import Access
 from windlass.store.redis.address import Address
 from windlass.store.redis.hints import Hints
-from windlass.store.redis.roles import RedisJobs, RedisOperator, RedisQueues
+from windlass.store.redis.roles import RedisJobs, RedisOperator, RedisQueues, RedisSchedules
 from windlass.store.redis.server import Server
 from windlass.store.redis.tidy import tidy
 from windlass.store.redis.upkeep import RedisLeader, RedisLeases, RedisSignals, RedisStats, RedisWorkers
-from windlass.store.unscheduled import Unscheduled
 
 SUPERVISOR_SECONDS = 5.0
 """A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
@@ -44,7 +43,7 @@ class RedisStore:
         self.jobs = named(RedisJobs(access))
         self.operator = named(RedisOperator(access))
         self.queues = named(RedisQueues(access))
-        self.schedules = Unscheduled()
+        self.schedules = named(RedisSchedules(access))
         self.leases = named(RedisLeases(access))
         self.workers = named(RedisWorkers(access))
         self.leader = named(RedisLeader(access))

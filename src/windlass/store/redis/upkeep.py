@@ -19,7 +19,9 @@ from windlass.store.redis import leader, leases, meters, rescue, samples, worker
 from windlass.store.redis.access import Access
 from windlass.store.redis.hints import Hints
 from windlass.store.redis.park import unpark
+from windlass.store.redis.vigil import RedisVigil
 from windlass.store.redis.work import has_work
+from windlass.store.vigil import Tell
 
 
 class RedisLeases:
@@ -116,6 +118,9 @@ class RedisSignals:
 
     async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         return await has_work(self._access, queues, types)
+
+    def vigil(self, tell: Tell) -> RedisVigil:
+        return RedisVigil(self._access.server, tell)
 
 
 class RedisStats:

@@ -1,5 +1,6 @@
 """Heirs: jobs that wait for others. A parent that ends lets them go on, or takes them with it, in its transaction."""
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -51,19 +52,42 @@ def _pass_on(db: Db, heirs: Sequence[Heir]) -> None:
     move_up(db, {(each.queue, each.key) for each in heirs if each.queue and each.key})
 
 
+class CalledOff(NamedTuple):
+    """A row of called_off_by.sql."""
+
+    id: JobId
+    queue: str
+    key: str | None
+    vain: str
+    """JSON of parent → how it ended, of those that have not completed and are not live."""
+
+
 def bring_back(db: Db, parent: JobId) -> None:
     """The parent runs again: who was called off because of it waits for it once more, and so on down.
 
-    One whose idempotency key has another holder by now stays where it is, with those behind it.
+    One whose idempotency key has another holder by now stays where it is, with those behind it; and one that would
+    wait for another parent in vain: from now on that is why.
     """
-    left: set[JobId] = set()
+    left = [CalledOff(*row) for row in db.rows("called_off_by", {"id": parent})]
     back: dict[JobId, str] = {}
-    for child, because, queue, key in db.rows("called_off_by", {"id": parent}):
-        if because in left or (key is not None and child not in back and take(db, queue, key, child) is not None):
-            left.add(child)
-        else:
-            back[child] = queue
+    before = -1
+    # Again for those whose parents came after them.
+    while left and len(back) > before:
+        before = len(back)
+        for each in left:
+            waits = _vain(each).keys() <= back.keys()
+            if waits and (each.key is None or take(db, each.queue, each.key, each.id) is None):
+                back[each.id] = each.queue
+        left = [each for each in left if each.id not in back]
     wait_again(db, back)
+    others = {each.id: {id_: how for id_, how in _vain(each).items() if id_ not in back} for each in left}
+    reasons = [(child, called_off_by(*sorted(vain.items())[0])) for child, vain in others.items() if vain]
+    if reasons:
+        db.run("rename_culprits", {"reasons": array(reasons)})
+
+
+def _vain(job: CalledOff) -> dict[JobId, Status]:
+    return {parent: Status(status) for parent, status in json.loads(job.vain).items()}
 
 
 def wait_again(db: Db, queues: Mapping[JobId, str]) -> None:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from windlass.core.chain import Source, check_links
@@ -11,13 +10,9 @@ from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.queue import DEFAULT_RETENTION
 from windlass.core.status import FINISHED, Status
-from windlass.store.kinds import OWN, own_of
+from windlass.store.kinds import link_kind_of, own_of
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.heirs import follow
-
-_LINKED = ("parent", "flow", "parents", "takes")
-"""What even links of one task, handed in together, do not have in common."""
-like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, *_LINKED)))
 
 
 def sources_of(db: Db, links: Sequence[NewJob]) -> dict[JobId, Source]:
@@ -36,7 +31,7 @@ def insert_links(db: Db, links: Sequence[tuple[NewJob, dict[str, Any]]], sources
     kinds: dict[Any, list[NewJob]] = defaultdict(list)
     common: dict[Any, dict[str, Any]] = {}
     for job, values in links:
-        kind = like_of(job)
+        kind = link_kind_of(job)
         kinds[kind].append(job)
         common[kind] = values
     for kind, alike in kinds.items():

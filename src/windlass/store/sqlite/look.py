@@ -33,6 +33,12 @@ def get(db: Db, ids: Sequence[JobId]) -> list[Job | None]:
     return [found.get(id_) for id_ in ids]
 
 
+def outcomes(db: Db, ids: Sequence[JobId]) -> list[str | None]:
+    """What tombstones tell."""
+    found = dict(db.rows("outcomes", {"ids": array(ids), "now": db.now}))
+    return [found.get(id_) for id_ in ids]
+
+
 def _whole(db: Db, row: Any) -> Job:
     notes = db.rows("notes", {"job": row[0]})
     worker, ends = row[WORKER], None

@@ -106,6 +106,9 @@ class SqliteOperator:
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         return await self._access.read(lambda db: look.get(db, ids))
 
+    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
+        return await self._access.read(lambda db: look.outcomes(db, ids))
+
     async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
         return await self._access.write(lambda db: operate.cancel(db, ids, reason))
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.core.firing import Fired, Firing, applied, made, paused, resumed, rewritten
-from windlass.core.job import Enqueued, NewJob
+from windlass.core.firing import Fired, Firing, applied, fired, made, paused, resumed, rewritten, standing
 from windlass.core.moments import Micros, to_micros
 from windlass.core.schedule import Schedule, ScheduleSettings
 from windlass.errors import QueueClosed
@@ -85,38 +84,22 @@ def due(db: Db, limit: int) -> DueSchedules:
 def fire(db: Db, firings: Sequence[Firing]) -> list[Fired]:
     """Jobs and schedules in one transaction: after a crash either both are there or neither."""
     found = named(db, [each.name for each in firings])
-    standing: dict[str, Firing] = {}
-    for each in firings:
-        if each.name not in standing and _stands(found.get(each.name), each):
-            standing[each.name] = each
-    fired = dict(zip(standing, _hand_in(db, list(standing.values())), strict=True))
-    after = [applied(found[name], each, fired[name]) for name, each in standing.items()]
+    able = standing(found, firings)
+    done = dict(zip(able, _hand_in(db, list(able.values())), strict=True))
+    after = [applied(found[name], each, done[name]) for name, each in able.items()]
     db.run_many("advance_schedule", [schedule_values(each) for each in after])
-    return [fired[each.name] if standing.get(each.name) is each else Fired(done=False) for each in firings]
-
-
-def _stands(schedule: Schedule | None, wanted: Firing) -> bool:
-    """Whether it is where the decision found it."""
-    if schedule is None or schedule.paused or schedule.next_at is None or schedule.revision != wanted.revision:
-        return False
-    return to_micros(schedule.next_at) == wanted.was_next
+    return [done[each.name] if able.get(each.name) is each else Fired(done=False) for each in firings]
 
 
 def _hand_in(db: Db, firings: Sequence[Firing]) -> list[Fired]:
     """All by one call; where a queue is closed, each by its own: then it shows whose."""
     try:
-        answers = iter(enqueue(db, [job for each in firings for job in each.jobs]))
+        stored = {each.id for each in enqueue(db, [job for each in firings for job in each.jobs])}
     except QueueClosed:
         if len(firings) == 1:
-            return [Fired(done=True, skipped=len(firings[0].jobs))]
-        return [fired for each in firings for fired in _hand_in(db, [each])]
-    return [_fired(each.jobs, [next(answers) for _ in each.jobs]) for each in firings]
-
-
-def _fired(jobs: Sequence[NewJob], answers: Sequence[Enqueued]) -> Fired:
-    """A job that answers with another one's id met that one's key."""
-    ours = tuple(job.id for job, answer in zip(jobs, answers, strict=True) if answer.id == job.id)
-    return Fired(done=True, jobs=ours, skipped=len(jobs) - len(ours))
+            return [fired(firings[0], ())]
+        return [each for one in firings for each in _hand_in(db, [one])]
+    return [fired(each, stored) for each in firings]
 
 
 def remove(db: Db, name: str) -> bool:

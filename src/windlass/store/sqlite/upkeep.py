@@ -23,7 +23,9 @@ from windlass.store.sqlite.park import unpark
 from windlass.store.sqlite.recall import Recall
 from windlass.store.sqlite.rescue import end_runner, needs_rescue, rescue
 from windlass.store.sqlite.samples import SqliteShelves
+from windlass.store.sqlite.vigil import SqliteVigil
 from windlass.store.sqlite.work import has_work
+from windlass.store.vigil import Tell
 
 
 class SqliteLeases:
@@ -127,6 +129,9 @@ class SqliteSignals:
 
     async def work(self, names: Sequence[str], types: Sequence[str] | None) -> bool:
         return await self._access.read(lambda db: has_work(db, names, types, self._recall))
+
+    def vigil(self, tell: Tell) -> SqliteVigil:
+        return SqliteVigil(self._access, tell)
 
 
 class SqliteStats:

@@ -5,6 +5,7 @@ from collections import Counter
 from windlass.store.examination import Census, Waiting
 from windlass.store.postgres.db import Db
 from windlass.store.postgres.leader import office_holder
+from windlass.store.postgres.schedules import all_schedules
 from windlass.store.postgres.workers import live_workers
 
 MOST_COUNTED = 20_000
@@ -28,6 +29,7 @@ async def take_census(db: Db) -> Census:
         late_runners=len(late),
         late_jobs=sum(row[1] for row in late),
         coordinator=await office_holder(db),
+        schedules=tuple(await all_schedules(db)),
     )
 
 

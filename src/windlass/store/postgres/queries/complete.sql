@@ -1,5 +1,6 @@
 -- Completed: into history, all of the batch at once. Answers with those that were not running as the batch says.
 -- What its queue does not keep leaves only a tombstone; keys are freed, at once or after their windows, and slots are.
+-- Those who wait for one of them go on, with its result: a row without an id says that some may run now.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(
         string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
@@ -49,5 +50,14 @@ WITH done AS MATERIALIZED (
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+), told AS (
+    DELETE FROM windlass.awaited WHERE job = ANY(ARRAY(SELECT id FROM ended)) RETURNING channel, job
 )
 SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
+UNION ALL
+SELECT NULL FROM (
+    SELECT windlass.pass_on(array_agg(id), array_agg(result), min(now), max(rank) + 1) AS ready
+    FROM ended WHERE heirs HAVING count(*) > 0
+) AS passed WHERE ready > 0
+-- Whoever waits for one of them: no row, but it must be said.
+UNION ALL SELECT NULL FROM told WHERE pg_notify(channel, job::text)::text IS NULL

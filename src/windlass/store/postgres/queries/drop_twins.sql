@@ -6,4 +6,4 @@ WITH gone AS (
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM gone WHERE slot IS NOT NULL
 )
-SELECT id::text, queue, idempotency_key, idempotency_window FROM gone
+SELECT id::text, queue, idempotency_key, idempotency_window, heirs FROM gone

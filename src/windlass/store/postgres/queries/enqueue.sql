@@ -5,7 +5,7 @@
 INSERT INTO windlass.jobs (
     id, payload, idempotency_key, concurrency_key, queue, type, status, urgency, rank, run_at, max_attempts, created_at,
     updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
-    key_limit, key_strict, key_rate, rate_cost, schedule, tick, lane
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, heirs, lane
 )
 SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::text, :type::text,
     CASE WHEN run_at > now THEN 'scheduled' ELSE 'pending' END, :urgency::integer,
@@ -13,7 +13,7 @@ SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::te
     coalesce(:max_attempts::integer, queue.max_attempts), now, now, :tenant::text, :parent::uuid, :flow::text,
     :parents::text, coalesce(:timeout::bigint, queue.timeout), coalesce(:expires_at::bigint, now + :expires::bigint),
     :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
-    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
+    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :heirs::boolean, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
 FROM (SELECT now, coalesce(:run_at::bigint, now + :delay::bigint) AS run_at FROM (SELECT :now AS now) AS clock OFFSET 0)
     AS time
 CROSS JOIN windlass.queues AS queue JOIN windlass.floors AS floor ON floor.queue = queue.name

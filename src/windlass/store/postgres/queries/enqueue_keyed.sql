@@ -21,7 +21,7 @@ WITH place AS MATERIALIZED (
 INSERT INTO windlass.jobs (
     id, payload, idempotency_key, concurrency_key, queue, type, status, reason, urgency, rank, run_at, max_attempts,
     created_at, updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
-    key_limit, key_strict, key_rate, rate_cost, schedule, tick, lane
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, heirs, lane
 )
 SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::text, :type::text,
     CASE WHEN place.run_at > now THEN 'scheduled' WHEN own.concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
@@ -29,6 +29,6 @@ SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::te
     :urgency::integer, CASE WHEN place.run_at > now THEN place.run_at ELSE greatest(now, floor) END, place.run_at,
     place.max_attempts, now, now, :tenant::text, :parent::uuid, :flow::text, :parents::text, place.timeout,
     place.expires_at, :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
-    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, place.lane
+    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :heirs::boolean, place.lane
 FROM place CROSS JOIN own
 WHERE NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL

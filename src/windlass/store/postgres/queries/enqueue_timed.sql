@@ -2,7 +2,7 @@
 INSERT INTO windlass.jobs (
     id, payload, idempotency_key, queue, type, status, urgency, rank, run_at, max_attempts, created_at,
     updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
-    key_limit, key_strict, key_rate, rate_cost, schedule, tick, lane
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, heirs, lane
 )
 SELECT own.id, own.payload, own.idempotency_key, :queue::text, :type::text,
     CASE WHEN due.run_at > now THEN 'scheduled' ELSE 'pending' END, :urgency::integer,
@@ -10,7 +10,7 @@ SELECT own.id, own.payload, own.idempotency_key, :queue::text, :type::text,
     coalesce(:max_attempts::integer, queue.max_attempts), now, now, :tenant::text, :parent::uuid, :flow::text,
     :parents::text, coalesce(:timeout::bigint, queue.timeout), coalesce(:expires_at::bigint, now + :expires::bigint),
     :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
-    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
+    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :heirs::boolean, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
 FROM (SELECT :now AS now OFFSET 0) AS clock
 CROSS JOIN windlass.queues AS queue JOIN windlass.floors AS floor ON floor.queue = queue.name
 CROSS JOIN unnest(

@@ -1,4 +1,5 @@
--- The jobs are over: into history, each with its own ending. Which of them their queues do not keep.
+-- The jobs are over: into history, each with its own ending. Which of them their queues do not keep, and which somebody
+-- may wait for.
 WITH ending AS MATERIALIZED (
     SELECT * FROM unnest(
         :ids::uuid[], :statuses::text[], :reasons::text[], :started::bigint[], :results::text[], :errors::text[],
@@ -43,4 +44,4 @@ WITH ending AS MATERIALIZED (
 ), marked AS (
     INSERT INTO windlass.marks (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
 )
-SELECT id::text FROM ended WHERE keep = 0
+SELECT id::text, keep = 0, heirs FROM ended WHERE keep = 0 OR heirs

@@ -1,2 +1,2 @@
 -- How jobs have ended.
-SELECT id::text, status, queue, urgency, idempotency_key FROM windlass.history WHERE id = ANY (:ids::uuid[])
+SELECT id::text, status, queue, urgency, idempotency_key, waits FROM windlass.history WHERE id = ANY (:ids::uuid[])

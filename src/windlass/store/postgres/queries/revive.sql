@@ -11,13 +11,15 @@ WITH gone AS (
         id, queue, type, payload, status, reason, urgency, rank, run_at, attempt, max_attempts, rescues, suspicions,
         hand_backs, snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents,
         timeout, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
-        schedule, tick, takes, inputs, lane
+        schedule, tick, takes, inputs, heirs, lane
     )
     SELECT gone.id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
         CASE WHEN concurrency_key IS NOT NULL THEN 'in line for its key' END, urgency, :now, :now, attempt, max_attempts,
         rescues, suspicions, hand_backs, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent,
         flow, parents, timeout, error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
-        rate_cost, schedule, tick, takes, inputs, (SELECT CASE WHEN fair THEN coalesce(gone.tenant, '') END FROM windlass.queues WHERE name = gone.queue)
+        rate_cost, schedule, tick, takes, inputs,
+        EXISTS (SELECT FROM windlass.edges AS edge WHERE edge.parent = gone.id OFFSET 0),
+        (SELECT CASE WHEN fair THEN coalesce(gone.tenant, '') END FROM windlass.queues WHERE name = gone.queue)
     FROM gone JOIN unnest(:ids::uuid[], :attempts::text[]) AS known (id, attempts) ON known.id = gone.id
     RETURNING id, queue, urgency, rank, status, concurrency_key
 ), marked AS (

@@ -11,6 +11,7 @@ from windlass.store.redis.examination.onlooker import Onlooker
 from windlass.store.redis.held import held_by_runner
 from windlass.store.redis.office import late_runners, office_holder
 from windlass.store.redis.queues import read_queues
+from windlass.store.redis.roster import all_schedules
 from windlass.store.redis.workers import live_workers
 
 MOST_DELAYED = 2_000
@@ -48,6 +49,7 @@ async def take_census(onlooker: Onlooker) -> Census:
         late_runners=len(late),
         late_jobs=sum(held[runner] for runner in late),
         coordinator=await office_holder(onlooker, now),
+        schedules=tuple(await all_schedules(onlooker)),
     )
 
 

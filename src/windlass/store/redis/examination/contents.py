@@ -8,6 +8,7 @@ from windlass.store.redis.access import VERSION
 from windlass.store.redis.examination.onlooker import Onlooker
 
 LATE: Micros = DAY
+MOST_NAMED = 5
 
 
 async def check_keys(onlooker: Onlooker) -> AsyncIterator[Finding]:
@@ -68,6 +69,25 @@ async def check_jobs(onlooker: Onlooker) -> AsyncIterator[Finding]:
                 break
     if not wrong:
         yield ok("contents", f"each of {seen:,} jobs is where its status says")
+
+
+async def check_schedules(onlooker: Onlooker) -> AsyncIterator[Finding]:
+    """Every schedule, some at a time: whether it is found when its tick comes."""
+    count, wrong, cursor = 0, set[bytes](), "0"
+    while True:
+        onward, looked, *lost = await onlooker.office("audit_schedules", (cursor,))
+        cursor, count = onward.decode(), count + looked
+        wrong |= set(lost)
+        if cursor == "0":
+            break
+    for name in sorted(wrong)[:MOST_NAMED]:
+        yield problem(
+            "contents",
+            f"schedule {name.decode()!r} is not found when its next tick comes",
+            "keys were changed past Windlass, or it has a fault: please report it; to pause and resume it mends it",
+        )
+    if count and not wrong:
+        yield ok("contents", f"each of {count:,} schedules is found when its tick comes")
 
 
 async def check_shelves(onlooker: Onlooker) -> AsyncIterator[Finding]:

@@ -8,7 +8,13 @@ from windlass.store.clock import Clock
 from windlass.store.examination import Census, Examination, Finding, Level, problem
 from windlass.store.redis.address import Address
 from windlass.store.redis.examination.census import take_census
-from windlass.store.redis.examination.contents import check_jobs, check_keys, check_shelves, check_tallies
+from windlass.store.redis.examination.contents import (
+    check_jobs,
+    check_keys,
+    check_schedules,
+    check_shelves,
+    check_tallies,
+)
 from windlass.store.redis.examination.onlooker import Onlooker
 from windlass.store.redis.examination.server import (
     Info,
@@ -63,6 +69,7 @@ async def _inside(book: "Notebook", *, deep: bool) -> Examination:
     if await book.look("keys", check_keys):
         await book.look("retention", check_shelves)
         await book.look("contents", check_tallies)
+        await book.look("contents", check_schedules)
         if deep:
             await book.look("contents", check_jobs, seconds=None)
         census = await book.count()

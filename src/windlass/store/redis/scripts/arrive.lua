@@ -2,9 +2,9 @@
 -- each, record, `more` and notes (empty: none). The answer for each: the letter that it has here, 0 if it was here and
 -- is gone.
 -- A mover may come late, after somebody else finished for it, and the job may have gone on to a third queue: what it
--- left here tells its version, and versions only grow.
+-- left here tells its version, and versions only grow. One that waits for parents asks for them anew, from here.
 -- uses: call, record, index, hold, line, types, moved
--- keys: queue jobs more notes ids children tombs buried
+-- keys: queue jobs more notes ids children tombs buried asking
 local problem = strange()
 if problem then return problem end
 local now, lines, answer = the_time(), {}, {}
@@ -33,6 +33,7 @@ local function arrive(id, record, more, notes)
   if notes ~= '' then redis.call('HSET', K.notes, id, notes) end
   if has(r.flags, CHILD) then redis.call('ZADD', K.children, 0, fields_of(r)[PARENT] .. id) end
   enter_places(id, r)
+  if has(r.flags, WAITS) then redis.call('ZADD', K.asking, now, id) end
   if r.letter == IN_LINE then at_line(lines, r) end
   return r.letter
 end

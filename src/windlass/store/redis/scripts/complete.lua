@@ -1,8 +1,9 @@
 -- complete: attempts that ended well. The request is lists of ids, attempts, moments from claim to start (-1: it never
 -- started) and results (empty: none). The answer has a number for each: 1 if it is done; 0 if it does not run so; -1 if
--- it was not looked at, because those before it were work enough for one call.
--- uses: call, record, index, keep, more, hold, bury, place, line, room
--- rarely: put_record read_more write_more move_up release_keys forget_all
+-- it was not looked at, because those before it were work enough for one call. Who waits for them goes on. If that is more
+-- than this call may do, or in other queues, the answer goes on like that of `follow`.
+-- uses: call, record, index, keep, more, hold, bury, place, line, room, pass, ends
+-- rarely: put_record read_more write_more move_up release_keys forget_all tell_heir stir_as tell_ends
 -- keys: queue counts jobs more ended slots
 local problem = strange()
 if problem then return problem end
@@ -13,6 +14,7 @@ local values = redis.call('HMGET', K.jobs, unpack(ids))
 local answer, claims, lines, seen = {}, {}, {}, {}
 local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
 local done, unusual = 0, 0
+local gifts, work = {}, {now = now, lines = lines, sent = {}}
 local UNUSUAL = CANCELLING + MORE
 local weight, MOST_WEIGHT, HEAVY = 0, 300, 4  -- in plain ones
 
@@ -42,6 +44,20 @@ local function finish_bound(i, value)
   r.tail = r.tail .. results[i]
   if keep == 0 then unkept[id] = r end
   return write_record(r)
+end
+
+-- Others wait for it: few go on at once, with its result; many are told by `follow`. Where none is left its flag goes.
+local function hand_on(i, value, length)
+  local members = few_heirs(ids[i])
+  if not members then
+    stir_as(ids[i], COMPLETED, results[i])
+    work.more = true
+    return value
+  end
+  weight = weight + 2 * #members
+  for _, member in ipairs(members) do gifts[#gifts + 1], gifts[#gifts + 2] = member, results[i] end
+  local flags = struct.unpack('>I2', value, A_SIZE + length + 1) - HEIRS
+  return string.sub(value, 1, A_SIZE + length) .. struct.pack('>I2', flags) .. string.sub(value, A_SIZE + length + 3)
 end
 
 -- All of them are written together, below.
@@ -78,6 +94,9 @@ for i, id in ipairs(ids) do
       answer[i], seen[id] = 1, true
       local flags = struct.unpack('>I2', value, A_SIZE + length + 1)
       weight = weight + (keep > 0 and bit.band(flags, UNUSUAL + KEYED + LINED) == 0 and 1 or HEAVY)
+      if has(flags, HEIRS) then
+        if bit.band(flags, UNUSUAL) == 0 then value = hand_on(i, value, length) else work.more = true end
+      end
       if bit.band(flags, UNUSUAL) == 0 then
         add(i, value, flags, string.sub(value, A_SIZE + 1, A_SIZE + length), claim)
       else
@@ -96,6 +115,12 @@ for head, jobs in pairs(claims) do release_claim(head, jobs) end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if keep == 0 then forget_all(unkept, now) end
+if #gifts > 0 then pass_on(gifts, work) end
 if next(lines) then move_up(lines, now) end
 made_room(done + unusual)
+if done > 0 and awaited() then tell_ends(seen) end
+if work.more or #work.sent > 0 or asked_here[1] then
+  answer[#ids + 1] = to_do()
+  for n, each in ipairs(work.sent) do answer[#ids + 1 + n] = each end
+end
 return answer

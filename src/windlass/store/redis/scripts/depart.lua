@@ -2,8 +2,8 @@
 -- that anybody can finish it. The request is the target, and {id, version} of each; blobs are, for each, the record as
 -- it shall be there and its `more` (empty: none). The answer for each: 0 if it has changed since it was read; else
 -- {target, record, more, notes}, as `arrive` wants it.
--- uses: call, record, index, place, line
--- keys: queue jobs more notes ids children leaving
+-- uses: call, record, index, place, line, ends
+-- keys: queue jobs more notes ids children leaving asking
 local problem = strange()
 if problem then return problem end
 local now, target = the_time(), request[1]
@@ -23,7 +23,9 @@ local function leave(id, version, record, more)
   redis.call('HDEL', K.more, id)
   redis.call('HDEL', K.notes, id)
   redis.call('ZREM', K.ids, id)
+  if has(before.flags, WAITS) then redis.call('ZREM', K.asking, id) end
   if has(before.flags, CHILD) then redis.call('ZREM', K.children, fields_of(before)[PARENT] .. id) end
+  if awaited() then tell_ends({[id] = true}) end
   return packet
 end
 

@@ -2,8 +2,9 @@
 -- of {id, version, more}: the version that was read, and what becomes of `more` (0 as it is, 1 given, 2 none).
 -- Blobs: for each, the record, then `more` if it is given. Answers for each with the letter that it has now; 0 if it
 -- has changed since, or is gone; the id of another job if it would live again, and that one has its idempotency key.
+-- One that goes back to wait for its parents asks for them.
 -- uses: call, record, index, place, hold, line, room
--- keys: queue counts jobs more
+-- keys: queue counts jobs more asking
 local problem = strange()
 if problem then return problem end
 local now = the_time()
@@ -24,6 +25,7 @@ local function put(entry, record, more)
   elseif entry[3] == 2 then
     redis.call('HDEL', K.more, id)
   end
+  if r.letter == BLOCKED and finished_letters[before.letter] then redis.call('ZADD', K.asking, now, id) end
   put_record(id, before, r, now, lines)
   if before.letter == RUNNING and r.letter ~= RUNNING then stopped = stopped + 1 end
   return r.letter

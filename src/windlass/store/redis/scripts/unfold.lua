@@ -12,7 +12,7 @@ local field = portion_field(request, number)
 local blobs = cmsgpack.unpack(redis.call('HGET', K.stage, field))
 local intake = cmsgpack.unpack(table.remove(blobs, 1))
 local known, found = judge(intake, now, true)
-store(intake, blobs, moment, now, known, found)
+local asking, stirred = store(intake, blobs, moment, now, known, found)
 redis.call('HDEL', K.stage, field)
 if number == staged then end_batch(request) else set_batch(request, staged, number + 1, moment, now) end
-return {staged - number, number, unpack(answer_of(intake, known, found))}
+return {staged - number, number, unpack(answer_of(intake, known, found, asking, stirred))}

@@ -7,6 +7,7 @@ from windlass.store.examination import Census, Waiting
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.leader import office_holder
 from windlass.store.sqlite.leases import lapsed
+from windlass.store.sqlite.schedules import all_schedules
 from windlass.store.sqlite.workers import live_workers
 
 MOST_COUNTED = 20_000
@@ -30,6 +31,7 @@ def take_census(db: Db) -> Census:
         late_runners=len(late),
         late_jobs=sum(len(db.rows("held", {"runner": runner})) for runner in late),
         coordinator=office_holder(db),
+        schedules=tuple(all_schedules(db)),
     )
 
 

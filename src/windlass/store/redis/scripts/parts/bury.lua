@@ -1,6 +1,6 @@
 -- bury: finished jobs go, with all that is kept of them; their ids are remembered until a day after their end.
 -- A tombstone is the last attempt and how that ended: `1 completed`.
--- uses: record, index, more
+-- uses: record, index, more, stir
 -- keys: jobs more notes ids tombs buried children
 local TOMBSTONE = 86400000000
 local OUTCOME = '"outcome":"'
@@ -42,6 +42,7 @@ local function forget_all(jobs, now)
       tombs[n + 1], tombs[n + 2] = id, tomb_of(id, r)
       buried[n + 1], buried[n + 2] = until_, id
     end
+    if has(r.flags, HEIRS) then stir_gone(id) end
     if has(r.flags, MORE) then redis.call('HDEL', K.more, id) end
     if has(r.flags, NOTED) then redis.call('HDEL', K.notes, id) end
     if has(r.flags, CHILD) then redis.call('ZREM', K.children, fields_of(r)[PARENT] .. id) end

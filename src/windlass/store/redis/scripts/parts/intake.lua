@@ -96,8 +96,9 @@ local function judge(intake, now, late)
   return known, found
 end
 
--- The answer to an intake: kind, number and id of each job that stands instead of the one that was handed in.
-local function answer_of(intake, known, found)
+-- The answer to an intake: kind, number and id of each job that stands instead of the one that was handed in; 0, 0 and the id
+-- of each that must ask for its parents; 0, 1 and nothing if `follow` must be asked.
+local function answer_of(intake, known, found, asking, stirred)
   local answer = {STORED}
   for k, kind in ipairs(intake[1]) do
     local stands = found.stands[k] or {}
@@ -109,5 +110,10 @@ local function answer_of(intake, known, found)
       end
     end
   end
+  for _, id in ipairs(asking or {}) do
+    local n = #answer
+    answer[n + 1], answer[n + 2], answer[n + 3] = 0, 0, id
+  end
+  if stirred then answer[#answer + 1], answer[#answer + 2], answer[#answer + 3] = 0, 1, '' end
   return answer
 end

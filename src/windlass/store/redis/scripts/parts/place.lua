@@ -1,6 +1,6 @@
 -- place: a record takes the place of the one that it was made from, with all that follows: its places, its key, and its
--- end if nothing is kept of it. Lines are told (`at_line`); the caller lets them move up at the end.
--- uses: record, index, keep, hold, bury, line
+-- end if nothing is kept of it. Lines are told (`at_line`); the caller lets them move up at the end. Who waits is told.
+-- uses: record, index, keep, hold, bury, line, stir, ends
 -- keys: jobs cancels
 
 -- Only who has a slot, had one, or stands in line matters to a line.
@@ -22,6 +22,7 @@ local function put_record(id, before, r, now, lines)
   end
   leave_places(id, before)
   local over = finished_letters[r.letter]
+  if has(r.flags, HEIRS) and over ~= finished_letters[before.letter] then stir(id, r) end
   if over and has(r.flags, KEYED) then release_key(id, r, now) end
   if over and keep_of(r.letter) == 0 then
     forget_all({[id] = r}, now)
@@ -29,4 +30,5 @@ local function put_record(id, before, r, now, lines)
     redis.call('HSET', K.jobs, id, write_record(r))
     enter_places(id, r, over and r.updated + keep_of(r.letter))
   end
+  if over and awaited() then tell_ends({[id] = true}) end
 end

@@ -6,6 +6,7 @@ local PENDING, RUNNING, SCHEDULED, ASIDE, FAILED = 112, 114, 115, 116, 102
 local BLOCKED, IN_LINE, PARKED = 98, 108, 107
 local COMPLETED, DEAD, CANCELLED = 99, 100, 120
 local KEYED, LINED, STRICT, RATED, COSTLY, TENANTED, CHILD, MORE, NOTED, CANCELLING = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
+local WAITS, HEIRS, INPUT, LONE, TAKER = 1024, 2048, 4096, 8192, 16384
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
@@ -43,6 +44,7 @@ end
 -- What was said at the hand-in, by number: see Fields in record.py.
 local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, LINE, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+local PARENTS, TAKES = 14, 19
 local function fields_of(r)
   if not r.fields then r.fields = cmsgpack.unpack(string.sub(r.tail, 1, r.fields_size)) end
   return r.fields

@@ -1,5 +1,8 @@
 -- store: newcomers that were judged are written, all that is alike at once.
--- uses: intake, order, types
+-- uses: intake, order, types, heirs
+-- keys: heirs asking wake
+local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT = 12, 13, 17, 18, 19
+
 local function last_of_type(type, urgency)
   local head = struct.pack('>I4I2', type, urgency + LEVEL)
   local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
@@ -25,6 +28,10 @@ local function birth(kind, moment, now, settings)
   if not b.expires then b.expires = b.expires_in and moment + b.expires_in or 0 end
   b.max_attempts = b.max_attempts or tonumber(settings[1])
   b.timeout = b.timeout or tonumber(settings[2])
+  if kind[KIND_PARENTS] then
+    b.letter, b.run_at, b.rank = BLOCKED, kind[4] or moment, kind[4] and 0 or b.delay
+    return b
+  end
   b.letter = b.run_at > moment and SCHEDULED or PENDING
   b.rank = math.max(b.run_at, moment)
   if b.letter == PENDING then
@@ -70,7 +77,6 @@ local function add_pair(pairs_, member)
   pairs_[n + 1], pairs_[n + 2] = 0, member
 end
 
-local KIND_BLOB, KIND_OWN, KIND_LIMIT = 12, 13, 17
 
 -- The jobs of a kind that are new, as they will lie in each of their places: pairs for HSET and ZADD. How many are stored
 -- and how many of them are pending.
@@ -106,7 +112,7 @@ local function lay_out(kind, b, blobs, known, stands, count, lines)
         if slot >= 0 then add_pair(slots, line_of[i] .. struct.pack('>I2', slot) .. id) end
       elseif letter == SCHEDULED then
         due[n - 1], due[n] = b.run_at, id
-      else
+      elseif letter == IN_LINE then
         add_pair(lined, line_of[i] .. in_line .. id)
       end
     end
@@ -117,6 +123,17 @@ end
 
 local function add(key, members)
   if #members > 0 then redis.call('ZADD', key, unpack(members)) end
+end
+
+-- Links have their parents each for itself.
+local function add_children(kind, known, stands)
+  local pairs_ = {}
+  for i, id in ipairs(kind[IDS]) do
+    if kind[KIND_PARENT][i] and not known[i] and not (stands and stands[i]) then
+      add_pair(pairs_, kind[KIND_PARENT][i] .. id)
+    end
+  end
+  add(K.children, pairs_)
 end
 
 local function store_kind(kind, b, blobs, known, stands, count, lines)
@@ -130,12 +147,14 @@ local function store_kind(kind, b, blobs, known, stands, count, lines)
   add(K.slots, laid.slots)
   add(K.expiring, laid.expiring)
   add(K.lanes, laid.lanes)
-  if has(b.flags, CHILD) then
+  if kind[KIND_PARENTS] then
+    add_children(kind, known, stands)
+  elseif has(b.flags, CHILD) then
     local parent = cmsgpack.unpack(blobs[kind[KIND_BLOB]])[PARENT]
     for n = 2, #laid.ids, 2 do redis.call('ZADD', K.children, 0, parent .. laid.ids[n]) end
   end
-  if b.letter == SCHEDULED then
-    bump(SCHEDULED, stored)
+  if b.letter == SCHEDULED or b.letter == BLOCKED then
+    bump(b.letter, stored)
   elseif stored > pending then
     bump(IN_LINE, stored - pending)
   end
@@ -160,6 +179,43 @@ local function pass_keys_on(found, now, lines)
   if #entries > 0 then redis.call('HSET', K.keys, unpack(entries)) end
 end
 
+-- Links find their parents: those that came with them, or are in this queue. Who has one that is not must ask for it: the
+-- ids of those.
+local function link_all(kinds, known, found, now, lines)
+  local edges, fresh, links, asking = {}, {}, {}, {}
+  for k, kind in ipairs(kinds) do
+    for i, id in ipairs(kind[IDS]) do
+      if not known[k][i] and not (found.stands[k] and found.stands[k][i]) then
+        fresh[id] = true
+        if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
+      end
+    end
+  end
+  local function link(id, parent)
+    if fresh[parent] then return add_pair(edges, WAITING .. parent .. id) end
+    local letter, result = stand_by(parent, id, '')
+    if letter then
+      tell_child(id, redis.call('HGET', K.jobs, id), parent, letter, result, now, lines)
+    elseif asking[#asking] ~= id then
+      asking[#asking + 1] = id
+      ask(id, now)
+    end
+  end
+  for _, each in ipairs(links) do
+    for at = 1, #each[2], 36 do link(each[1], string.sub(each[2], at, at + 35)) end
+  end
+  add(K.heirs, edges)
+  return asking
+end
+
+local function has_links(kinds)
+  for _, kind in ipairs(kinds) do
+    if kind[KIND_PARENTS] then return true end
+  end
+  return false
+end
+
+-- Those who must ask for their parents (`register`), and whether others must be told of something (`follow`).
 local function store(intake, blobs, moment, now, known, found)
   local settings = redis.call('HMGET', K.queue, 'max_attempts', 'timeout', 'handed_in')
   if now > (tonumber(settings[3]) or 0) then redis.call('HSET', K.queue, 'handed_in', now) end
@@ -168,5 +224,8 @@ local function store(intake, blobs, moment, now, known, found)
     store_kind(kind, birth(kind, moment, now, settings), blobs, known[k], found.stands[k], count, lines)
   end
   if found.taken then pass_keys_on(found, now, lines) end
+  local asking = has_links(intake[1]) and link_all(intake[1], known, found, now, lines) or nil
   if next(lines) then move_up(lines, now) end
+  local may_stir = asking or found.replaced and #found.replaced > 0
+  return asking or {}, may_stir and redis.call('EXISTS', K.wake) == 1
 end

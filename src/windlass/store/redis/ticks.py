@@ -1,0 +1,109 @@
+"""Ticks that were planned come to their queues: all queues at once, a portion at a time in each.
+
+A portion of a schedule's ticks is sent only after the portion before it was taken in.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from windlass.core.firing import Fired, fired
+from windlass.core.ids import JobId
+from windlass.core.job import NewJob
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.access import Access
+from windlass.store.redis.bulk import portions
+from windlass.store.redis.elsewhere import known_elsewhere
+from windlass.store.redis.intake import shared_of, to_intake
+from windlass.store.redis.standing import Due
+
+HAS_JOB = ord("+")
+"""What a queue says of a tick that has one."""
+
+
+class HandedIn(msgspec.Struct):
+    """What became of schedules whose ticks were all seen to, and what is wrong where they were not."""
+
+    fired: dict[str, Fired]
+    trouble: StoreUnavailable | None = None
+
+
+class Part(NamedTuple):
+    """Ticks of one schedule that go along with a portion."""
+
+    due: Due
+    begin: int
+    """How many of its ticks come before these."""
+    places: list[int]
+    """Of their jobs in the portion."""
+
+
+async def hand_in(access: Access, due: Sequence[Due]) -> HandedIn:
+    """Let the queues take in what is planned. Those that have seen it before say what became of it then."""
+    by_queue: dict[str, list[Due]] = defaultdict(list)
+    for each in due:
+        if each.firing.jobs:
+            by_queue[each.firing.jobs[0].queue].append(each)
+    elsewhere = await _elsewhere(access, due)
+    marks: dict[str, bytes] = {each.firing.name: b"" for each in due}
+    trouble = None
+    waiting = {queue: _portions(mine) for queue, mine in by_queue.items()}
+    while waiting:
+        sent = {queue: portion for queue, left in waiting.items() if (portion := next(left, None))}
+        requests = {queue: _request(jobs, parts, elsewhere) for queue, (jobs, parts) in sent.items()}
+        replies = await access.each("fire", requests)
+        waiting = {queue: waiting[queue] for queue in sent}
+        for queue, (_, parts) in sent.items():
+            reply = replies[queue]
+            if isinstance(reply, StoreUnavailable):
+                trouble = reply
+                del waiting[queue]
+            elif reply is None:  # it took so long that the office must be asked again
+                del waiting[queue]
+            else:
+                marks |= {part.due.firing.name: seen for part, seen in zip(parts, reply, strict=True)}
+    return HandedIn({each.firing.name: done for each in due if (done := _done(each, marks))}, trouble)
+
+
+async def _elsewhere(access: Access, due: Sequence[Due]) -> set[JobId]:
+    """Jobs that another queue has: of a removed schedule of the same name, if the clock was set back since."""
+    doubtful = [job for each in due for job in each.firing.jobs if (job.tick or 0) <= each.furthest]
+    return await known_elsewhere(access, doubtful)
+
+
+def _portions(due: Sequence[Due]) -> Iterator[tuple[Sequence[NewJob], list[Part]]]:
+    """The jobs of one queue, as many at a time as one script takes in, and whose they are."""
+    jobs = [job for each in due for job in each.firing.jobs]
+    owners = [(each, number) for each in due for number in range(len(each.firing.jobs))]
+    at = 0
+    for portion in portions(jobs, shared_of):
+        parts: list[Part] = []
+        for place, (each, number) in enumerate(owners[at : at + len(portion)]):
+            if not parts or parts[-1].due is not each:
+                parts.append(Part(each, number, []))
+            parts[-1].places.append(place)
+        yield portion, parts
+        at += len(portion)
+
+
+def _request(jobs: Sequence[NewJob], parts: Sequence[Part], elsewhere: set[JobId]) -> tuple[Any, ...]:
+    """As fire.lua takes it, and the blobs."""
+    intake = to_intake(jobs)
+    where = {place: (k, i) for k, places in enumerate(intake.kinds, 1) for i, place in enumerate(places, 1)}
+    entries = [
+        (part.due.firing.name, part.due.number, part.begin, [n for place in part.places for n in where[place]])
+        for part in parts
+    ]
+    known = [n for place, job in enumerate(jobs) if job.id in elsewhere for n in where[place]]
+    asked = min(part.due.asked for part in parts)
+    return ((*intake.request, asked, entries, known), *intake.blobs)
+
+
+def _done(due: Due, marks: dict[str, bytes]) -> Fired | None:
+    """None: not all of its ticks were seen to, or somebody has long gone on."""
+    seen, jobs = marks[due.firing.name], due.firing.jobs
+    if len(seen) != len(jobs):
+        return None
+    return fired(due.firing, {job.id for job, mark in zip(jobs, seen, strict=True) if mark == HAS_JOB})

@@ -1,0 +1,120 @@
+"""Who waits for jobs to end listens for it: scripts that end a job of a queue in which anybody waits say so.
+
+Nothing is written down for it: a subscription ends with its connection. It is made before one looks, so no end is
+missed. Each queue is listened to at the server that keeps it.
+"""
+
+import asyncio
+from collections import defaultdict
+from contextvars import Context
+
+from windlass.core.ids import JobId
+from windlass.store.redis.address import Kind
+from windlass.store.redis.ear import Ear
+from windlass.store.redis.hearing import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE_SECONDS
+from windlass.store.redis.server import Server
+from windlass.store.redis.trouble import TROUBLE, said_by
+from windlass.store.vigil import Tell
+
+
+class RedisVigil:
+    """An ear at each server that keeps a queue in which somebody waits."""
+
+    def __init__(self, server: Server, tell: Tell) -> None:
+        self._server = server
+        self._tell = tell
+        self._queues: dict[JobId, str] = {}
+        self._fresh: set[JobId] = set()
+        self._homes: dict[str, str] = {}
+        """queue → the server that keeps it, as far as it was found out."""
+        self._ears: dict[str, tuple[Ear, asyncio.Task[None]]] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._pause = FIRST_PAUSE
+        self.silence: str | None = "nobody listens yet"
+
+    def watch(self, job: JobId, queue: str) -> None:
+        if self._queues.get(job) == queue:
+            return
+        self._queues[job] = queue
+        self._fresh.add(job)
+        self._news.set()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+
+    def unwatch(self, job: JobId) -> None:
+        if self._queues.pop(job, None) is not None:
+            self._news.set()
+
+    async def close(self) -> None:
+        tasks = [task for _, task in self._ears.values()]
+        if self._task is not None:
+            tasks.append(self._task)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self) -> None:
+        """Let what is listened to be what is watched."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                async with asyncio.timeout(2 * PATIENCE_SECONDS):
+                    await self._find_homes()
+            except (*TROUBLE, TimeoutError) as error:
+                self._lose(error)
+            self._listen()
+
+    async def _find_homes(self) -> None:
+        """After a loss they are asked for anew."""
+        wire = self._server.wire
+        unknown = set(self._queues.values()) - self._homes.keys()
+        if unknown and self._pause > FIRST_PAUSE:
+            await wire.each("PING", seconds=PATIENCE_SECONDS)
+        for queue in sorted(unknown):
+            self._homes[queue] = await wire.dsn_for(self._server.keys.ends(queue), PATIENCE_SECONDS)
+
+    def _listen(self) -> None:
+        keys = self._server.keys
+        wanted: dict[str, set[str]] = defaultdict(set)
+        for job, queue in self._queues.items():
+            if queue in self._homes:
+                wanted[self._homes[queue]].update((keys.ends(queue), keys.end(queue, job)))
+        for dsn in wanted.keys() - self._ears.keys():
+            ear = Ear(dsn, self._hear, clustered=self._server.address.kind is Kind.CLUSTER)
+            self._ears[dsn] = ear, asyncio.get_running_loop().create_task(self._attend(dsn, ear), context=Context())
+        for dsn, (ear, _) in self._ears.items():
+            ear.want(wanted.get(dsn, ()))
+        self._tell_known()
+
+    def _tell_known(self) -> None:
+        """Of jobs that are listened to already: what was said of them since nobody watched them was not passed on."""
+        fresh, self._fresh = self._fresh, set()
+        for job in fresh & self._queues.keys():
+            queue = self._queues[job]
+            at_home = self._ears.get(self._homes.get(queue, ""))
+            if at_home is not None and at_home[0].hears(self._server.keys.end(queue, job)):
+                self._tell((job,))
+
+    async def _attend(self, dsn: str, ear: Ear) -> None:
+        """Until it hears no more: then its queues are looked for anew, a little later."""
+        try:
+            await ear.listen()
+        except (*TROUBLE, TimeoutError) as error:
+            self._homes = {queue: home for queue, home in self._homes.items() if home != dsn}
+            self._ears.pop(dsn)
+            self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        self.silence = f"the subscription is lost: {said_by(error)}"
+        asyncio.get_running_loop().call_later(self._pause, self._news.set)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def _hear(self, channel: str) -> None:
+        """It is listened to from now on, or its job has ended."""
+        self.silence, self._pause = None, FIRST_PAUSE
+        job = channel.rpartition(":")[2]
+        if job in self._queues:
+            self._tell((job,))

@@ -1,0 +1,59 @@
+"""The links of a chain, found from any of them, on every store."""
+
+import pytest
+
+from windlass import PREVIOUS, App, JobCancelled, NotAllowedNow, chain
+
+
+def test_the_links_of_a_chain_are_found_from_any_of_them(app: App) -> None:
+    @app.task
+    def step(number: int) -> int:
+        return number
+
+    ids = [link.id for link in chain(step.job(1), step, step, step).enqueue().links]
+    for place, id_ in enumerate(ids, 1):
+        found = app.jobs.links(id_)
+        assert [job.id for job in found.jobs] == ids
+        assert (found.place, found.begins, found.ends) == (place, True, True)
+    near = app.jobs.links(ids[2], limit=1)
+    assert ([job.id for job in near.jobs], near.place, near.begins, near.ends) == (ids[1:], 2, False, True)
+    first = app.jobs.links(ids[0], limit=1)
+    assert ([job.id for job in first.jobs], first.ends) == (ids[:2], False)
+    alone = app.jobs.links(step.enqueue(1).id)
+    assert (len(alone.jobs), alone.before, alone.after) == (1, None, None)
+
+
+def test_links_in_other_queues_are_found_and_children_of_another_kind_are_not(app: App) -> None:
+    @app.task
+    def step(number: int) -> int:
+        return number
+
+    later = step.using(queue="later", delay=60)
+    ids = [link.id for link in chain(step.job(1), later.job(PREVIOUS), step).enqueue().links]
+    step.using(parent=ids[0]).enqueue(2)
+    found = app.jobs.links(ids[1])
+    assert [job.id for job in found.jobs] == ids
+    assert [found.before and found.before.id, found.after and found.after.id] == [ids[0], ids[2]]
+    assert [job.queue for job in found.jobs] == ["default", "later", "default"]
+
+
+def test_whoever_asks_for_the_last_link_is_told_with_which_one_it_fell(app: App) -> None:
+    @app.task
+    def step(number: int) -> int:
+        return number
+
+    handle = chain(step.job(1), step, step.using(queue="other"), step).enqueue()
+    first, second, third, last = (link.id for link in handle.links)
+    app.jobs.cancel(first, "no such card")
+    began = f"it began with step {first}, which is cancelled: no such card"
+    with pytest.raises(JobCancelled, match=f"its parent {third} is cancelled; {began}"):
+        handle.result(timeout=5)
+    why = app.jobs.why(last).first
+    assert why.text.endswith(f"its parent {third} is cancelled. I{began[1:]}.")
+    assert (why.do, why.jobs) == (f"to run that one again, and then this: windlass jobs retry {first}", (first,))
+    with pytest.raises(NotAllowedNow, match=f"its parent {third} has not completed: retry {first} first"):
+        app.jobs.retry(last)
+    with pytest.raises(NotAllowedNow, match=f"its parent {first} has not completed: retry that one first"):
+        app.jobs.retry(second)
+    app.jobs.retry(first)
+    assert [job.status.value for job in app.jobs.links(last).jobs] == ["pending", "blocked", "blocked", "blocked"]

@@ -1,0 +1,77 @@
+"""Results of jobs that run in another process: who waits is told, and looks by himself for nothing."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from tests.e2e.stage import Stage
+from tests.support.addresses import on_every_store
+from windlass import Handle, JobCancelled, JobDead, NewJob
+from windlass.client import lookout
+from windlass.client.chain import ChainHandle
+
+FOR_EVER = 10_000.0
+
+
+def sums(count: int) -> list[NewJob]:
+    """A chain of additions: each link adds one to what the link before it came to."""
+    jobs = [Stage.make("add", a=0, b=1)]
+    for _ in range(1, count):
+        before = jobs[-1].id
+        takes = (("a", before),)
+        jobs.append(msgspec.structs.replace(Stage.make("add", b=1), parent=before, parents=(before,), takes=takes))
+    return jobs
+
+
+@pytest.fixture
+def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+
+
+@on_every_store
+@pytest.mark.usefixtures("nobody_looks_by_himself")
+def test_who_waits_gets_the_result_through_retries_without_looking(stage: Stage) -> None:
+    stage.worker()
+    flaky, block = stage.app.enqueue_many([stage.make("flaky", failures=2), stage.make("block", gate="open")])
+
+    async def both() -> list[str]:
+        waiting = asyncio.gather(flaky.aresult(), block.aresult())
+        await asyncio.to_thread(stage.until_started, [block.id])
+        stage.open("open")
+        return list(await waiting)
+
+    assert asyncio.run(both()) == ["at last", "opened"]
+    dead: Handle[str] = Handle(stage.app, stage.hand_in_one("decide", what="dead"))
+    with pytest.raises(JobDead, match="hopeless"):
+        dead.result()
+    cancelled: Handle[str] = Handle(stage.app, stage.hand_in_one("decide", what="cancel"))
+    with pytest.raises(JobCancelled, match="not needed"):
+        cancelled.result()
+    stage.close_down()
+
+
+@on_every_store
+@pytest.mark.usefixtures("nobody_looks_by_himself")
+def test_results_come_one_after_the_other_and_many_at_once(stage: Stage) -> None:
+    stage.worker("--processes", "2")
+    for number in range(20):
+        one: Handle[int] = Handle(stage.app, stage.hand_in_one("add", a=number, b=1))
+        assert one.result() == number + 1
+    handles = stage.app.enqueue_many([stage.make("add", a=number, b=0) for number in range(300)])
+
+    async def all_of_them() -> list[int]:
+        return list(await asyncio.gather(*(each.aresult() for each in handles)))
+
+    assert asyncio.run(all_of_them()) == list(range(300))
+    stage.close_down()
+
+
+@on_every_store
+@pytest.mark.usefixtures("nobody_looks_by_himself")
+def test_a_chain_has_the_result_of_its_last_link(stage: Stage) -> None:
+    stage.worker()
+    handles = stage.app.enqueue_many(sums(30))
+    whole: ChainHandle[int] = ChainHandle(stage.app, handles[-1].id, False, int, tuple(handles))
+    assert whole.result() == 30
+    stage.close_down()

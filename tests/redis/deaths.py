@@ -1,0 +1,71 @@
+"""Processes that die between two scripts, and the coordinator that comes after them."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.chains import follow_on
+from tests.support.clock import ManualClock
+from tests.support.seed import new_job
+from windlass.core.job import NewJob
+from windlass.core.moments import SECOND
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.access import Access
+from windlass.store.redis.store import RedisStore
+
+LONG = 10 * SECOND
+"""After which nobody is taken to be still at it."""
+Step = tuple[str, bool]
+"""At which script a process dies, and whether that was done."""
+
+
+def steps(*names: str) -> list[Step]:
+    return [(name, done) for name in names for done in (False, True)]
+
+
+def shown(step: object) -> str:
+    return f"{step[0]} {'done' if step[1] else 'not done'}" if isinstance(step, tuple) else ""
+
+
+@contextmanager
+def dying_at(step: Step) -> Iterator[None]:
+    """Whoever comes to this script dies there."""
+    name, done = step
+    call, calls = Access.call, Access.calls
+
+    async def watched(self: Access, wanted: str, act: Callable[[], Awaitable[Any]]) -> Any:
+        if wanted == name and not done:
+            raise StoreUnavailable("it is dead")
+        reply = await act()
+        if wanted == name:
+            raise StoreUnavailable("it is dead")
+        return reply
+
+    async def one(self: Access, wanted: str, queue: str, request: Any, *blobs: bytes) -> Any:
+        return await watched(self, wanted, lambda: call(self, wanted, queue, request, *blobs))
+
+    async def many(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
+        return await watched(self, wanted, lambda: calls(self, wanted, requests)) if requests else {}
+
+    died = False
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Access, "call", one)
+        patched.setattr(Access, "calls", many)
+        try:
+            yield
+        except StoreUnavailable:
+            died = True
+    assert died, f"nobody came to {name}"
+
+
+def winding() -> list[NewJob]:
+    """A chain that goes through several queues."""
+    return follow_on([new_job(queue=queue) for queue in ("default", "default", "other", "default", "third")])
+
+
+async def be_left_alone(store: RedisStore, clock: ManualClock) -> None:
+    """What a dead process left is finished by the coordinator."""
+    clock.advance(LONG)
+    await store.tidy()

@@ -1,0 +1,23 @@
+"""How often somebody looks who waits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windlass.client.lookout import pause_after
+
+waits = st.floats(min_value=0, max_value=1e7)
+
+
+@given(waits)
+def test_who_is_told_of_ends_looks_rarely(seconds: float) -> None:
+    assert 0.05 <= pause_after(seconds, told=True) <= 2
+
+
+@given(waits)
+def test_who_is_not_told_is_late_by_an_eighth_or_a_second(seconds: float) -> None:
+    assert 0.01 <= pause_after(seconds, told=False) <= max(0.01, min(seconds / 8, 1))
+
+
+@given(waits, st.booleans())
+def test_the_longer_one_waits_the_rarer_one_looks(seconds: float, told: bool) -> None:
+    assert pause_after(seconds, told=told) <= pause_after(2 * seconds, told=told)
