@@ -214,7 +214,7 @@ def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
     """What they have of their own if it is their time; who says a moment may be due at once."""
     if not is_timed(jobs[0]):
         return {}
-    return {**times_of(jobs), "hint": hint.given and any(job.run_at is not None for job in jobs)}
+    return {**times_of(jobs), "hint": any(job.run_at is not None for job in jobs) and hint.given}
 
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
