@@ -1,6 +1,7 @@
 """enqueue: all or nothing, and safe to repeat."""
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -24,7 +25,7 @@ from tests.support.seed import (
 )
 from windlass.core.change import JobChange
 from windlass.core.job import Enqueued
-from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.moments import DAY, SECOND, to_datetime, to_micros
 from windlass.core.queue import QueueSettings
 from windlass.core.status import LIVE, Status
 from windlass.store.contract import Store
@@ -238,3 +239,31 @@ async def test_a_change_of_the_queue_is_for_jobs_that_come_later(store: Store) -
     await store.queues.change("default", QueueSettings(max_attempts=9))
     assert (await look(store, before)).max_attempts == 3
     assert (await look(store, await enqueue_one(store))).max_attempts == 9
+
+
+@pytest.mark.parametrize("fresh", ["", "this process"])
+async def test_jobs_of_one_bulk_may_each_have_a_time_of_their_own(
+    store: Store, clock: ManualClock, fresh: str
+) -> None:
+    now = clock.wall()
+    given: list[dict[str, Any]] = [
+        {},
+        {"delay": 2 * SECOND},
+        {"delay": SECOND},
+        {"run_at": now + 3 * SECOND},
+        {"run_at": now - SECOND},
+        {"run_at": now + 4 * SECOND, "idempotency_key": "k"},
+        {"delay": 5 * SECOND, "concurrency_key": "c"},
+        {"run_at": now - 1, "concurrency_key": "c"},
+        {"run_at": now - 1, "concurrency_key": "c"},
+    ]
+    jobs = [new_job(payload=f'{{"n":{n}}}', fresh=fresh, **fields) for n, fields in enumerate(given)]
+    assert [each.existing for each in await store.jobs.enqueue(jobs)] == [False] * len(jobs)
+    found = [await look(store, job.id) for job in jobs]
+    due = [now, now + 2 * SECOND, now + SECOND, now + 3 * SECOND, now - SECOND, now + 4 * SECOND, now + 5 * SECOND]
+    assert [to_micros(job.run_at) for job in found] == [*due, now - 1, now - 1]
+    assert [job.payload for job in found] == [{"n": n} for n in range(len(jobs))]
+    waits = [job.status is Status.SCHEDULED for job in found]
+    assert waits == [False, True, True, True, False, True, True, False, False]
+    assert found[8].status is Status.BLOCKED, "in line for the key"
+    assert found[5].idempotency_key == "k"

@@ -22,6 +22,7 @@ from windlass.store.postgres.heirs import call_off
 from windlass.store.postgres.keys import claim_keys, give_up, hand_over
 from windlass.store.postgres.links import Family, by_kind, hold_parents, linked, parents_of, tie
 from windlass.store.postgres.queues import is_closed, make_if_new
+from windlass.store.postgres.timed import is_timed, statement_of, times_of
 
 MOST_IN_STATEMENT = 10_000
 MOST_TEXT = 32_000_000
@@ -86,7 +87,7 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
             elif job.tick is not None:
                 ticks.append(job)
             else:
-                fresh[kind_of(job), job.id in wanted].append(job)
+                fresh[statement_of(job), job.id in wanted].append(job)
         answers.append(Enqueued(holder or job.id, existing=holder is not None))
     late: set[JobId] = set()
     for (_, awaited), alike in fresh.items():
@@ -150,7 +151,7 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool)
     common, late = {**_common(alike[0], hint), "heirs": awaited}, set()
     for part in _parts(alike):
         if part[0].fresh:
-            if not await _store(db, {**common, **_own(part)}):
+            if not await _store(db, {**common, **_own(part), **_times(part, hint)}):
                 raise await _refused(db, part[0])
             continue
         ((there, stored, _),) = await db.rows("enqueue_again", {**common, **_own(part)})
@@ -204,7 +205,16 @@ def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
 
 async def _store(db: Db, values: Mapping[str, Any]) -> int:
     """Those without concurrency keys by a statement that knows of none, and is as fast as can be."""
+    if "run_ats" in values:
+        return await db.run("enqueue_timed", values)
     return await db.run("enqueue" if values["concurrency_keys"] is None else "enqueue_keyed", values)
+
+
+def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
+    """What they have of their own if it is their time; who says a moment may be due at once."""
+    if not is_timed(jobs[0]):
+        return {}
+    return {**times_of(jobs), "hint": any(job.run_at is not None for job in jobs) and hint.given}
 
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
