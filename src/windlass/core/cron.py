@@ -141,6 +141,7 @@ def parse_zone(name: object, field: str = "tz") -> str:
     return name
 
 
+@lru_cache(maxsize=1024)  # of thousands of schedules, most come at a few times: each of these is walked to once
 def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
     """The first moment after another at which the expression matches; None: not before the year 2200."""
     here, expression = _zone(zone), _expression(cron.minutes)
