@@ -95,3 +95,21 @@ def test_attempts_before_a_retry_are_told_from_those_that_count(terminal: Termin
     assert "1 made, 3 allowed; 1 failed" in terminal.ok("jobs", "show", ids[0]).out
     terminal.ok("jobs", "retry", ids[0])
     assert "1 made; 0 of 3 allowed used since the retry\n" in terminal.ok("jobs", "show", ids[0]).out
+
+
+def test_the_times_of_a_schedule_with_a_long_name_are_not_cut_off_and_what_is_long_goes_on_under_itself(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, text = "a" * 50, '{"text": "' + "lorem ipsum " * 20 + '"}'
+    times = ("--cron", "0 9 1 1 *", "--tz", "America/Argentina/Buenos_Aires")
+    terminal.ok("schedules", "add", name, "t", text, *times)
+    monkeypatch.setenv("COLUMNS", "80")
+    heading, below, first, second, *_ = terminal.ok("schedules", "list").out.splitlines()
+    assert (heading, first) == ("schedule", name)
+    assert below.split() == ["next", "run", "here", "last", "tick"]
+    assert " 09:00 -03  " in second
+    assert second.endswith("  none yet")
+    _, when, more, *rest = terminal.ok("schedules", "show", name).out.splitlines()
+    assert when.startswith("  when        At 09:00 on January 1")
+    assert more.startswith(" " * 14)
+    assert [line for line in (when, more, *rest) if len(line) > 80] == []

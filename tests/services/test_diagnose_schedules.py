@@ -27,8 +27,9 @@ NOBODY = {"workers": (), "coordinator": None}
     ("schedule", "fields", "expected"),
     [
         (every_minute(), {}, []),
-        (every_minute(made_ago=119), NOBODY, [(Level.NOTE, "workers")]),
-        (every_minute(made_ago=121), NOBODY, [(Level.NOTE, "workers"), (Level.PROBLEM, "schedules")]),
+        (every_minute(made_ago=69), NOBODY, [(Level.NOTE, "workers")]),
+        (every_minute(made_ago=71), NOBODY, [(Level.NOTE, "workers"), (Level.PROBLEM, "schedules")]),
+        (every_minute(made_ago=119), {}, []),
         (every_minute(made_ago=121), {}, [(Level.WARNING, "schedules")]),
         (every_minute(made_ago=121, paused=True), {}, []),
         (every_minute(type="x"), {}, [(Level.PROBLEM, "schedules")]),

@@ -107,12 +107,14 @@ def _print_wide(out: Console, columns: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The last column, which is a sentence, under each row."""
+    """The last column, which is a sentence, under each row; where that is too wide still, the first one above it."""
     widths = [max(len(line[i]) for line in (columns, *rows)) for i in range(len(columns) - 1)]
+    narrow = _width(columns[:-1], [row[:-1] for row in rows]) - 2 > out.width
     for number, line in enumerate((columns, *rows)):
         sized = zip(columns[:-1], line[:-1], widths, strict=True)
         cells = [cell.rjust(width) if name in NUMBERS else cell.ljust(width) for name, cell, width in sized]
-        out.print(plain("  ".join(cells).rstrip(), "bold" if number == 0 else ""), overflow="ellipsis", no_wrap=True)
+        head = f"{line[0]}\n    {'  '.join(cells[1:])}" if narrow else "  ".join(cells)
+        out.print(plain(head.rstrip(), "bold" if number == 0 else ""), overflow="ellipsis", no_wrap=True)
         if number and line[-1]:
             out.print(Padding(plain(line[-1], "dim"), (0, 0, 0, 4)))
 
@@ -120,6 +122,15 @@ def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[st
 def plain(text: str, style: str = "") -> Text:
     """Text from a job, shown as it is: nothing in it that a terminal would obey, or rich would take for markup."""
     return Text(printable(text), style)
+
+
+def hanging(head: str, text: str) -> Table:
+    """A line whose text, where it is too long, goes on under itself."""
+    line = Table.grid()
+    line.add_column(no_wrap=True)
+    line.add_column(overflow="fold")
+    line.add_row(Text(head, "dim"), plain(text))
+    return line
 
 
 def styled(status: str) -> Text:

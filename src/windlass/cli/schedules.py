@@ -55,7 +55,7 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
     if as_json:
         print_json([record(each) for each in found])
         return
-    columns = ["schedule", "next run", "here", "last run", "what"]
+    columns = ["schedule", "next run", "here", "last tick", "what"]
     print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}. {FIRST_STEPS}")
 
 

@@ -3,10 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from rich.table import Table
-from rich.text import Text
-
-from windlass.cli.output import ago, clock, console, plain, styled
+from windlass.cli.output import ago, clock, console, hanging, plain, styled
 from windlass.core.chain import AWAITING
 from windlass.core.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
@@ -83,7 +80,7 @@ def describe(job: Job, kin: Mapping[str, str]) -> None:
     }
     for name, value in facts.items():
         if value is not None:
-            out.print(_hanging(f"  {name:14}", value))
+            out.print(hanging(f"  {name:14}", value))
     _describe_attempts(job)
     if job.error is not None and job.error.traceback:
         out.print("\n[bold]Last error[/]")
@@ -91,16 +88,7 @@ def describe(job: Job, kin: Mapping[str, str]) -> None:
     if job.logs:
         out.print("\n[bold]Log[/]")
         for line in job.logs:
-            out.print(_hanging(f"  {clock(line.at)} #{line.attempt} ", line.text))
-
-
-def _hanging(head: str, text: str) -> Table:
-    """A line whose text, where it is too long, goes on under itself."""
-    line = Table.grid()
-    line.add_column(no_wrap=True)
-    line.add_column(overflow="fold")
-    line.add_row(Text(head, "dim"), plain(text))
-    return line
+            out.print(hanging(f"  {clock(line.at)} #{line.attempt} ", line.text))
 
 
 def _key(job: Job) -> str | None:
@@ -159,4 +147,4 @@ def _describe_attempts(job: Job) -> None:
             took = f" after {show_duration(round((each.ended_at - each.started_at).total_seconds() * SECOND))}"
         error = f": {each.error.type}: {each.error.message}" if each.error else ""
         line = f"{each.outcome}{took} on {each.worker or '-'}, claimed {clock(each.claimed_at)}{error}"
-        console().print(_hanging(f"  #{each.attempt} ", line))
+        console().print(hanging(f"  #{each.attempt} ", line))

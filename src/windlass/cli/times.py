@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from windlass.cli.output import ago, console, plain
+from windlass.cli.output import ago, console, hanging, plain
 from windlass.core.codec import readable
 from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
@@ -39,7 +39,7 @@ def _lower(text: str) -> str:
 def row_of(schedule: Schedule) -> list[str]:
     """One line of a list."""
     tick = None if schedule.paused else schedule.next_at
-    last = ago(schedule.last_at) if schedule.last_at else "never"
+    last = ago(schedule.last_at) if schedule.last_at else "none yet"
     there = "paused" if schedule.paused else "never" if tick is None else _there(schedule, tick)
     here = "-" if tick is None else "the same" if there == _here(tick) else _here(tick)
     return [schedule.name, there, here, last, sentence(schedule)]
@@ -91,7 +91,7 @@ def next_run(schedule: Schedule) -> str:
         return "none, it is paused"
     if schedule.next_at is None:
         return "never"
-    return _both(schedule, schedule.next_at)
+    return _coming(schedule, schedule.next_at)
 
 
 def describe(schedule: Schedule, last_job: str) -> None:
@@ -100,26 +100,31 @@ def describe(schedule: Schedule, last_job: str) -> None:
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
         "when": sentence(schedule),
-        "last run": _both(schedule, schedule.last_at) if schedule.last_at else "never",
+        "last tick": _both(schedule, schedule.last_at) if schedule.last_at else "none yet",
         "last job": last_job,
         "made": _both(schedule, schedule.created_at),
     }
     for name, value in facts.items():
-        out.print(plain(f"  {name:12}{value}".replace("\n", "\n" + " " * 14)))
+        out.print(hanging(f"  {name:12}", value))
     problem = schedule.problem
     if problem is None:
-        out.print(plain(f"  {'arguments':12}{schedule.rules.job.payload}"))
+        out.print(hanging(f"  {'arguments':12}", schedule.rules.job.payload))
     out.print("\n[bold]Next runs[/]")
     runs = schedule.upcoming(RUNS_SHOWN) if problem is None else ()
     for moment in runs:
-        out.print(plain(f"  {_both(schedule, moment)}"))
+        out.print(plain(f"  {_coming(schedule, moment)}"))
     if not runs:
         out.print(plain(f"  {next_run(schedule) if problem is None else 'none that could be told'}"))
 
 
-def _both(schedule: Schedule, moment: datetime) -> str:
+def _coming(schedule: Schedule, moment: datetime) -> str:
+    """One whose time has come and that nobody has seen to yet is due, not past."""
+    return _both(schedule, moment, "due now" if moment <= datetime.now(UTC) else ago(moment))
+
+
+def _both(schedule: Schedule, moment: datetime, away: str | None = None) -> str:
     there, here = _there(schedule, moment), _here(moment)
-    return f"{there} ({ago(moment)})" if there == here else f"{there}, here {here} ({ago(moment)})"
+    return f"{there if there == here else f'{there}, here {here}'} ({away or ago(moment)})"
 
 
 def _there(schedule: Schedule, moment: datetime) -> str:

@@ -8,7 +8,9 @@ from windlass.store.examination import Census, Finding, ok, problem, warning
 
 CHECK = "schedules"
 OVERDUE: Micros = 60 * SECOND
-"""A coordinator looks every second: so long after its time, there is none, or it cannot keep up."""
+"""A coordinator looks every second: so long after its time, it cannot keep up."""
+ALONE: Micros = 10 * SECOND
+"""Without a coordinator it needs no such patience: nobody will look."""
 MOST_NAMED = 5
 
 
@@ -39,7 +41,8 @@ def _broken(troubles: dict[str, str]) -> Iterator[Finding]:
 
 def _overdue(census: Census, schedules: Sequence[Schedule]) -> Iterator[Finding]:
     late = {each.name: census.now - to_micros(each.next_at) for each in schedules if each.next_at is not None}
-    late = {name: length for name, length in late.items() if length > OVERDUE}
+    patience = ALONE if census.coordinator is None else OVERDUE
+    late = {name: length for name, length in late.items() if length > patience}
     if not late:
         return
     says = f"{_named(list(late))} {_be(late)} overdue, by up to {show_duration(max(late.values()))}"
