@@ -185,10 +185,11 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "PREVIOUS in the first link": (lambda: chain(note.job("x", PREVIOUS), note.job("y")), "link 1", "value"),
     "a first task that needs an argument": (lambda: chain(note, note.job("y")), "what", "missing"),
     "PREVIOUS for no parameter": (lambda: note.job("x", other=PREVIOUS), "other", "not an argument"),  # type: ignore[call-arg]
-    "PREVIOUS within a value": (lambda: note.job("x", [PREVIOUS]), "value[0]", "not JSON"),
+    "PREVIOUS within a value": (lambda: note.job("x", [PREVIOUS]), "value[0]", "whole argument"),
     "a bare task without a parameter": (lambda: chain(nothing, nothing), "PREVIOUS", "no parameter"),
     "one that needs more than the result": (lambda: chain(nothing, pair), "right", "missing"),
     "no link": (lambda: chain(nothing, 5), "link 2", "int"),  # type: ignore[call-overload]
+    "a list of links": (lambda: chain([nothing, note.job("x")]), "link 1", "chain(*links)"),  # type: ignore[call-overload]
     "the same job twice": (lambda: chain(*[note.job("x")] * 2), "link 2", "same job as link 1"),
     "a parent of its own": (lambda: chain(nothing, note.using(parent=ID).job("x")), "link 2", "parent"),
     "a key of what nobody knows": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),

@@ -79,8 +79,11 @@ def test_a_mistake_is_told_where_it_is_made_and_nothing_is_declared(app: App) ->
         app.schedule("s", clean.job(1), every=0)
     with pytest.raises(InvalidOption, match="needs its times"):
         app.schedule("s", clean.job(1))
-    with pytest.raises(InvalidOption, match=r"job: is missing: app.schedule\(name, task.job\(...\), cron=...\)"):
-        app.schedule("s", cron="@daily")
+    for times in ({"cron": "@daily"}, {"every": "5m"}):
+        with pytest.raises(InvalidOption, match=r"job: is missing: app.schedule\(name, task.job\(...\), cron=...\)"):
+            app.schedule("s", **times)  # type: ignore[call-overload]
+    with pytest.raises(InvalidOption, match="every: cannot be given together with cron"):
+        app.schedule("0 9 * * *", every="5m")
     with pytest.raises(InvalidPayload, match=r"days: is missing.*app.schedule\(name, clean.job\(...\), cron=...\)"):
         app.schedule("@daily")(clean)
     with pytest.raises(ConfigError, match=r"goes above @app\.task: it takes a task, not function"):

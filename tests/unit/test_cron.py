@@ -142,11 +142,15 @@ def test_what_comes_next(text: str, zone: str, after: str, expected: str) -> Non
         ("* 24 * * *", "'24' at position 3 is no hour"),
         ("0 9 * * 1-8", "'1-8' at position 9 is no day of week"),
         ("0 9 * FOO *", "'FOO' at position 7 is no month"),
-        ("0  9 * 5-3 *", "'5-3' at position 8 is no month"),
-        ("*/0 * * * *", "'*/0' at position 1 is no minute"),
+        ("0  9 * 5-3 *", "'5-3' at position 8 is no month (1-12 or JAN-DEC); a range goes up: 5 comes after 3"),
+        ("0 9 * * FRI-MON", "; a range goes up: FRI comes after MON"),
+        ("0 9 * * 1-8", "(0-7 or SUN-SAT, MON#2, 5L)"),
+        ("*/0 * * * *", "'*/0' at position 1 is no minute (0-59); a step is 1 or more"),
+        ("0 9 ? * MON", "'?' at position 5 is no day of month (1-31 or L); write * for any"),
         ("99 * * * * *", "'99' at position 1 is no second"),
         ("* * * *", "has 4 fields, not 5"),
         ("", "has 0 fields"),
+        ("nightly", "has 1 field, not 5"),
         ("@reboot", "is none of @yearly"),
         ("* " * 200, "at most 200 characters"),
     ],
@@ -165,6 +169,7 @@ def test_every_shorthand_has_a_next_time_and_words() -> None:
 
 def test_words_are_for_people() -> None:
     assert parse_cron("0 9 * * 1-5").in_words == "At 09:00 on Monday through Friday"
+    assert parse_cron("*/2 * * * * *").in_words == "Every other second of every minute"
 
 
 def test_a_zone_that_is_not_known_is_refused_by_its_name() -> None:

@@ -87,7 +87,8 @@ def _link(given: object, place: int) -> TaskJob:
         job = given.job() if place == 1 else given.link()
     if not isinstance(job, TaskJob):
         problem = f"must be a task, or a job made with task.job(...), not {type(given).__name__}"
-        raise InvalidOption(f"link {place}", problem)
+        spread = "; of a list: chain(*links)" if isinstance(given, list | tuple) else ""
+        raise InvalidOption(f"link {place}", problem + spread)
     if place == 1 and job.takes:
         raise InvalidOption("link 1", f"{job.takes[0][0]} is PREVIOUS, but nothing comes before the first link")
     if place > 1 and job.parent is not None:

@@ -56,8 +56,9 @@ class Declarations:
 
     def on_task(self, cron: str | None, name: str | None, options: Mapping[str, Any]) -> Callable[[K], K]:
         """A decorator that declares a schedule of a task without arguments; its name is the task's type."""
-        if cron is not None and "cron" in options:
-            raise InvalidOption("job", "is missing: app.schedule(name, task.job(...), cron=...)")
+        if cron is not None and ("cron" in options or ("every" in options and len(str(cron).split()) == 1)):
+            form = "app.schedule(name, task.job(...), cron=...)"
+            raise InvalidOption("job", f"is missing: {form}; above a task a name is given as name=")
         times = options if cron is None else {"cron": cron, **options}
         settings(**times)  # a mistake is shown where it was made, and not when the function is decorated
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.context import Context
+from windlass.client.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
 
@@ -17,6 +18,7 @@ _REFUSED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
     inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
 }
+_WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
 _UNTYPED = (inspect.Parameter.empty, Any, object)
@@ -73,7 +75,8 @@ class Signature:
             # What the worker will do is done here already: a call it would refuse is refused at the producer.
             self._decode(text)
         except InvalidPayload as error:
-            problem = _as_given(error.problem, _at(given, error.field))
+            value = _at(given, error.field)
+            problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
             raise InvalidPayload(error.field, f"{problem} (task {self._type})") from None
         return text
 

@@ -68,7 +68,7 @@ class Cron(msgspec.Struct, frozen=True):
     def in_words(self) -> str:
         """As people say it."""
         words: str = CronSim(SHORTHANDS.get(self.text.lower(), self.text), _ANY_DAY).explain()
-        return words
+        return words.replace("second second", "other second")
 
 
 def parse_cron(text: object, field: str = "cron") -> Cron:
@@ -82,13 +82,15 @@ def parse_cron(text: object, field: str = "cron") -> Cron:
     words = list(_WORD.finditer(text))
     names = {5: FIELDS, 6: SECOND_FIELD | FIELDS}.get(len(words))
     if names is None:
-        raise InvalidTime(
-            field, f"{shown(text)} has {len(words)} fields, not 5 (from the minute) or 6 (seconds first)"
-        )
+        count = "1 field" if len(words) == 1 else f"{len(words)} fields"
+        raise InvalidTime(field, f"{shown(text)} has {count}, not 5 (from the minute) or 6 (seconds first)")
     for place, ((name, allowed), word) in enumerate(zip(names.items(), words, strict=True)):
         if not _is_sound(place, len(words), word[0]):
             begin, end = _unsound(place, len(words), word)
-            problem = f"{shown(text)}: {shown(text[begin:end])} at position {begin + 1} is no {name} ({allowed})"
+            hint = _hint(place, len(words), text[begin:end])
+            problem = (
+                f"{shown(text)}: {shown(text[begin:end])} at position {begin + 1} is no {name} ({allowed}){hint}"
+            )
             raise InvalidTime(field, problem, text=text, part=(begin, end))
     minutes = " ".join(word[0] for word in words[-5:])
     try:
@@ -124,6 +126,19 @@ def _unsound(place: int, count: int, word: re.Match[str]) -> tuple[int, int]:
         if not _is_sound(place, count, part[0]):
             return word.start() + part.start(), word.start() + part.end()
     return word.span()
+
+
+def _hint(place: int, count: int, part: str) -> str:
+    """What people mean who write what other crons take, or what is right but for its order."""
+    values, _, step = part.partition("/")
+    ends = values.split("-")
+    if part == "?":
+        return "; write * for any"
+    if step.strip("0") == "" and step:
+        return "; a step is 1 or more"
+    if len(ends) == 2 and all(end and _is_sound(place, count, end) for end in ends):
+        return f"; a range goes up: {ends[0]} comes after {ends[1]}"
+    return ""
 
 
 def parse_zone(name: object, field: str = "tz") -> str:
