@@ -57,3 +57,23 @@ def test_whoever_asks_for_the_last_link_is_told_with_which_one_it_fell(app: App)
         app.jobs.retry(second)
     app.jobs.retry(first)
     assert [job.status.value for job in app.jobs.links(last).jobs] == ["pending", "blocked", "blocked", "blocked"]
+
+
+def test_whoever_waits_for_the_last_link_is_told_at_which_one_the_chain_stands(app: App) -> None:
+    @app.task
+    def step(number: int) -> int:
+        return number
+
+    handle = chain(step.using(delay=60).job(1), step, step.using(queue="other"), step).enqueue()
+    first, second, third, last = (link.id for link in handle.links)
+    with pytest.raises(
+        TimeoutError, match=f"is still blocked after 0 s; .*its chain is at step {first}, which is sched"
+    ):
+        handle.result(timeout=0)
+    (why,) = (each for each in app.jobs.why(last).reasons if each.code == "awaits_parent")
+    assert (why.text.count(first), why.jobs) == (1, (third,))
+    assert f"Its chain is at step {first}, which is scheduled." in why.text
+    assert why.do == f"to see what holds it up: windlass jobs why {first}"
+    (near,) = (each for each in app.jobs.why(second).reasons if each.code == "awaits_parent")
+    assert "Its chain" not in near.text
+    assert near.do == f"to see what holds it up: windlass jobs why {first}"

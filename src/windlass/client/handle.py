@@ -11,7 +11,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.aside import value_of
 from windlass.client.berth import Berth
 from windlass.client.blocking import Portal, blocking
-from windlass.client.links import cause_of
+from windlass.client.links import cause_of, front_of
 from windlass.client.lookout import Wait
 from windlass.core.chain import told_of
 from windlass.core.codec import decode_object
@@ -22,6 +22,8 @@ from windlass.errors import JobCancelled, JobDead, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
+NEAR = 100
+"""So many links up one looks for the one at which a chain stands, when the time is over already."""
 
 
 class Home(Protocol):
@@ -113,6 +115,8 @@ async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
     with contextlib.suppress(StoreUnavailable):
         if not await store.workers.list():
             told += "; no worker is alive"
+        if (front := await front_of(store.operator, job, NEAR)) is not None:
+            told += f"; its chain is at {told_of(front)}"
     return told
 
 

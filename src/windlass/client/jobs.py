@@ -9,7 +9,7 @@ import msgspec
 from windlass.client.aside import drop_blobs, payload_aside, with_values, without_values
 from windlass.client.blocking import blocking
 from windlass.client.filters import job_filter
-from windlass.client.links import Links, cause_of, links_of
+from windlass.client.links import Links, cause_of, front_of, links_of
 from windlass.client.options import check_options
 from windlass.client.pages import each_page
 from windlass.client.verbs import Verbs
@@ -90,7 +90,8 @@ class Jobs(Verbs):
         found = await store.operator.circumstances(check_id(id))
         if found is None:
             raise JobNotFound(id)
-        return explain(msgspec.structs.replace(found, cause=await cause_of(store.operator, found.job)))
+        cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
+        return explain(msgspec.structs.replace(found, cause=cause))
 
     async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
         """End a waiting job, or ask a running one to stop (`cancel_requested`)."""

@@ -1,9 +1,12 @@
 """The links of a chain, found from any one of them: each knows the one before it, and children are found by index."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from windlass.client.aside import without_values
-from windlass.core.chain import parent_in
+from windlass.core.chain import AWAITING, parent_in
+from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.status import Status
 from windlass.store.contract import OperatorStore
@@ -66,9 +69,28 @@ async def cause_of(operator: OperatorStore, job: Job) -> Job | None:
 
     None, if it was not called off by another, or that is not kept any more.
     """
-    cause, parent = None, parent_in(job.reason) if job.status is Status.CANCELLED else None
-    for _ in range(MOST_FALLEN):
-        if parent is None or (found := (await operator.get([parent]))[0]) is None:
+    return await _last_of(operator, _felled_by, job, MOST_FALLEN)
+
+
+async def front_of(operator: OperatorStore, job: Job, most: int = MOST_FALLEN) -> Job | None:
+    """At which link its chain stands, for which all between wait. None, if it waits for none, or that is too far."""
+    front = await _last_of(operator, _waits_for, job, most)
+    return None if front is None or _waits_for(front) is not None else front
+
+
+async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None], job: Job, most: int) -> Job | None:
+    """The job to which a number of steps leads, or as many as there are; None, if there is none."""
+    last, following = None, step(job)
+    for _ in range(most):
+        if following is None or (found := (await operator.get([following]))[0]) is None:
             break
-        cause, parent = found, parent_in(found.reason) if found.status is Status.CANCELLED else None
-    return cause
+        last, following = found, step(found)
+    return last
+
+
+def _felled_by(job: Job) -> JobId | None:
+    return parent_in(job.reason) if job.status is Status.CANCELLED else None
+
+
+def _waits_for(job: Job) -> JobId | None:
+    return job.parents[0] if job.parents and job.status is Status.BLOCKED and job.reason == AWAITING else None

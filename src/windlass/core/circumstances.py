@@ -142,7 +142,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[Holder, ...] = ()
     """Whom it waits for, or waited for, as far as they are kept; those that have not ended first."""
     cause: Job | None = None
-    """Because of which it was called off, if it was."""
+    """Because of which it was called off, if it was; of a link that waits: at which one its chain stands."""
     runners: tuple[Holder, ...] = ()
     """What has run longest in its queue."""
     holders: tuple[Holder, ...] = ()

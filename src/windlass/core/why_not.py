@@ -89,8 +89,11 @@ def _awaiting(facts: Circumstances) -> Reason:
         return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
     rest = len(job.parents) - len(facts.parents)
     text = f"It waits for {listed(left, now, Count(len(left) + rest))} to complete."
-    do = f"to see what holds it up: windlass jobs why {left[0].id}"
     ids = tuple(each.id for each in left)
+    front = facts.cause
+    if front is not None and front.id not in ids:
+        text += f" Its chain is at {_short(told_of(front), 240)}."
+    do = f"to see what holds it up: windlass jobs why {ids[0] if front is None else front.id}"
     return Reason(code="awaits_parent", text=text, do=do, jobs=ids, count=len(left) + rest)
 
 
