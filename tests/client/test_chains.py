@@ -128,6 +128,7 @@ def test_a_result_that_does_not_fit_makes_the_link_dead_and_says_so() -> None:
     assert (dead.status, cancelled.status) == ("dead", "cancelled")
     assert dead.error is not None
     assert "page" in dead.error.message
+    assert dead.reason == "the result of the link before it does not fit the task"
     with pytest.raises(JobCancelled, match=dead.id):
         handle.result()
 
@@ -189,7 +190,7 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "a bare task without a parameter": (lambda: chain(nothing, nothing), "PREVIOUS", "no parameter"),
     "one that needs more than the result": (lambda: chain(nothing, pair), "right", "missing"),
     "no link": (lambda: chain(nothing, 5), "link 2", "int"),  # type: ignore[call-overload]
-    "a list of links": (lambda: chain([nothing, note.job("x")]), "link 1", "chain(*links)"),  # type: ignore[call-overload]
+    "a list of links": (lambda: chain([nothing, note.job("x")]), "link 1", "of a list"),  # type: ignore[call-overload]
     "the same job twice": (lambda: chain(*[note.job("x")] * 2), "link 2", "same job as link 1"),
     "a parent of its own": (lambda: chain(nothing, note.using(parent=ID).job("x")), "link 2", "parent"),
     "a key of what nobody knows": (lambda: chain(nothing, keyed), "concurrency_key", "PREVIOUS"),

@@ -252,3 +252,8 @@ async def test_what_is_said_may_be_awaited_or_not(said: tuple[Context, Work]) ->
     await ctx.log("a line")
     ctx.log("another")
     assert [line.text for line in work.lines] == ["a line", "another"]
+
+
+def test_what_a_handler_decided_is_reported_by_its_public_name() -> None:
+    assert report(raised(Dead("hopeless"))).type == "windlass.Dead"
+    assert report(raised(InvalidOption("a", "b"))).type == "windlass.errors.InvalidOption"

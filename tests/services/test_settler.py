@@ -3,15 +3,17 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import completed, enqueue, failed, open_lease, request
 from windlass import App, SchemaMismatch, Status
 from windlass.core.events import AttemptEnded, StaleWrite
-from windlass.core.job import Claimed
+from windlass.core.job import Claimed, JobError
+from windlass.core.outcome import Settlement
 from windlass.store.contract import Store
-from windlass.worker.settle import MOST_IN_BATCH, Settler
+from windlass.worker.settle import MOST_IN_BATCH, Settler, attempt_ended
 from windlass.worker.work import Work
 
 
@@ -135,3 +137,12 @@ async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:
     with pytest.raises(SchemaMismatch):
         await bench.settle(settler)
     assert (bench.done, settler.backlog) == ([], 1)
+
+
+def test_news_of_an_end_say_once_why() -> None:
+    end = Settlement(id="x", queue="q", attempt=1, status=Status.DEAD, outcome="dead", reason="hopeless")
+    same = msgspec.structs.replace(end, error=JobError("windlass.Dead", "hopeless"))
+    assert attempt_ended(same, "t", "r", None).error == "windlass.Dead: hopeless"
+    other = msgspec.structs.replace(end, error=JobError("ValueError", "no"), reason="failed 3 of 3 attempts")
+    assert attempt_ended(other, "t", "r", None).error == "ValueError: no; failed 3 of 3 attempts"
+    assert attempt_ended(end, "t", "r", None).error == "hopeless"

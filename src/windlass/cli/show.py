@@ -22,7 +22,8 @@ def what_of(job: Job) -> str:
     if _stopping(job):
         text = _asked(job)
     elif job.error is not None and job.status != "completed":
-        text = f"{job.error.type}: {job.error.message}" + (f" ({job.reason})" if job.reason else "")
+        reason = f" ({job.reason})" if job.reason and job.reason != job.error.message else ""
+        text = f"{job.error.type}: {job.error.message}{reason}"
     elif job.reason:
         text = job.reason
     elif job.progress is not None:

@@ -4,6 +4,7 @@ A child knows its parents, a parent knows nobody: so any job may get children, b
 has one parent; nothing here counts on that.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
@@ -114,6 +115,11 @@ def result_texts(takes: str, inputs: str | None) -> dict[str, tuple[JobId, str]]
     """By parameter: whose result it gets, and that as it is stored, JSON or a reference."""
     found = dict(_inputs.decode(inputs or "[]"))
     return {name: (parent, found.get(parent) or "null") for name, parent in _takes.decode(takes)}
+
+
+def is_taken(field: str, takes: str) -> bool:
+    """Whether `page.words[0]` is in a parameter that gets the result of a parent."""
+    return re.split(r"[.\[]", field)[0] in dict(_takes.decode(takes))
 
 
 def with_results(payload: str, results: Sequence[tuple[str, str]]) -> str:

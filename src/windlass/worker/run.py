@@ -9,6 +9,7 @@ from windlass.blobs.offload import off_loop
 from windlass.client import middleware, passage
 from windlass.client.context import Context
 from windlass.client.current import entered
+from windlass.core.chain import is_taken
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode, size_of
 from windlass.core.control import Cancel, Dead
 from windlass.core.job import JobError
@@ -25,6 +26,9 @@ LONGEST_MESSAGE = 4_000
 LONGEST_TRACEBACK = 16_000
 MOST_FRAMES = 50
 MISFIT = "the stored arguments do not fit the task"
+MISFIT_RESULT = "the result of the link before it does not fit the task"
+_PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
+"""By module: under which name people know what is in it."""
 _OURS = frozenset(module.__file__ for module in (middleware, passage))
 
 
@@ -99,8 +103,8 @@ def _end_copy(process: int) -> None:
 def report(error: BaseException) -> JobError:
     """The error as bounded, printable text; an error that cannot be printed is still reported."""
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    return JobError(_shown(name, LONGEST_NAME), _message(error), _traceback(error))
+    home = _PUBLIC.get(kind.__module__, f"{kind.__module__}.")
+    return JobError(_shown(f"{home}{kind.__qualname__}", LONGEST_NAME), _message(error), _traceback(error))
 
 
 def _message(error: BaseException) -> str:
@@ -145,19 +149,20 @@ def _end_of(text: str) -> str:
 class _Misfit(Exception):
     """The code has changed since the job was handed in: trying again will not help, a person may."""
 
-    def __init__(self, error: InvalidInput) -> None:
+    def __init__(self, error: InvalidInput, reason: str) -> None:
         super().__init__()
-        self.outcome = Raised(Dead(MISFIT), JobError(type(error).__name__, str(error)))
+        self.outcome = Raised(Dead(reason), JobError(type(error).__name__, str(error)))
 
 
 def _arguments(work: Work) -> dict[str, Any]:
-    signature = work.definition.signature
-    if work.claimed.takes is not None:
+    signature, takes = work.definition.signature, work.claimed.takes
+    if takes is not None:
         put_results_in(work)
     try:
         arguments = signature.decode(work.claimed.payload)
     except InvalidInput as error:
-        raise _Misfit(error) from None
+        of_result = takes is not None and is_taken(error.field, takes)
+        raise _Misfit(error, MISFIT_RESULT if of_result else MISFIT) from None
     if signature.context is not None:
         arguments[signature.context] = Context(work)
     return arguments

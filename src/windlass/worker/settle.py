@@ -122,7 +122,8 @@ def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
 def attempt_ended(settlement: Settlement, type_: str, runner: str, seconds: float | None) -> AttemptEnded:
     """A settlement as news."""
     error = settlement.error
-    said = [f"{error.type}: {error.message}" if error else "", settlement.reason or ""]
+    reason = "" if error is not None and error.message == settlement.reason else settlement.reason or ""
+    said = [f"{error.type}: {error.message}" if error else "", reason]
     return AttemptEnded(
         job=settlement.id,
         type=type_,
