@@ -62,6 +62,11 @@ def shown(ctx: Context, page: Page) -> dict[str, Any]:
 
 
 @app.task
+def large() -> str:
+    return "x" * 70_000
+
+
+@app.task
 def pair(left: int, right: int) -> int:
     return left + right
 
@@ -131,6 +136,17 @@ def test_a_result_that_does_not_fit_makes_the_link_dead_and_says_so() -> None:
     assert dead.reason == "the result of the link before it does not fit the task"
     with pytest.raises(JobCancelled, match=dead.id):
         handle.result()
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_result_that_was_too_large_to_be_kept_is_not_given_to_the_next_link(typed: bool) -> None:
+    handle = chain(large, shown if typed else note.job("x", PREVIOUS)).enqueue()
+    run_all(app)
+    first, second = (app.jobs.get(each.id) for each in handle.links)
+    assert (first.status, second.status, second.attempt) == ("completed", "dead", 1)
+    assert second.reason == "the result of the link before it was not kept"
+    assert second.error is not None
+    assert f"gets the result of {first.id}, which was not kept: result: is 70,002 bytes" in second.error.message
 
 
 def test_a_retry_of_the_dead_link_brings_the_rest_back_and_one_of_the_rest_names_it() -> None:

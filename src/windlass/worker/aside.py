@@ -5,11 +5,14 @@ import msgspec
 from windlass.blobs.offload import unavailable
 from windlass.client.aside import NO_BLOBS
 from windlass.core.chain import result_texts, with_results
-from windlass.core.codec import encode
+from windlass.core.codec import decode, encode
 from windlass.core.ids import JobId
 from windlass.core.reference import PREFIX, parse_reference
 from windlass.core.text import cut
+from windlass.errors import InvalidPayload
 from windlass.worker.work import Work
+
+UNSTORABLE = "unstorable_result"
 
 
 def is_aside(work: Work) -> bool:
@@ -27,7 +30,19 @@ def fetch_payload(work: Work) -> None:
     Raises BlobUnavailable, which is tried again like any failure: the place may just not be mounted yet.
     """
     work.claimed = msgspec.structs.replace(work.claimed, payload=_whole(work, work.claimed.id, work.claimed.payload))
-    put_results_in(work)
+    if unkept(work) is None:
+        put_results_in(work)
+
+
+def unkept(work: Work) -> InvalidPayload | None:
+    """What to say of a result that should go into the payload, and was too large: its note is not for a handler."""
+    if work.claimed.takes is None:
+        return None
+    for name, (parent, text) in result_texts(work.claimed.takes, work.claimed.inputs).items():
+        found = decode(text) if text.startswith(f'{{"{UNSTORABLE}"') else {}
+        if found.keys() == {UNSTORABLE}:
+            return InvalidPayload(name, f"gets the result of {parent}, which was not kept: {found[UNSTORABLE]}")
+    return None
 
 
 def put_results_in(work: Work) -> None:
@@ -62,4 +77,4 @@ def keep_result(work: Work, text: str) -> str:
 
 def unstorable(error: BaseException) -> str:
     """What stands in the place of a result that cannot be kept: the work is done, and this does not undo it."""
-    return encode({"unstorable_result": cut(str(error) or type(error).__name__, 500)}, "result")
+    return encode({UNSTORABLE: cut(str(error) or type(error).__name__, 500)}, "result")

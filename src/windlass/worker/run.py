@@ -18,7 +18,7 @@ from windlass.core.outcome import Done, HandedBack, Outcome, Raised
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidInput
 from windlass.observe.history import witnessed
-from windlass.worker.aside import fetch_payload, is_aside, keep_result, put_results_in, unstorable
+from windlass.worker.aside import fetch_payload, is_aside, keep_result, put_results_in, unkept, unstorable
 from windlass.worker.work import Halt, Work
 
 LONGEST_NAME = 200
@@ -27,6 +27,7 @@ LONGEST_TRACEBACK = 16_000
 MOST_FRAMES = 50
 MISFIT = "the stored arguments do not fit the task"
 MISFIT_RESULT = "the result of the link before it does not fit the task"
+NOT_KEPT = "the result of the link before it was not kept"
 _PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
 """By module: under which name people know what is in it."""
 _OURS = frozenset(module.__file__ for module in (middleware, passage))
@@ -157,6 +158,8 @@ class _Misfit(Exception):
 def _arguments(work: Work) -> dict[str, Any]:
     signature, takes = work.definition.signature, work.claimed.takes
     if takes is not None:
+        if (lost := unkept(work)) is not None:
+            raise _Misfit(lost, NOT_KEPT)
         put_results_in(work)
     try:
         arguments = signature.decode(work.claimed.payload)
