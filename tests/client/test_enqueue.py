@@ -182,11 +182,16 @@ def test_a_job_that_is_made_is_not_handed_in(app: App, path: Path, task: Task[[i
 
 
 HINT = "; use enqueue(...), or using(delay=60).enqueue(...)"
+LINK = "; use job(...), or in chain(...) the task itself"
 
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("delay", HINT), ("apply_async", HINT), ("send", HINT), ("defer", HINT), ("enqeue", "")],
+    [
+        *((name, HINT) for name in ("delay", "apply_async", "send", "defer")),
+        *((name, LINK) for name in ("s", "si", "signature")),
+        ("enqeue", ""),
+    ],
 )
 def test_the_verbs_of_other_queues_are_not_there_and_the_error_says_what_is(app: App, name: str, hint: str) -> None:
     @app.task

@@ -27,8 +27,13 @@ T = TypeVar("T")
 
 Errors = tuple[type[BaseException], ...]
 
-ELSEWHERE = ("delay", "apply_async", "send", "defer")
-"""What other queues call the hand-in."""
+_HAND_IN = "; use enqueue(...), or using(delay=60).enqueue(...)"
+_LINK = "; use job(...), or in chain(...) the task itself"
+ELSEWHERE = {
+    **dict.fromkeys(("delay", "apply_async", "send", "defer"), _HAND_IN),
+    **dict.fromkeys(("s", "si", "signature"), _LINK),
+}
+"""What other queues call the hand-in, and a job that is made for a chain; and what it is here."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,5 +196,5 @@ class Task(Generic[P, R, T]):
     if not TYPE_CHECKING:  # a type checker would take it for a promise of every name
 
         def __getattr__(self, name: str) -> Any:
-            hint = "; use enqueue(...), or using(delay=60).enqueue(...)" if name in ELSEWHERE else ""
+            hint = ELSEWHERE.get(name, "")
             raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)
