@@ -51,6 +51,11 @@ def nothing() -> int:
     return 5
 
 
+@app.task
+def unstorable() -> object:
+    return object()
+
+
 @app.task(concurrency_key="page:{what}")
 def keyed(what: str) -> str:
     return what
@@ -132,6 +137,19 @@ def test_a_result_that_does_not_fit_makes_the_link_dead_and_says_so() -> None:
         handle.result()
 
 
+def test_a_result_that_could_not_be_kept_makes_the_link_dead_and_says_whose() -> None:
+    handle = chain(unstorable, note.job("a", PREVIOUS), nothing.job()).enqueue()
+    run_all(app)
+    assert [app.jobs.get(link.id).status for link in handle.links] == [
+        Status.COMPLETED,
+        Status.DEAD,
+        Status.CANCELLED,
+    ]
+    reason = app.jobs.get(handle.links[1].id).reason or ""
+    assert reason == f"value is the result of job {handle.links[0].id}, which could not be kept: see that job"
+    assert seen == []
+
+
 def test_a_retry_of_the_dead_link_brings_the_rest_back_and_one_of_the_rest_names_it() -> None:
     handle = chain(fail.job(), note.job("x")).enqueue()
     run_all(app)
@@ -140,6 +158,14 @@ def test_a_retry_of_the_dead_link_brings_the_rest_back_and_one_of_the_rest_names
     assert refused.value.parent == handle.links[0].id
     app.jobs.retry(handle.links[0].id)
     assert app.jobs.get(handle.id).status is Status.BLOCKED
+
+
+def test_a_link_whose_parent_is_not_kept_any_more_cannot_be_retried_and_that_is_said() -> None:
+    handle = chain(fail, note.job("a")).enqueue()
+    run_all(app)
+    app.jobs.delete(handle.links[0].id)
+    with pytest.raises(NotAllowedNow, match="it is not kept any more, so hand in a new job"):
+        app.jobs.retry(handle.id)
 
 
 def test_the_options_of_each_link_are_its_own() -> None:

@@ -6,10 +6,13 @@ from windlass.blobs.offload import unavailable
 from windlass.client.aside import NO_BLOBS
 from windlass.core.chain import result_texts, with_results
 from windlass.core.codec import encode
+from windlass.core.control import Dead
 from windlass.core.ids import JobId
 from windlass.core.reference import PREFIX, parse_reference
 from windlass.core.text import cut
 from windlass.worker.work import Work
+
+_LOST = "unstorable_result"
 
 
 def is_aside(work: Work) -> bool:
@@ -31,11 +34,16 @@ def fetch_payload(work: Work) -> None:
 
 
 def put_results_in(work: Work) -> None:
-    """Put the results of the jobs before this one into its payload, once."""
+    """Put the results of the jobs before this one into its payload, once.
+
+    Raises Dead if there is none, since it could not be kept: what stands in its place is not for a handler.
+    """
     claimed = work.claimed
     if claimed.takes is None:
         return
     texts = result_texts(claimed.takes, claimed.inputs)
+    if lost := [(name, parent) for name, (parent, text) in texts.items() if text.startswith(f'{{"{_LOST}":')]:
+        raise Dead("{} is the result of job {}, which could not be kept: see that job".format(*lost[0]))
     results = [(name, _whole(work, parent, text)) for name, (parent, text) in texts.items()]
     payload = with_results(claimed.payload, results)
     work.claimed = msgspec.structs.replace(claimed, payload=payload, takes=None, inputs=None)
@@ -62,4 +70,4 @@ def keep_result(work: Work, text: str) -> str:
 
 def unstorable(error: BaseException) -> str:
     """What stands in the place of a result that cannot be kept: the work is done, and this does not undo it."""
-    return encode({"unstorable_result": cut(str(error) or type(error).__name__, 500)}, "result")
+    return encode({_LOST: cut(str(error) or type(error).__name__, 500)}, "result")
