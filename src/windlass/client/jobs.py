@@ -191,7 +191,7 @@ class Jobs(Verbs):
     async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Moved | None]:
         blobs = self._home.offload()
         moved = await operator.delete(ids)
-        await drop_blobs(blobs, moved)
+        await drop_blobs(operator, blobs, moved)
         return moved
 
     async def _done(self, verb: str, id: str, moved: Moved | None) -> None:
