@@ -8,12 +8,12 @@ WITH before AS MATERIALIZED (
     UPDATE windlass.jobs AS job
     SET status = new.status, reason = new.reason, run_at = new.run_at, rank = new.rank, updated_at = :now,
         urgency = coalesce(:urgency::integer, CASE
-            WHEN new.status = 'scheduled' OR job.queue <> coalesce(:queue::text, job.queue) THEN job.urgency + job.lifted
+            WHEN new.status = 'scheduled' OR job.queue <> coalesce(:queue::text, job.queue) THEN job.urgency + job.aged_by
             ELSE job.urgency
         END),
-        lifted = CASE
+        aged_by = CASE
             WHEN :urgency::integer IS NOT NULL OR new.status = 'scheduled' OR job.queue <> coalesce(:queue::text, job.queue)
-            THEN 0 ELSE job.lifted
+            THEN 0 ELSE job.aged_by
         END,
         payload = coalesce(:payload::text, job.payload),
         queue = coalesce(:queue::text, job.queue), slot = new.slot,
