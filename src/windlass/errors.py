@@ -239,8 +239,9 @@ class NotAllowedNow(WindlassError):
     def __init__(
         self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
     ) -> None:
-        one = "that one" if first in (None, parent) else str(first)
-        why = "" if parent is None else f", and its parent {parent} has not completed: {verb} {one} first"
+        one = "that one" if first == parent else str(first)
+        advice = f"{verb} {one} first" if first is not None else "it is not kept any more, so hand in a new job"
+        why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status = verb, job_id, status
         self.parent, self.first = parent, first

@@ -6,8 +6,9 @@ import pytest
 
 from tests.blobs.files import blobs, grow_old
 from tests.services.parts import Listener
+from tests.support.chains import after, end_next, hand_in
 from tests.support.clock import ManualClock
-from tests.support.seed import claim_one, completed, enqueue_one, failed, open_lease, running, settle
+from tests.support.seed import claim_one, completed, enqueue_one, failed, new_job, open_lease, running, settle
 from windlass import Status
 from windlass.blobs.contract import BlobFailed, BlobPage
 from windlass.blobs.directory import Directory
@@ -15,7 +16,7 @@ from windlass.blobs.offload import Offload
 from windlass.coordinator.coordinator import Coordinator
 from windlass.coordinator.duties import prune
 from windlass.coordinator.sweep import MOST_LOOKED_AT, OLD_SECONDS, PAUSE_SECONDS, WALK_EVERY, Sweep
-from windlass.core.ids import new_id
+from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claimed
 from windlass.core.moments import DAY
 from windlass.core.queue import DEFAULT_RETENTION, QueueSettings
@@ -53,6 +54,43 @@ async def test_pruning_a_job_collects_its_blobs_and_no_others(
     assert await prune(store, heard, large) == 60.0
     assert heard.names == ["JobsPruned"]
     assert [path.parent.name for path in blobs(root)] == [young.id, young.id]
+
+
+async def linked(store: Store, large: Offload) -> list[JobId]:
+    """A completed job whose result is a blob, and a link that took it."""
+    job = new_job()
+    ids = await hand_in(store, [job, after(new_job(delay=30 * DAY), job.id)])
+    await end_next(store, lambda claimed: completed(claimed, large.keep(claimed.id, "result", "1")))
+    return ids
+
+
+async def test_a_result_that_a_link_has_yet_to_read_outlives_its_job_until_the_link_goes(
+    store: Store, clock: ManualClock, large: Offload, sweep: Sweep, root: Path
+) -> None:
+    first, second = await linked(store, large)
+    kept = blobs(root)
+    clock.advance(DEFAULT_RETENTION[Status.COMPLETED] + DAY)
+    await prune(store, Listener(), large)
+    assert await store.operator.get([first]) == [None]
+    grow_old(root, 10 * OLD_SECONDS)
+    await sweep.run()
+    assert blobs(root) == kept
+    await store.operator.cancel([second], "no")
+    await store.operator.delete([second])
+    await sweep.run()
+    assert blobs(root) == []
+
+
+async def test_an_earlier_result_that_a_link_took_is_not_swept(
+    store: Store, large: Offload, sweep: Sweep, root: Path
+) -> None:
+    first, _ = await linked(store, large)
+    kept = blobs(root)
+    await store.operator.retry([first])
+    await end_next(store, completed)
+    grow_old(root, 10 * OLD_SECONDS)
+    await sweep.run()
+    assert blobs(root) == kept
 
 
 async def test_blobs_that_cannot_be_removed_do_not_keep_jobs_from_being_pruned(

@@ -159,6 +159,14 @@ def test_a_retry_of_the_dead_link_brings_the_rest_back_and_one_of_the_rest_names
     assert app.jobs.get(handle.id).status is Status.BLOCKED
 
 
+def test_a_link_whose_parent_is_not_kept_any_more_cannot_be_retried_and_that_is_said() -> None:
+    handle = chain(fail, note.job("a")).enqueue()
+    run_all(app)
+    app.jobs.delete(handle.links[0].id)
+    with pytest.raises(NotAllowedNow, match="it is not kept any more, so hand in a new job"):
+        app.jobs.retry(handle.id)
+
+
 def test_the_options_of_each_link_are_its_own() -> None:
     later = note.using(delay=timedelta(minutes=1), queue="mail", priority=3)
     handle = chain(nothing, later.job("x", PREVIOUS)).enqueue()

@@ -9,9 +9,9 @@ from tests.support.clock import ManualClock
 from tests.support.lines import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
 from windlass.core.chain import AWAITING, called_off_by
-from windlass.core.change import IN_LINE, JobChange
+from windlass.core.change import IN_LINE
 from windlass.core.job import Claimed
-from windlass.core.moments import DAY, SECOND, to_datetime
+from windlass.core.moments import SECOND
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -116,30 +116,6 @@ async def test_deleted_links_leave_nothing_that_a_retry_would_bring_back(store: 
     assert await statuses(store, [ids[0], ids[2]]) == [PENDING, CANCELLED]
 
 
-async def test_the_delay_of_a_link_counts_from_the_end_of_the_one_before(store: Store, clock: ManualClock) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(delay=60 * SECOND), new_job()]))
-    clock.advance(DAY)
-    await end_next(store, completed)
-    found = await look(store, ids[1])
-    assert (found.status, found.run_at) == (Status.SCHEDULED, to_datetime(clock.wall() + 60 * SECOND))
-    assert await statuses(store, ids) == [COMPLETED, Status.SCHEDULED, BLOCKED]
-    clock.advance(60 * SECOND)
-    await store.jobs.admit(10)
-    assert await drain(store) == ids[1:]
-
-
-async def test_a_link_with_a_moment_waits_for_that_too(store: Store, clock: ManualClock) -> None:
-    moment = clock.wall() + DAY
-    ids = await hand_in(store, follow_on([new_job(), new_job(run_at=moment)]))
-    await end_next(store, completed)
-    assert (await look(store, ids[1])).run_at == to_datetime(moment)
-    assert await status_of(store, ids[1]) is Status.SCHEDULED
-    late = await hand_in(store, follow_on([new_job(), new_job(run_at=moment)]))
-    clock.advance(2 * DAY)
-    await end_next(store, completed)
-    assert await status_of(store, late[1]) is PENDING
-
-
 async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
     ids = await hand_in(store, follow_on([new_job(), new_job(queue="other", priority=7)]))
     await enqueue_one(store, queue="other", priority=1)
@@ -176,16 +152,6 @@ async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: St
     assert (await look(store, second.id)).parents == (stands,)
     await end_next(store, lambda job: completed(job, '"its"'))
     assert given(await take_one(store)) == '"its"'
-
-
-async def test_a_waiting_link_may_be_changed_but_not_run_before_its_turn(store: Store, clock: ManualClock) -> None:
-    ids = await chain(store, 2)
-    assert await store.operator.run_now([ids[1]]) == [Moved(ids[1], BLOCKED, done=False)]
-    change = JobChange(priority=5, queue="other", run_at=clock.wall() + DAY)
-    assert await store.operator.change([ids[1]], change) == [Moved(ids[1], BLOCKED, done=True)]
-    await end_next(store, completed)
-    found = await look(store, ids[1])
-    assert (found.status, found.priority, found.queue) == (Status.SCHEDULED, 5, "other")
 
 
 async def test_links_of_a_paused_queue_wait_there(store: Store) -> None:

@@ -124,6 +124,13 @@ async def test_a_step_that_breaks_is_refused_in_a_sentence(store: Store) -> None
     await newcomer.close()
 
 
+async def test_who_is_from_before_chains_and_still_alive_can_claim_and_end_nothing(store: Store) -> None:
+    """Each of his statements that does so asks for what ageing has lifted a job by; he would pass nothing on."""
+    await store.operator.counts()
+    with pytest.raises(psycopg.errors.UndefinedColumn, match="lifted"):
+        execute(store.address, "UPDATE windlass.jobs SET status = 'running' RETURNING -urgency - lifted AS priority")
+
+
 async def test_many_who_come_first_at_once_make_it_once(postgres_url: str) -> None:
     stores = [open_store(postgres_url) for _ in range(6)]
     applied = await asyncio.gather(*(store.migrate() for store in stores))

@@ -52,9 +52,14 @@ def test_no_other_reason_is_taken_for_it(reason: str | None) -> None:
 
 
 def test_a_delay_counts_from_the_end_of_the_parent_and_a_moment_stays() -> None:
-    assert due_after(run_at=100, lag=0, now=500) == 500
-    assert due_after(run_at=100, lag=60, now=500) == 560
-    assert due_after(run_at=900, lag=0, now=500) == 900
+    assert due_after(run_at=100, created_at=100, lag=0, now=500) == 500
+    assert due_after(run_at=100, created_at=100, lag=60, now=500) == 560
+    assert due_after(run_at=900, created_at=100, lag=0, now=500) == 900
+
+
+def test_a_clock_that_is_set_back_after_the_hand_in_holds_no_child_up() -> None:
+    assert due_after(run_at=900, created_at=900, lag=0, now=500) == 500
+    assert due_after(run_at=900, created_at=900, lag=60, now=500) == 560
 
 
 def test_a_child_of_a_job_that_another_stands_for_is_a_child_of_that_one() -> None:

@@ -53,6 +53,9 @@ class BlobStore(Protocol):
     def remove(self, keys: Sequence[BlobKey]) -> None:
         """Remove single blobs; those that are not there are no trouble."""
 
+    def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
+        """Those of these jobs for which anything is kept."""
+
     def drop(self, jobs: Sequence[JobId]) -> None:
         """Remove all that is kept for these jobs; most of them have nothing here."""
 

@@ -85,9 +85,13 @@ class Directory:
             names.setdefault(key.job, []).append(key.name)
         self._clear(names)
 
+    def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
+        """Those that have a folder."""
+        # The id of a row that was edited by hand may be anything: nothing was ever kept under such a name.
+        return [job for job in jobs if is_id(job) and os.path.lexists(os.path.join(self._root, shard_of(job), job))]
+
     def drop(self, jobs: Sequence[JobId]) -> None:
         """Whatever lies in the folder of a job, and the folder."""
-        # The id of a row that was edited by hand may be anything: nothing was ever kept under such a name.
         self._clear(dict.fromkeys(filter(is_id, jobs)))
 
     def page(self, after: str | None, limit: int) -> BlobPage:

@@ -7,11 +7,13 @@ import msgspec
 
 from windlass.blobs.contract import BlobFailed
 from windlass.blobs.offload import Offload, off_loop, unavailable
+from windlass.client.bequest import drop_unneeded
 from windlass.core.codec import INLINE_LIMIT, check_size, decode, size_of
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Job, NewJob
 from windlass.core.reference import Reference
 from windlass.errors import BlobUnavailable, EnqueueFailed, KeyConflict, SchemaMismatch
+from windlass.store.contract import OperatorStore
 from windlass.store.records import Moved
 
 _SURELY_INLINE = INLINE_LIMIT // 4
@@ -108,11 +110,11 @@ def without_values(job: Job) -> Job:
     return job
 
 
-async def drop_blobs(blobs: Offload | None, moved: Sequence[Moved | None]) -> None:
+async def drop_blobs(operator: OperatorStore, blobs: Offload | None, moved: Sequence[Moved | None]) -> None:
     """Collect the blobs of jobs that were just deleted; what cannot be removed now is left to the sweep."""
     gone = [each.id for each in moved if each is not None and each.done]
     if blobs is not None and gone:
         try:
-            await off_loop(blobs.store.drop, [gone])
+            await drop_unneeded(operator, blobs.store, gone)
         except BlobFailed:
             return

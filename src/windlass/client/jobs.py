@@ -192,7 +192,7 @@ class Jobs(Verbs):
     async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Moved | None]:
         blobs = self._home.offload()
         moved = await operator.delete(ids)
-        await drop_blobs(blobs, moved)
+        await drop_blobs(operator, blobs, moved)
         return moved
 
     async def _done(self, verb: str, id: str, moved: Moved | None) -> None:
@@ -204,10 +204,12 @@ class Jobs(Verbs):
             raise NotAllowedNow(verb, id, moved.status, parent=moved.parent, first=await self._cause(moved.parent))
 
     async def _cause(self, parent: str | None) -> str | None:
-        """With which job one fell whose parent has ended: that must be retried."""
+        """With which job one fell whose parent has ended: that must be retried. None: it is not kept any more."""
         operator = (await self._home._ready()).operator
         found = None if parent is None else (await operator.get([parent]))[0]
-        cause = None if found is None else await cause_of(operator, found)
+        if found is None:
+            return None
+        cause = await cause_of(operator, found)
         return parent if cause is None else cause.id
 
     async def _each(

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from windlass.blobs.offload import Offload, off_loop
+from windlass.blobs.offload import Offload
+from windlass.client.bequest import drop_unneeded
 from windlass.coordinator.fire import Fire
 from windlass.coordinator.sweep import Sweep
 from windlass.core.events import Emit, JobRescued, JobsAged, JobsExpired, JobsParked, JobsPruned, JobsRescued
@@ -128,5 +129,5 @@ async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float
     if dropped:
         emit(JobsPruned(jobs=len(dropped)))
         if blobs is not None:
-            await off_loop(blobs.store.drop, [dropped])
+            await drop_unneeded(store.operator, blobs.store, dropped)
     return 0.1 if len(dropped) == MOST_PRUNED else 60.0

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from windlass.blobs.contract import BlobKey, BlobStore
 from windlass.blobs.offload import off_loop
+from windlass.client.bequest import is_taken_from
 from windlass.core.events import BlobsSwept, Emit
 from windlass.core.job import Job
 from windlass.core.reference import Reference
@@ -45,7 +46,9 @@ class Sweep:
     async def _needless(self, keys: Sequence[BlobKey]) -> list[BlobKey]:
         ids = sorted({key.job for key in keys})
         jobs = dict(zip(ids, await self._store.operator.get(ids), strict=True))
-        return [key for key in keys if not _needs(jobs[key.job], key.name)]
+        unneeded = [key for key in keys if not _needs(jobs[key.job], key.name)]
+        taken = {job for job in {key.job for key in unneeded} if await is_taken_from(self._store.operator, job)}
+        return [key for key in unneeded if key.job not in taken]
 
 
 def _needs(job: Job | None, name: str) -> bool:

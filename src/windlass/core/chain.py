@@ -61,9 +61,12 @@ def told_of(job: Job) -> str:
     return f"{job.type} {job.id}, which is {job.status}" + (f": {why}" if why else "")
 
 
-def due_after(run_at: Micros, lag: Micros, now: Micros) -> Micros:
-    """When a child is due whose last parent completes now: its delay counts from here, a moment stays what it is."""
-    return max(run_at, now + lag)
+def due_after(run_at: Micros, created_at: Micros, lag: Micros, now: Micros) -> Micros:
+    """When a child is due whose last parent completes now: its delay counts from here, a moment stays what it is.
+
+    One that is not after the hand-in says nothing: there it stands for none, and the clock may have been set back.
+    """
+    return max(run_at if run_at > created_at else now, now + lag)
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -21,6 +21,11 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
     payload: str | None = None
     queue: str | None = None
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether it says when the job shall run: then that alone holds, not what was said of it before."""
+        return self.run_at is not None or self.delay is not None
+
 
 class Timing(msgspec.Struct, frozen=True):
     """Where a job stands in time."""
@@ -33,7 +38,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 def retimed(before: Timing, change: JobChange, now: Micros) -> Timing:
     """Its place after the change. Only a new time moves it; a job that waits for its turn keeps its rank."""
-    if change.run_at is None and change.delay is None:
+    if not change.is_timed:
         return before
     run_at = change.run_at if change.run_at is not None else now + (change.delay or 0)
     due = run_at <= now

@@ -53,5 +53,4 @@ def seated(due: Timing, key: str | None, slot: int | None) -> Timing:
 def slot_after(slot: int | None, after: Timing, change: JobChange, moves: bool) -> int | None:
     """The slot of a waiting job that a person changed: another queue or a later time lets others go first."""
     put_off = after.status in (Status.SCHEDULED, Status.FAILED)
-    timed = change.run_at is not None or change.delay is not None
-    return None if moves or (timed and put_off) else slot
+    return None if moves or (change.is_timed and put_off) else slot

@@ -20,7 +20,7 @@ SHARED = (
 )
 """The columns that live and finished jobs have in common."""
 
-_AS_HANDED_IN = SHARED.replace("urgency", "urgency + lifted AS urgency")
+_AS_HANDED_IN = SHARED.replace("urgency", "urgency + aged_by AS urgency")
 LIVE_COLUMNS = f"{_AS_HANDED_IN}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 

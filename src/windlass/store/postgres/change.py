@@ -82,6 +82,7 @@ async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wante
         "slots": [slot for _, slot in after.values()],
         "urgency": None if wanted.priority is None else -wanted.priority,
         "payload": wanted.payload,
+        "timed": wanted.is_timed,
         "queue": wanted.queue,
     }
     rows = await db.rows("change", values)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
@@ -62,49 +62,72 @@ async def enqueue_alike(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqu
     return [Enqueued(job.id) for job in jobs] if stored else None
 
 
+class Sorted(NamedTuple):
+    """The jobs of a hand-in: what each is answered with, and those that are new, by the way in which they go."""
+
+    answers: list[Enqueued]
+    plain: dict[Any, list[NewJob]]
+    """What goes into one statement, by what that is; those for whom others wait are apart."""
+    ticks: list[NewJob]
+    links: list[NewJob]
+
+
 async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     """In a transaction: whatever they are. An id is known while it is live, in history or under a tombstone."""
     if not jobs:
         return []
     await _make_places(db, jobs)
     # Before any key is taken: who ends a job has its row first, and then its key.
-    wanted = parents_of(jobs)
-    family = Family(await hold_parents(db, wanted.difference(job.id for job in jobs)) if wanted else {})
+    outside = parents_of(jobs).difference(job.id for job in jobs)
+    family = Family(await hold_parents(db, outside) if outside else {})
     standing = await _standing(db, jobs)
     contest, claimed = await _contest(db, [job for job in jobs if job.id not in standing])
-    answers: list[Enqueued] = []
-    fresh: dict[Any, list[NewJob]] = defaultdict(list)
-    ticks: list[NewJob] = []
-    links: list[NewJob] = []
-    for job in jobs:
-        holder: JobId | None = job.id if job.id in standing else None
-        if holder is None and job.idempotency_key is not None:
-            holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
-        if holder is None:
-            standing.add(job.id)
-            if job.parents:
-                links.append(job)
-            elif job.tick is not None:
-                ticks.append(job)
-            else:
-                fresh[statement_of(job), job.id in wanted].append(job)
-        answers.append(Enqueued(holder or job.id, existing=holder is not None))
-    late: set[JobId] = set()
-    for (_, awaited), alike in fresh.items():
-        late |= await _insert(db, alike, hint, awaited=awaited)
-    for some in _parts(ticks):
-        late |= await _insert_ticks(db, some, hint)
-    if links:
-        stands = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
-        links = [rebased(job, stands) for job in links]
-        family.admit([job for alike in fresh.values() for job in alike if job.id not in late], wanted)
-        late |= await _insert_links(db, links, family, hint)
+    new = _sort(jobs, standing, contest)
+    late = await _store_all(db, new, family, hint)
     # First the keys: those who are replaced then have none to release.
     await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
     await _give_up_keys(db, contest, claimed, late)
     unmoved = late | {id_ for id_, why in contest.replaced.items() if why in set(map(replaced_by, late))}
     await call_off(db, {id_: why for id_, why in contest.replaced.items() if id_ not in unmoved})
-    return [Enqueued(each.id, existing=True) if each.id in late else each for each in answers] if late else answers
+    return [Enqueued(each.id, existing=True) if each.id in late else each for each in new.answers]
+
+
+def _sort(jobs: Sequence[NewJob], standing: set[JobId], contest: Contest) -> Sorted:
+    """Who is known, or meets another with his key, is answered with who stands; links wait for that one then."""
+    wanted = parents_of(jobs)
+    new = Sorted([], defaultdict(list), [], [])
+    stands: dict[JobId, JobId] = {}
+    for job in jobs:
+        holder: JobId | None = job.id if job.id in standing else None
+        if holder is None and job.idempotency_key is not None:
+            holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
+        new.answers.append(Enqueued(holder or job.id, existing=holder is not None))
+        if holder is not None:
+            if holder != job.id:
+                stands[job.id] = holder
+            continue
+        standing.add(job.id)
+        if job.parents:
+            new.links.append(job)
+        elif job.tick is not None:
+            new.ticks.append(job)
+        else:
+            new.plain[statement_of(job), job.id in wanted].append(job)
+    return new._replace(links=[rebased(job, stands) for job in new.links])
+
+
+async def _store_all(db: Db, new: Sorted, family: Family, hint: Hint) -> set[JobId]:
+    """Store them; which of them had been there before after all."""
+    late: set[JobId] = set()
+    for (_, awaited), alike in new.plain.items():
+        late |= await _insert(db, alike, hint, awaited=awaited)
+        if new.links:
+            family.admit((job for job in alike if job.id not in late), marked=awaited)
+    for some in _parts(new.ticks):
+        late |= await _insert_ticks(db, some, hint)
+    if new.links:
+        late |= await _insert_links(db, new.links, family, hint)
+    return late
 
 
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:

@@ -45,11 +45,11 @@ class Family:
         self.sources = dict(held)
         self._marked: set[JobId] = set()
 
-    def admit(self, stored: Iterable[NewJob], marked: Collection[JobId]) -> None:
-        """These were stored by this hand-in, those of them that are marked as such that somebody waits for."""
+    def admit(self, stored: Iterable[NewJob], *, marked: bool) -> None:
+        """These were stored by this hand-in; marked as such that somebody waits for, or not."""
         for job in stored:
             self.sources[job.id] = Source(Status.PENDING, job.queue)
-            if job.id in marked:
+            if marked:
                 self._marked.add(job.id)
 
     async def complete(self, db: Db, links: Sequence[NewJob]) -> None:

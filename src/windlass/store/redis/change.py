@@ -64,6 +64,8 @@ def _changed(seen: Seen, wanted: JobChange) -> Record | None:
     elif timing.status is Status.SCHEDULED or moves:
         lay_down(after)
     sit_down(after, timing, seen.now)
+    if record.flags & Flag.WAITS and wanted.is_timed:
+        after.rank = 0  # the delay after its parents
     if after.letter == Letter.ASIDE and slot is None:
         # It waits for its time only: who has no slot is not among those that the rate of their key lets go next.
         after.letter = Letter.SCHEDULED

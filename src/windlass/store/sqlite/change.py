@@ -72,4 +72,5 @@ def _values(after: Timing, wanted: JobChange) -> dict[str, Any]:
         "rank": after.rank,
         "urgency": None if wanted.priority is None else -wanted.priority,
         "payload": wanted.payload,
+        "timed": wanted.is_timed,
     }

@@ -1,6 +1,11 @@
 -- Chains: jobs that wait for others, and get their results.
 -- breaking: yes
 
+-- By another name, what ageing has lifted a job by: every statement of the version before that claims or ends jobs needs it,
+-- and fails. A process of that version which is still alive would run links without what they take, and let children wait
+-- for ever.
+ALTER TABLE windlass.jobs RENAME COLUMN lifted TO aged_by;
+
 -- Which parameters get whose results: [[parameter, parent], …]; the results that have come: [[parent, result], …]; how
 -- many parents have not completed; and how long after the last of them it is due. NULL or 0 where there are no parents.
 ALTER TABLE windlass.jobs ADD COLUMN takes text, ADD COLUMN inputs text, ADD COLUMN waits integer NOT NULL DEFAULT 0,
@@ -40,8 +45,8 @@ BEGIN
     END;
 END $$;
 
--- Parents have completed, with these results: who waits for nobody else is due, at the earliest after its own delay;
--- with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has
+-- Parents have completed, with these results: who waits for nobody else is due, at the earliest after its own delay
+-- (see core/chain.py, due_after); with a key it goes to the line. None has a rank below `beyond`. How many may run now, or are in line. The caller has
 -- locked the parents, be it by deleting them in the statement that calls this.
 --
 -- A function, because it is a part of that statement, and yet each of its own statements sees all that is committed
@@ -79,24 +84,24 @@ BEGIN
                 END,
                 status = CASE
                     WHEN job.waits > gift.parents THEN job.status
-                    WHEN greatest(job.run_at, moment + job.lag) > moment THEN 'scheduled'
+                    WHEN greatest(CASE WHEN job.run_at > job.created_at THEN job.run_at END, moment + job.lag) > moment THEN 'scheduled'
                     WHEN job.concurrency_key IS NOT NULL THEN 'blocked'
                     ELSE 'pending'
                 END,
                 reason = CASE
                     WHEN job.waits > gift.parents THEN job.reason
-                    WHEN job.concurrency_key IS NOT NULL AND greatest(job.run_at, moment + job.lag) <= moment
+                    WHEN job.concurrency_key IS NOT NULL AND greatest(CASE WHEN job.run_at > job.created_at THEN job.run_at END, moment + job.lag) <= moment
                         THEN 'in line for its key'
                 END,
                 run_at = CASE
-                    WHEN job.waits > gift.parents THEN job.run_at ELSE greatest(job.run_at, moment + job.lag)
+                    WHEN job.waits > gift.parents THEN job.run_at ELSE greatest(CASE WHEN job.run_at > job.created_at THEN job.run_at END, moment + job.lag)
                 END,
                 -- Never in the past, nor below the floor of its place (see core/admission.py), nor where whoever has
                 -- claimed its parents has looked already, should the clock have been set back since.
                 rank = CASE
                     WHEN job.waits > gift.parents THEN job.rank
-                    WHEN job.concurrency_key IS NOT NULL THEN greatest(job.run_at, moment + job.lag)
-                    ELSE greatest(job.run_at, moment + job.lag, beyond, (
+                    WHEN job.concurrency_key IS NOT NULL THEN greatest(CASE WHEN job.run_at > job.created_at THEN job.run_at END, moment + job.lag)
+                    ELSE greatest(CASE WHEN job.run_at > job.created_at THEN job.run_at END, moment + job.lag, beyond, (
                         SELECT f.rank FROM windlass.floors AS f WHERE f.queue = job.queue AND f.urgency = job.urgency
                     ))
                 END,

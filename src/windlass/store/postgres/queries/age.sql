@@ -23,5 +23,5 @@ WITH level AS MATERIALIZED (
     ) AS job
 )
 UPDATE windlass.jobs AS job
-SET lifted = job.lifted + job.urgency - locked.above, urgency = locked.above, updated_at = :now
+SET aged_by = job.aged_by + job.urgency - locked.above, urgency = locked.above, updated_at = :now
 FROM locked WHERE job.id = locked.id RETURNING job.queue, job.urgency, job.rank

@@ -16,7 +16,7 @@ WITH called AS MATERIALIZED (
         error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, takes, inputs, waits, lag
     )
-    SELECT id, windlass.shelf('cancelled', now, keep), queue, type, payload, 'cancelled', why, urgency + lifted, run_at, attempt,
+    SELECT id, windlass.shelf('cancelled', now, keep), queue, type, payload, 'cancelled', why, urgency + aged_by, run_at, attempt,
         max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, now, claimed_at,
         started_at, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
         expires_at, cancel_requested, error, attempts, tags, meta, idempotency_window,

@@ -44,7 +44,7 @@ WITH leased AS MATERIALIZED (
         ) AS job LIMIT :limit::integer
     ))
     RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
-        snoozes, -urgency - lifted AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        snoozes, -urgency - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
         parent::text, flow, timeout, expires_at, tags, meta, takes, inputs, schedule, tick,
         urgency, rank
 )

@@ -22,7 +22,7 @@ WITH done AS MATERIALIZED (
         attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, takes, inputs, waits, lag
     )
-    SELECT id, windlass.shelf('completed', now, keep), queue, type, payload, 'completed', urgency + lifted, run_at, attempt,
+    SELECT id, windlass.shelf('completed', now, keep), queue, type, payload, 'completed', urgency + aged_by, run_at, attempt,
         max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, now, claimed_at,
         coalesce(claimed_at + started_after, started_at), now, now + keep, worker, idempotency_key, concurrency_key,
         tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, attempts, tags, meta,

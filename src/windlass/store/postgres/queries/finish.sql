@@ -31,7 +31,7 @@ WITH ending AS MATERIALIZED (
         result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, takes, inputs, waits, lag
     )
-    SELECT id, windlass.shelf(now_status, now, keep), queue, type, payload, now_status, why, urgency + lifted, run_at, attempt,
+    SELECT id, windlass.shelf(now_status, now, keep), queue, type, payload, now_status, why, urgency + aged_by, run_at, attempt,
         max_attempts, failures + f, crashes + c, rescues + r, suspicions + s, hand_backs + h, snoozes + z, created_at,
         now, claimed_at, began, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents,
         timeout, expires_at, cancel_requested, result, now_error, all_attempts, tags, meta, idempotency_window,

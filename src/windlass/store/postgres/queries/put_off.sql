@@ -1,7 +1,7 @@
 -- Failed or snoozed: back after a while, at the priority they were handed in with. Their slots are free, but for strict order.
 WITH off AS (
     UPDATE windlass.jobs AS job
-    SET urgency = job.urgency + job.lifted, lifted = 0, status = off.status, reason = off.reason, run_at = :now + off.delay, rank = :now + off.delay, updated_at = :now,
+    SET urgency = job.urgency + job.aged_by, aged_by = 0, status = off.status, reason = off.reason, run_at = :now + off.delay, rank = :now + off.delay, updated_at = :now,
         claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL, error = coalesce(off.error, job.error),
         attempts = off.attempts, failures = job.failures + off.failures, snoozes = job.snoozes + off.snoozes,
         slot = CASE WHEN job.key_strict THEN job.slot END

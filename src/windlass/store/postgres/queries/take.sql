@@ -25,6 +25,6 @@ SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :
     claimed_at = (SELECT now FROM moment), started_at = NULL, updated_at = (SELECT now FROM moment), reason = NULL
 WHERE ctid = ANY(:places::text[]::tid[]) AND EXISTS (SELECT 1 FROM moment)
 RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs,
-    snoozes, -urgency - lifted AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+    snoozes, -urgency - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
     parent::text, flow, timeout, expires_at, tags, meta, takes, inputs, schedule, tick,
     urgency, rank, lane

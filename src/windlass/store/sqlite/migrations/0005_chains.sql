@@ -1,6 +1,11 @@
 -- Chains: jobs that wait for others, and get their results.
 -- breaking: yes
 
+-- By another name, what ageing has lifted a job by: every statement of the version before that claims or ends jobs needs it,
+-- and fails. A process of that version which is still alive would run links without what they take, and let children wait
+-- for ever.
+ALTER TABLE windlass_jobs RENAME COLUMN lifted TO aged_by;
+
 -- Which parameters get whose results: [[parameter, parent], …]; the results that have come: [[parent, result], …]; how
 -- many parents have not completed; and how long after the last of them it is due. NULL or 0 where there are no parents.
 ALTER TABLE windlass_jobs ADD COLUMN takes TEXT;

@@ -3,7 +3,7 @@
 SELECT '[' || group_concat(job) || ']' FROM (
     SELECT json_array(
         id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, hand_backs, snoozes,
-        -urgency - lifted, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow, timeout,
+        -urgency - aged_by, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow, timeout,
         expires_at, tags, meta, takes, inputs, schedule, tick
     ) AS job
     FROM windlass_jobs INDEXED BY windlass_jobs_held

@@ -1,7 +1,7 @@
 -- Completed: into history, all of one queue's batch at once: [[id, attempt, started_after, result], …]. CROSS JOIN pins
 -- the order: the batch drives, jobs are looked up. What is not running as the batch says is left out, which shows.
 INSERT INTO windlass_history
-SELECT job.id, queue, job.type, payload, 'completed', NULL, urgency + lifted, run_at, attempt, max_attempts,
+SELECT job.id, queue, job.type, payload, 'completed', NULL, urgency + aged_by, run_at, attempt, max_attempts,
     failures, crashes, rescues, suspicions, hand_backs, snoozes, created_at, :now, claimed_at,
     coalesce(claimed_at + (s.value ->> 2), started_at), :now, :now + :keep,
     worker, idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at,

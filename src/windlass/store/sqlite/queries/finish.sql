@@ -1,6 +1,6 @@
 -- The job is over: copy it into history.
 INSERT INTO windlass_history
-SELECT id, queue, type, payload, :status, :reason, urgency + lifted, run_at, attempt, max_attempts,
+SELECT id, queue, type, payload, :status, :reason, urgency + aged_by, run_at, attempt, max_attempts,
     failures + :failures, crashes + :crashes, rescues + :rescues, suspicions + :suspicions,
     hand_backs + :hand_backs, snoozes + :snoozes,
     created_at, :now, claimed_at, :started_at, :now, :now + :keep, worker, idempotency_key, concurrency_key, tenant,

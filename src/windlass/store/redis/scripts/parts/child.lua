@@ -45,9 +45,10 @@ local function take_in(r, parent, result)
   if 39 * came + 1 >= #parents then r.flags = r.flags - WAITS end
 end
 
--- Nothing is missing any more: it is due, at the earliest after its delay. With a key it goes to the line.
+-- Nothing is missing any more: it is due, at the earliest after its delay (core.chain.due_after). With a key it goes to
+-- the line.
 local function let_go(r, now, lines)
-  r.run_at = math.max(r.run_at, now + r.rank)
+  r.run_at = math.max(r.run_at > r.created and r.run_at or now, now + r.rank)
   r.rank, r.updated = r.run_at, now
   if r.run_at > now then
     r.letter = SCHEDULED
