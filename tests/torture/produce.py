@@ -79,7 +79,7 @@ LINKS: list[tuple[int, Callable[[Callable[[Any], Any]], Any]]] = [
     (8, lambda task: task(quick).job(dice.randrange(1000))),
     (3, lambda task: task(flaky).job(1)),
     (3, lambda task: task(nap).job(dice.uniform(0, 0.06))),
-    (1, lambda task: task(doomed).job()),
+    (3, lambda task: task(doomed).job()),
     (1, lambda task: task(trip).job()),
 ]
 """What comes in a chain; each of them passes something on, or nothing."""
