@@ -13,6 +13,7 @@ from tests.support.seed import completed, dead, look, new_job, settle, status_of
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed
+from windlass.core.moments import SECOND
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
@@ -21,8 +22,16 @@ from windlass.store.redis.access import Access
 from windlass.store.redis.decide import Decided, replace_decided
 from windlass.store.redis.replace import Replaced
 from windlass.store.redis.store import RedisStore
+from windlass.worker.empty import is_empty
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
+
+
+async def wipe(store: RedisStore, queue: str) -> None:
+    """As if no job had ever come to it."""
+    access = store._access
+    keys = ("jobs", "ids", "counts", "heirs", "asking", "ready", "pend")
+    await access._command("DEL", *access.server.keys.of_queue(queue, keys))
 
 
 async def nothing_left(store: RedisStore) -> bool:
@@ -87,6 +96,31 @@ async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
     assert found.inputs is not None
     assert found.inputs.count(first.id) == 1
     assert await nothing_left(store)
+
+
+async def test_a_worker_does_not_leave_a_child_that_was_not_told_yet(store: RedisStore, clock: ManualClock) -> None:
+    """Nothing is pending or running then, and the chain is not at its end all the same."""
+    await hand_in(store, follow_on([new_job(), new_job(queue="other")]))
+    job = await take_one(store)
+    assert not await is_empty(store, ["default", "other"])
+    with dying_at(("complete", True)):
+        await settle(store, completed(job))
+    assert not await is_empty(store, ["default", "other"])
+    await be_left_alone(store, clock)
+    await settle(store, completed(await take_one(store, runner="r2", queues=("other",))))
+    assert await is_empty(store, ["default", "other"])
+
+
+async def test_a_worker_does_not_wait_long_for_a_child_whose_parent_is_unknown(
+    store: RedisStore, clock: ManualClock
+) -> None:
+    first, second = follow_on([new_job(queue="other"), new_job()])
+    with dying_at(("register", False)):
+        await hand_in(store, [first, second])
+    await wipe(store, "other")
+    assert not await is_empty(store, ["default"])
+    clock.advance(31 * SECOND)
+    assert await is_empty(store, ["default"])
 
 
 @pytest.mark.parametrize("step", [("replace", True), *steps("follow", "deliver", "delivered")], ids=shown)
@@ -182,8 +216,7 @@ async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
     first, second, third = follow_on([new_job(), new_job(queue="other"), new_job()])
     with dying_at(("enqueue", True)):
         await hand_in(store, [first, second, third])
-    access = store._access
-    await access._command("DEL", *access.server.keys.of_queue("other", ("jobs", "ids", "counts", "heirs", "asking")))
+    await wipe(store, "other")
     await be_left_alone(store, clock)
     assert await status_of(store, third.id) is BLOCKED, "it may come yet"
     clock.advance(asking.GIVEN_UP)
