@@ -69,3 +69,20 @@ async def be_left_alone(store: RedisStore, clock: ManualClock) -> None:
     """What a dead process left is finished by the coordinator."""
     clock.advance(LONG)
     await store.tidy()
+
+
+async def wipe(store: RedisStore, queue: str) -> None:
+    """As if no job had ever come to it."""
+    access = store._access
+    keys = ("jobs", "ids", "counts", "heirs", "asking", "ready", "pend")
+    await access._command("DEL", *access.server.keys.of_queue(queue, keys))
+
+
+async def nothing_left(store: RedisStore) -> bool:
+    """Whether everybody was told of everything."""
+    access = store._access
+    for queue in await access.queue_names():
+        for key, size in (("wake", "HLEN"), ("outbox", "HLEN"), ("asking", "ZCARD")):
+            if await access._command(size, *access.server.keys.of_queue(queue, (key,))):
+                return False
+    return True

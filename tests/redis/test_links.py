@@ -5,43 +5,23 @@ from typing import Any
 
 import pytest
 
-from tests.redis.deaths import Step, be_left_alone, dying_at, shown, steps, winding
+from tests.redis.deaths import Step, be_left_alone, dying_at, nothing_left, shown, steps, winding
 from tests.support.chains import after, chain, follow_on, given, hand_in, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import take
 from tests.support.seed import completed, dead, look, new_job, settle, status_of
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
 from windlass.core.job import Claimed
-from windlass.core.moments import SECOND
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis import asking, heirs, mail, waiting
+from windlass.store.redis import waiting
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import Decided, replace_decided
 from windlass.store.redis.replace import Replaced
 from windlass.store.redis.store import RedisStore
-from windlass.worker.empty import is_empty
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
-
-
-async def wipe(store: RedisStore, queue: str) -> None:
-    """As if no job had ever come to it."""
-    access = store._access
-    keys = ("jobs", "ids", "counts", "heirs", "asking", "ready", "pend")
-    await access._command("DEL", *access.server.keys.of_queue(queue, keys))
-
-
-async def nothing_left(store: RedisStore) -> bool:
-    """Whether everybody was told of everything."""
-    access = store._access
-    for queue in await access.queue_names():
-        for key, size in (("wake", "HLEN"), ("outbox", "HLEN"), ("asking", "ZCARD")):
-            if await access._command(size, *access.server.keys.of_queue(queue, (key,))):
-                return False
-    return True
 
 
 @pytest.mark.parametrize("step", steps("asking", "register", "deliver"), ids=shown)
@@ -98,31 +78,6 @@ async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
     assert await nothing_left(store)
 
 
-async def test_a_worker_does_not_leave_a_child_that_was_not_told_yet(store: RedisStore, clock: ManualClock) -> None:
-    """Nothing is pending or running then, and the chain is not at its end all the same."""
-    await hand_in(store, follow_on([new_job(), new_job(queue="other")]))
-    job = await take_one(store)
-    assert not await is_empty(store, ["default", "other"])
-    with dying_at(("complete", True)):
-        await settle(store, completed(job))
-    assert not await is_empty(store, ["default", "other"])
-    await be_left_alone(store, clock)
-    await settle(store, completed(await take_one(store, runner="r2", queues=("other",))))
-    assert await is_empty(store, ["default", "other"])
-
-
-async def test_a_worker_does_not_wait_long_for_a_child_whose_parent_is_unknown(
-    store: RedisStore, clock: ManualClock
-) -> None:
-    first, second = follow_on([new_job(queue="other"), new_job()])
-    with dying_at(("register", False)):
-        await hand_in(store, [first, second])
-    await wipe(store, "other")
-    assert not await is_empty(store, ["default"])
-    clock.advance(31 * SECOND)
-    assert await is_empty(store, ["default"])
-
-
 @pytest.mark.parametrize("step", [("replace", True), *steps("follow", "deliver", "delivered")], ids=shown)
 async def test_a_chain_falls_to_its_end_though_who_ended_it_dies(
     store: RedisStore, clock: ManualClock, step: Step
@@ -170,58 +125,6 @@ async def test_a_long_chain_that_falls_goes_on_from_where_it_stood(store: RedisS
     assert 0 < counts["blocked"] < 499, "each call does a part"
     await store.tidy()
     assert set(await statuses(store, ids[1:])) == {CANCELLED}
-
-
-async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    carried: list[list[mail.Message]] = []
-    original = mail.carry_mail
-
-    async def carry(access: Access, messages: list[mail.Message]) -> mail.ToDo:
-        carried.append(messages)
-        return await original(access, messages)
-
-    monkeypatch.setattr(heirs, "carry_mail", carry)
-    first, second = new_job(), new_job()
-    child = new_job(queue="other", parents=(first.id, second.id), takes=(("x", first.id),))
-    await hand_in(store, [first, second, child])
-    jobs = {job.id: job for job in await take(store)}
-    await settle(store, completed(jobs[first.id]))
-    await original(store._access, carried[0])
-    assert await status_of(store, child.id) is BLOCKED
-    await settle(store, completed(jobs[second.id]))
-    await original(store._access, carried[0])
-    found = await take_one(store, runner="r2", queues=("other",))
-    assert found.inputs is not None
-    assert found.inputs.count(first.id) == 1
-
-
-async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A carrier stood still for long, and its parent was retried meanwhile."""
-    parent, child = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [parent, child])
-    await settle(store, dead(await take_one(store)))
-    await store.operator.retry([parent.id])
-    await mail.carry_mail(store._access, [mail.Message("other", child.id, parent.id, ord("d"))])
-    assert await status_of(store, child.id) is CANCELLED
-    await settle(store, completed(await take_one(store, runner="r2")))
-    assert given(await take_one(store, runner="r3", queues=("other",))) == "1"
-
-
-async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
-    store: RedisStore, clock: ManualClock
-) -> None:
-    """Its producer died between two queues."""
-    first, second, third = follow_on([new_job(), new_job(queue="other"), new_job()])
-    with dying_at(("enqueue", True)):
-        await hand_in(store, [first, second, third])
-    await wipe(store, "other")
-    await be_left_alone(store, clock)
-    assert await status_of(store, third.id) is BLOCKED, "it may come yet"
-    clock.advance(asking.GIVEN_UP)
-    await store.tidy()
-    assert await status_of(store, third.id) is CANCELLED
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -24,7 +24,8 @@ from windlass.store.redis.sight import MOST_SEEN
 LEFT_ALONE: Micros = 5 * SECOND
 """Who has asked for so long has nobody who asks for it: its producer may be dead."""
 GIVEN_UP: Micros = 900 * SECOND
-"""A parent that nobody knows for so long will not come: it was to be handed in elsewhere, and its producer died."""
+"""A parent that nobody knows for so long will not come: it was to be handed in elsewhere, and its producer died. Nor
+will the result of one that is gone."""
 
 MOST_PAGES = 10
 
@@ -40,6 +41,8 @@ class Asker(msgspec.Struct, frozen=True):
     since: Micros
     age: Micros
     parents: Sequence[JobId]
+    takes: str
+    """Whose results it gets, as JSON."""
 
 
 async def ask(access: Access, asking: Mapping[str, Sequence[JobId]]) -> ToDo:
@@ -82,7 +85,8 @@ async def _ask(access: Access, requests: Requests, to_do: ToDo) -> tuple[Counter
 
 def _asker(queue: str, now: Micros, id_: bytes, since: Micros, value: bytes) -> Asker:
     record = unpack(id_.decode(), value)
-    return Asker(record.id, queue, since, now - since, parents_left(record.fields.parents or "[]", record.input))
+    parents, takes = parents_left(record.fields.parents or "[]", record.input), record.fields.takes or ""
+    return Asker(record.id, queue, since, now - since, parents, takes)
 
 
 def _by_queue(askers: Sequence[Asker]) -> dict[str, list[Asker]]:
@@ -92,8 +96,8 @@ def _by_queue(askers: Sequence[Asker]) -> dict[str, list[Asker]]:
     return found
 
 
-Answers = dict[tuple[JobId, JobId], tuple[int, bytes]]
-"""Letter and result, by parent and child."""
+Answers = dict[tuple[JobId, JobId], tuple[int, bytes | None]]
+"""Letter and result, by parent and child; None: the result is gone."""
 
 
 def _told(askers: Sequence[Asker], answers: Answers) -> tuple[list[Message], list[tuple[JobId, Micros]]]:
@@ -101,14 +105,19 @@ def _told(askers: Sequence[Asker], answers: Answers) -> tuple[list[Message], lis
     messages: list[Message] = []
     asked: list[tuple[JobId, Micros]] = []
     for asker in askers:
-        given_up = asker.age >= GIVEN_UP
-        for parent in asker.parents:
-            answer = answers.get((parent, asker.id)) or ((Letter.CANCELLED, b"") if given_up else None)
-            if answer is not None:
-                messages.append(Message(asker.queue, asker.id, parent, *answer))
-        if given_up or all((parent, asker.id) in answers for parent in asker.parents):
+        known = {parent: answer for parent in asker.parents if (answer := _answer(asker, parent, answers))}
+        messages += [Message(asker.queue, asker.id, parent, *answer) for parent, answer in known.items()]
+        if len(known) == len(asker.parents):
             asked.append((asker.id, asker.since))
     return messages, asked
+
+
+def _answer(asker: Asker, parent: JobId, answers: Answers) -> tuple[int, bytes] | None:
+    """None: it must ask again. A result that it takes and that is gone may still come by mail."""
+    letter, result = answers.get((parent, asker.id), (None, None))
+    if letter is not None and (result is not None or parent not in asker.takes):
+        return letter, result or b""
+    return (Letter.CANCELLED, b"") if asker.age >= GIVEN_UP else None
 
 
 async def _answers(access: Access, askers: Sequence[Asker]) -> Answers:
@@ -133,6 +142,6 @@ async def _register(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, J
         for queue, rows in replies.items():
             for (parent, child, _), row in zip(some[queue], rows, strict=True):
                 if row:
-                    answers[parent, child] = row[0], row[1]
+                    answers[parent, child] = row[0], row[1] if len(row) > 1 else None
         left = {queue: rest for queue, entries in left.items() if (rest := entries[MOST_SEEN:])}
     return answers
