@@ -1,6 +1,6 @@
 """Links over queues, in steps: whoever dies on the way, each child is told once, and nobody is left waiting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -8,14 +8,14 @@ import pytest
 from tests.redis.deaths import Step, be_left_alone, dying_at, nothing_left, shown, steps, winding
 from tests.support.chains import after, chain, follow_on, given, hand_in, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.seed import completed, dead, look, new_job, settle, status_of
+from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed
+from windlass.core.job import Claimed, NewJob
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis import waiting
+from windlass.store.redis import enqueue, links, waiting
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import Decided, replace_decided
 from windlass.store.redis.replace import Replaced
@@ -176,3 +176,22 @@ async def test_a_link_that_is_retried_just_as_its_parent_dies_ends_with_it(
     monkeypatch.setattr(waiting, "replace_decided", late)
     await store.operator.retry(ids[1:])
     assert await statuses(store, ids) == [Status.DEAD, CANCELLED]
+
+
+@pytest.mark.parametrize("queue", ["default", "other"])
+async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
+    """It was free when it was looked who stands: those behind that link wait for the job that has it now."""
+    original, stands = links.checked_links, list[JobId]()
+
+    async def late(access: Access, jobs: list[NewJob]) -> Sequence[NewJob]:
+        checked = await original(access, jobs)
+        if not stands:
+            stands.append(await enqueue_one(store, idempotency_key="k"))
+        return checked
+
+    monkeypatch.setattr(enqueue, "checked_links", late)
+    first, second, third = follow_on([new_job(queue=queue), new_job(idempotency_key="k"), new_job()])
+    assert await hand_in(store, [first, second, third]) == [first.id, *stands, third.id]
+    assert (await look(store, third.id)).parents == tuple(stands)
