@@ -81,8 +81,11 @@ async def wipe(store: RedisStore, queue: str) -> None:
 async def nothing_left(store: RedisStore) -> bool:
     """Whether everybody was told of everything."""
     access = store._access
+    now = await access.now()
     for queue in await access.queue_names():
-        for key, size in (("wake", "HLEN"), ("outbox", "HLEN"), ("asking", "ZCARD")):
-            if await access._command(size, *access.server.keys.of_queue(queue, (key,))):
-                return False
+        wake, outbox, asking = access.server.keys.of_queue(queue, ("wake", "outbox", "asking"))
+        if await access._command("EXISTS", wake) or await access._command("EXISTS", outbox):
+            return False
+        if await access._command("ZCOUNT", asking, "-inf", now):
+            return False
     return True

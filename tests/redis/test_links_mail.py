@@ -15,6 +15,7 @@ from windlass.core.why import explain
 from windlass.store.redis import asking, change, heirs, mail
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
+from windlass.store.redis.keys import QUEUE_KEYS
 from windlass.store.redis.sight import Sight
 from windlass.store.redis.store import RedisStore
 from windlass.worker.empty import is_empty
@@ -194,3 +195,35 @@ async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
     clock.advance(asking.GIVEN_UP)
     await store.tidy()
     assert await status_of(store, third.id) is CANCELLED
+
+
+@pytest.mark.parametrize("lost", ["what the parent knew", "what the child was told"])
+async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
+    store: RedisStore, clock: ManualClock, lost: str
+) -> None:
+    """The new master of one queue has not received the newest of it, and the other queue takes it for done."""
+    access = store._access
+    (parent,) = await hand_in(store, [new_job()])
+    jobs, heirs_ = access.server.keys.of_queue("default", ("jobs", "heirs"))
+    of_parent = await access._command("HGET", jobs, parent)
+    child = after(new_job(queue="other"), parent)
+    await hand_in(store, [child])
+    keys = access.server.keys.of_queue("other", tuple(QUEUE_KEYS))
+    of_child = [await access._command("DUMP", key) for key in keys]
+    if lost == "what the parent knew":
+        await access._command("HSET", jobs, parent, of_parent)
+        await access._command("DEL", heirs_)
+    await settle(store, completed(await take_one(store)))
+    if lost == "what the child was told":
+        assert await status_of(store, child.id) is PENDING
+        for key, value in zip(keys, of_child, strict=True):
+            await access._command("DEL", key)
+            if value is not None:
+                await access._command("RESTORE", key, 0, value)
+    assert await status_of(store, child.id) is BLOCKED
+    await be_left_alone(store, clock)
+    assert await status_of(store, child.id) is BLOCKED, "nobody knows yet"
+    clock.advance(3600 * SECOND)
+    await be_left_alone(store, clock)
+    assert given(await take_one(store, runner="r2", queues=("other",))) == "1"
+    assert await nothing_left(store)

@@ -2,7 +2,8 @@
 
 A child is stored first, and is in `asking` in its own queue until all of its parents have answered (`register`). So
 one whose producer died in between is found again, and whatever a parent does meanwhile, the child is told of it or
-learns it by asking.
+learns it by asking. One that waits for long asks again from time to time: a failover may have lost what its parent's
+queue knew of it, or what it was told.
 """
 
 from collections import Counter, defaultdict

@@ -2,7 +2,7 @@
 -- The answer is the store's time, whether anything is due, whether jobs wait that may be claimed, for how long there are no
 -- tokens (-1: there are), the rate by which that is, and whether children are just to be told how their parents are.
 -- makes no queue
--- uses: call, record, gate, claimed
+-- uses: call, record, gate, claimed, child
 -- keys: queue counts due wake outbox asking
 local problem = strange()
 if problem then return problem end
@@ -35,7 +35,7 @@ local LONGEST_ASKED = 30000000
 local function is_telling()
   if types then return 0 end
   if redis.call('EXISTS', K.wake, K.outbox) > 0 then return 1 end
-  return #redis.call('ZRANGEBYSCORE', K.asking, now - LONGEST_ASKED, '+inf', 'LIMIT', 0, 1)
+  return #redis.call('ZRANGEBYSCORE', K.asking, now - LONGEST_ASKED, now + AT_ONCE, 'LIMIT', 0, 1)
 end
 
 local due = #redis.call('ZRANGEBYSCORE', K.due, '-inf', now, 'LIMIT', 0, 1)
