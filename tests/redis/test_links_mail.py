@@ -1,5 +1,8 @@
 """Mail between queues that comes late, twice or not at all, and parents that are not there."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from tests.redis.deaths import be_left_alone, dying_at, nothing_left, wipe
@@ -16,6 +19,7 @@ from windlass.store.redis import asking, change, heirs, mail
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.keys import QUEUE_KEYS
+from windlass.store.redis.portion import MOST_TEXT
 from windlass.store.redis.sight import Sight
 from windlass.store.redis.store import RedisStore
 from windlass.worker.empty import is_empty
@@ -227,3 +231,29 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
     await be_left_alone(store, clock)
     assert given(await take_one(store, runner="r2", queues=("other",))) == "1"
     assert await nothing_left(store)
+
+
+@pytest.mark.parametrize("queue", ["default", "other"])
+async def test_long_results_are_passed_on_one_by_one(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
+    """No script copies all of them at once."""
+    long, original = '"' + "x" * (MOST_TEXT // 2) + '"', Access.calls
+    texts: list[int] = []
+
+    async def measured(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
+        if wanted in ("complete", "deliver"):
+            texts.extend(len(repr(request)) for request in requests.values())
+        return await original(self, wanted, requests)
+
+    families = [follow_on([new_job(), new_job(queue=queue)]) for _ in range(5)]
+    await hand_in(store, [job for family in families for job in family])
+    jobs = await take(store)
+    monkeypatch.setattr(Access, "calls", measured)
+    await store.jobs.settle([completed(job, long) for job in jobs])
+    assert max(texts) < 1.5 * MOST_TEXT
+    late = [after(new_job(queue="late"), family[0].id) for family in families]
+    await hand_in(store, late)
+    assert max(texts) < 1.5 * MOST_TEXT
+    found = [*await take(store, runner="r2", queues=(queue,)), *await take(store, runner="r3", queues=("late",))]
+    assert [given(job) for job in found] == [long] * 10

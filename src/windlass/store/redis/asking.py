@@ -18,7 +18,8 @@ from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.failpoints import naming
-from windlass.store.redis.mail import Message, ToDo, delivery
+from windlass.store.redis.mail import Message, ToDo, delivery, text_of
+from windlass.store.redis.portion import first_portion
 from windlass.store.redis.record import Letter, unpack
 from windlass.store.redis.sight import MOST_SEEN
 
@@ -44,6 +45,10 @@ class Asker(msgspec.Struct, frozen=True):
     parents: Sequence[JobId]
     takes: str
     """Whose results it gets, as JSON."""
+
+
+Told = tuple[Sequence[Message], Sequence[tuple[JobId, Micros]]]
+"""What children of a queue are told, and who of them has asked enough then."""
 
 
 async def ask(access: Access, asking: Mapping[str, Sequence[JobId]]) -> ToDo:
@@ -78,10 +83,23 @@ async def _ask(access: Access, requests: Requests, to_do: ToDo) -> tuple[Counter
             return Counter(), set()
         answers = await _answers(access, askers)
         told = {queue: _told(mine, answers) for queue, mine in _by_queue(askers).items()}
-        to_do.note(await access.calls("deliver", {queue: delivery(*each) for queue, each in told.items()}))
+        await _deliver(access, told, to_do)
     answered = Counter({queue: len(asked) for queue, (_, asked) in told.items()})
     rows_of = Counter(asker.queue for asker in askers)
     return rows_of - answered, {queue for queue, rows in rows_of.items() if rows == MOST_SEEN}
+
+
+async def _deliver(access: Access, told: Mapping[str, Told], to_do: ToDo) -> None:
+    """Who has asked has done so only when it was told everything."""
+    left = dict(told)
+    while left:
+        requests = {}
+        for queue, (messages, asked) in left.items():
+            some = first_portion(messages, text_of, MOST_SEEN)
+            left[queue] = messages[len(some) :], asked
+            requests[queue] = delivery(some, () if left[queue][0] else asked)
+        to_do.note(await access.calls("deliver", requests))
+        left = {queue: each for queue, each in left.items() if each[0]}
 
 
 def _asker(queue: str, now: Micros, id_: bytes, since: Micros, value: bytes) -> Asker:
@@ -101,8 +119,7 @@ Answers = dict[tuple[JobId, JobId], tuple[int, bytes | None]]
 """Letter and result, by parent and child; None: the result is gone."""
 
 
-def _told(askers: Sequence[Asker], answers: Answers) -> tuple[list[Message], list[tuple[JobId, Micros]]]:
-    """What these are told, and who of them has asked enough."""
+def _told(askers: Sequence[Asker], answers: Answers) -> Told:
     messages: list[Message] = []
     asked: list[tuple[JobId, Micros]] = []
     for asker in askers:

@@ -16,6 +16,7 @@ from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.failpoints import naming
+from windlass.store.redis.portion import first_portion
 from windlass.store.redis.sight import MOST_SEEN
 
 MORE_TO_TELL, MORE_TO_ASK = 1, 2
@@ -111,13 +112,18 @@ async def _hand_over(access: Access, messages: Sequence[Message], to_do: ToDo) -
     for message in messages:
         mail[message.queue].append(message)
     while mail:
-        some = {queue: mine[:MOST_SEEN] for queue, mine in mail.items()}
+        some = {queue: first_portion(mine, text_of, MOST_SEEN) for queue, mine in mail.items()}
         replies = await access.calls("deliver", {queue: delivery(mine, ()) for queue, mine in some.items()})
         to_do.note(replies)
         for queue, (_, *there) in replies.items():
             missed += [message for message, here in zip(some[queue], there, strict=True) if not here]
-        mail = {queue: rest for queue, mine in mail.items() if (rest := mine[MOST_SEEN:])}
+        mail = {queue: rest for queue, mine in mail.items() if (rest := mine[len(some[queue]) :])}
     return missed
+
+
+def text_of(message: Message) -> int:
+    """How much goes with it."""
+    return len(message.result)
 
 
 def delivery(messages: Sequence[Message], asked: Sequence[tuple[JobId, Micros]]) -> tuple[Any, ...]:
