@@ -11,7 +11,7 @@ are moved by half an hour (Lord Howe) or at a quarter to (Chatham).
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -141,6 +141,7 @@ def parse_zone(name: object, field: str = "tz") -> str:
     return name
 
 
+@lru_cache(maxsize=1024)  # of thousands of schedules, most come at a few times: each of these is walked to once
 def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
     """The first moment after another at which the expression matches; None: not before the year 2200."""
     here, expression = _zone(zone), _expression(cron.minutes)
@@ -150,7 +151,7 @@ def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
             day = (day.replace(day=1) + 32 * _DAY).replace(day=1)
             continue
         if expression.match_day(day):
-            for minute in _minutes(expression, day, here, after):
+            for minute in _minutes(cron.minutes, day, here, after):
                 for second in cron.seconds:
                     if (moment := minute + second * SECOND) > after:
                         return moment
@@ -158,15 +159,11 @@ def next_match(cron: Cron, zone: str, after: Micros) -> Micros | None:
     return None
 
 
-def _minutes(expression: CronSim, day: date, here: ZoneInfo, after: Micros) -> Iterator[Micros]:
+def _minutes(text: str, day: date, here: ZoneInfo, after: Micros) -> Iterator[Micros]:
     """The minutes of a local day at which it matches, in their order: those long before `after` may be left out."""
+    expression = _expression(text)
     midnight = datetime.combine(day, time(), here)
     offset = midnight.utcoffset() or timedelta()
-    walls = (
-        midnight.replace(hour=hour, minute=minute)
-        for hour in sorted(expression.hours)
-        for minute in sorted(expression.minutes)
-    )
     if offset == (midnight + _DAY).utcoffset() == midnight.replace(fold=1).utcoffset():
         # Nobody moves a clock twice in a day, so nothing is skipped or repeated.
         begin = _micros(midnight.replace(tzinfo=UTC)) - offset // _MICROSECOND
@@ -176,7 +173,17 @@ def _minutes(expression: CronSim, day: date, here: ZoneInfo, after: Micros) -> I
             for minute in minutes[bisect_right(minutes, (after - full) // MINUTE - 1) :]:
                 yield full + minute * MINUTE
         return
-    yield from sorted({at for wall in walls for at in _moments(wall, here, fixed=not _is_open(expression))})
+    moments = _moved(text, day, here)
+    yield from moments[bisect_left(moments, after - HOUR) :]
+
+
+@lru_cache(maxsize=100)  # a day has up to 1,440 of them, and whoever asks for one asks for the next
+def _moved(text: str, day: date, here: ZoneInfo) -> tuple[Micros, ...]:
+    """The minutes of a day on which the clocks are moved, each looked at by itself."""
+    expression, midnight = _expression(text), datetime.combine(day, time(), here)
+    walls = (midnight.replace(hour=hour, minute=minute) for hour in expression.hours for minute in expression.minutes)
+    fixed = not _is_open(expression)
+    return tuple(sorted({at for wall in walls for at in _moments(wall, here, fixed=fixed)}))
 
 
 def _moments(wall: datetime, here: ZoneInfo, *, fixed: bool) -> list[Micros]:
