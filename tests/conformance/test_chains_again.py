@@ -7,7 +7,7 @@ import pytest
 from tests.support.chains import after, chain, end_next, follow_on, given, hand_in, reasons, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.lines import drain, may_run, take
-from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
+from tests.support.seed import completed, dead, enqueue_one, new_job, settle, status_of
 from windlass.core.chain import AWAITING, called_off_by
 from windlass.core.change import IN_LINE
 from windlass.core.job import Claimed
@@ -77,21 +77,6 @@ async def test_a_link_that_somebody_cancelled_himself_stays_so_when_its_parent_i
     assert await drain(store) == ids[:2]
 
 
-async def test_a_link_whose_key_was_taken_meanwhile_stays_cancelled_with_those_behind_it(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k"), new_job()]))
-    await end_next(store, dead)
-    await enqueue_one(store, idempotency_key="k", type="other")
-    await store.operator.retry([ids[0]])
-    assert await statuses(store, ids) == [PENDING, CANCELLED, CANCELLED]
-
-
-async def test_a_revived_link_has_its_key_again(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k")]))
-    await end_next(store, dead)
-    await store.operator.retry([ids[0]])
-    assert await enqueue_one(store, idempotency_key="k", type="other") == ids[1]
-
-
 async def test_a_completed_link_that_is_retried_hands_nothing_on_again(store: Store) -> None:
     ids = await chain(store, 2)
     assert await drain(store) == ids
@@ -143,15 +128,6 @@ async def test_a_link_whose_concurrency_key_is_free_goes_straight_on(store: Stor
     ids = await hand_in(store, follow_on([new_job(concurrency_key="k"), new_job(concurrency_key="k")]))
     await end_next(store, completed)
     assert (await take_one(store)).id == ids[1]
-
-
-async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: Store) -> None:
-    stands = await enqueue_one(store, idempotency_key="k")
-    first, second = follow_on([new_job(idempotency_key="k"), new_job()])
-    assert await hand_in(store, [first, second]) == [stands, second.id]
-    assert (await look(store, second.id)).parents == (stands,)
-    await end_next(store, lambda job: completed(job, '"its"'))
-    assert given(await take_one(store)) == '"its"'
 
 
 async def test_links_of_a_paused_queue_wait_there(store: Store) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.ended import all_ended
 from tests.support.history import History
 from tests.support.inside import inside
 from tests.support.processes import Process, Processes, until
-from windlass import App, Job, NewJob, Status
+from windlass import App, Job, NewJob
 from windlass.client.options import check_options
 from windlass.core.ids import new_id
 
@@ -117,8 +118,7 @@ class Stage:
 
     def until_finished(self) -> None:
         """Until nothing is waiting or running any more."""
-        live = (Status.SCHEDULED, Status.PENDING, Status.RUNNING, Status.FAILED, Status.BLOCKED)
-        until(lambda: not any(self.app.stats.counts().totals[status] for status in live), "every job ends")
+        until(lambda: all_ended(self.app), "every job ends")
 
     # The questions at the end.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ended import all_ended
 from tests.support.processes import Process, let_pass, until
 from tests.support.proxy import Proxy
 from tests.support.servers.address import Address
@@ -17,8 +18,6 @@ from tests.torture.yard import Yard
 from windlass import App, Job, NewJob
 from windlass.core.ids import new_id
 from windlass.observe.history import SWITCH
-
-LIVE = ("pending", "running", "scheduled", "failed", "blocked")
 
 
 class Mill:
@@ -60,7 +59,7 @@ class Mill:
         (self.yard.folder / "stop").touch()
         if producer is not None:
             assert producer.wait() == 0
-        until(lambda: not any(self.app.stats.counts().totals[status] for status in LIVE), "every job ends", 60)
+        until(lambda: all_ended(self.app), "every job ends", 60)
         for worker in self.workers:
             worker.send(signal.SIGTERM)
         assert [worker.wait() for worker in self.workers] == [0] * len(self.workers)

@@ -69,3 +69,23 @@ async def be_left_alone(store: RedisStore, clock: ManualClock) -> None:
     """What a dead process left is finished by the coordinator."""
     clock.advance(LONG)
     await store.tidy()
+
+
+async def wipe(store: RedisStore, queue: str) -> None:
+    """As if no job had ever come to it."""
+    access = store._access
+    keys = ("jobs", "ids", "counts", "heirs", "asking", "ready", "pend")
+    await access._command("DEL", *access.server.keys.of_queue(queue, keys))
+
+
+async def nothing_left(store: RedisStore) -> bool:
+    """Whether everybody was told of everything."""
+    access = store._access
+    now = await access.now()
+    for queue in await access.queue_names():
+        wake, outbox, asking = access.server.keys.of_queue(queue, ("wake", "outbox", "asking"))
+        if await access._command("EXISTS", wake) or await access._command("EXISTS", outbox):
+            return False
+        if await access._command("ZCOUNT", asking, "-inf", now):
+            return False
+    return True

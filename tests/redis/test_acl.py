@@ -7,14 +7,17 @@ from importlib.resources import files
 import pytest
 import redis
 
-from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, settle
+from tests.redis.deaths import winding
+from tests.support.chains import end_next, hand_in, statuses
+from tests.support.seed import claim_one, completed, dead, enqueue, enqueue_one, open_lease, request, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_programs import Program, programs
 from tests.support.timing import add, moment
 from windlass import StoreUnavailable
+from windlass.core.change import JobChange
 from windlass.core.firing import firing
 from windlass.store.contract import Store
-from windlass.store.open import open_store
+from windlass.store.open import examine, open_store
 from windlass.store.records import Settled
 from windlass.store.redis.acl import COMMANDS, SHARDED, acl_rules
 
@@ -57,6 +60,20 @@ async def test_the_user_may_do_what_a_store_does(store: Store) -> None:
     assert await store.schedules.remove("s")
     await store.operator.prune(100)
     assert (await store.operator.counts()).totals["running"] == 2
+
+
+async def test_the_user_may_hand_chains_on_and_examine(server: RedisServer, store: Store) -> None:
+    ids = await hand_in(store, winding())
+    await end_next(store, dead)
+    await store.operator.retry(ids[:1])
+    await store.operator.change(ids[1:2], JobChange(queue="there"))
+    for at, queue in enumerate(("default", "there", "other", "default", "third")):
+        await end_next(store, completed, runner=f"r{at}", queues=(queue,))
+    assert set(await statuses(store, ids)) == {"completed"}
+    await store.tidy()
+    assert not await store.signals.work(("default", "other"), None)
+    found = await examine(f"redis://windlass:{SECRET}@127.0.0.1:{server.port}/0?prefix=shop", deep=True)
+    assert not [each for each in found.findings if each.says.startswith("could not be checked")]
 
 
 async def test_the_user_may_do_nothing_else(server: RedisServer) -> None:

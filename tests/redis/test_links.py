@@ -1,38 +1,27 @@
 """Links over queues, in steps: whoever dies on the way, each child is told once, and nobody is left waiting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from tests.redis.deaths import Step, be_left_alone, dying_at, shown, steps, winding
+from tests.redis.deaths import Step, be_left_alone, dying_at, nothing_left, shown, steps, winding
 from tests.support.chains import after, chain, follow_on, given, hand_in, statuses, take_one
 from tests.support.clock import ManualClock
-from tests.support.lines import take
-from tests.support.seed import completed, dead, look, new_job, settle, status_of
+from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
 from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed
+from windlass.core.job import Claimed, NewJob
 from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis import asking, heirs, mail, waiting
+from windlass.store.redis import enqueue, links, waiting
 from windlass.store.redis.access import Access
 from windlass.store.redis.decide import Decided, replace_decided
 from windlass.store.redis.replace import Replaced
 from windlass.store.redis.store import RedisStore
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
-
-
-async def nothing_left(store: RedisStore) -> bool:
-    """Whether everybody was told of everything."""
-    access = store._access
-    for queue in await access.queue_names():
-        for key, size in (("wake", "HLEN"), ("outbox", "HLEN"), ("asking", "ZCARD")):
-            if await access._command(size, *access.server.keys.of_queue(queue, (key,))):
-                return False
-    return True
 
 
 @pytest.mark.parametrize("step", steps("asking", "register", "deliver"), ids=shown)
@@ -138,59 +127,6 @@ async def test_a_long_chain_that_falls_goes_on_from_where_it_stood(store: RedisS
     assert set(await statuses(store, ids[1:])) == {CANCELLED}
 
 
-async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    carried: list[list[mail.Message]] = []
-    original = mail.carry_mail
-
-    async def carry(access: Access, messages: list[mail.Message]) -> mail.ToDo:
-        carried.append(messages)
-        return await original(access, messages)
-
-    monkeypatch.setattr(heirs, "carry_mail", carry)
-    first, second = new_job(), new_job()
-    child = new_job(queue="other", parents=(first.id, second.id), takes=(("x", first.id),))
-    await hand_in(store, [first, second, child])
-    jobs = {job.id: job for job in await take(store)}
-    await settle(store, completed(jobs[first.id]))
-    await original(store._access, carried[0])
-    assert await status_of(store, child.id) is BLOCKED
-    await settle(store, completed(jobs[second.id]))
-    await original(store._access, carried[0])
-    found = await take_one(store, runner="r2", queues=("other",))
-    assert found.inputs is not None
-    assert found.inputs.count(first.id) == 1
-
-
-async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
-    store: RedisStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A carrier stood still for long, and its parent was retried meanwhile."""
-    parent, child = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [parent, child])
-    await settle(store, dead(await take_one(store)))
-    await store.operator.retry([parent.id])
-    await mail.carry_mail(store._access, [mail.Message("other", child.id, parent.id, ord("d"))])
-    assert await status_of(store, child.id) is CANCELLED
-    await settle(store, completed(await take_one(store, runner="r2")))
-    assert given(await take_one(store, runner="r3", queues=("other",))) == "1"
-
-
-async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
-    store: RedisStore, clock: ManualClock
-) -> None:
-    """Its producer died between two queues."""
-    first, second, third = follow_on([new_job(), new_job(queue="other"), new_job()])
-    with dying_at(("enqueue", True)):
-        await hand_in(store, [first, second, third])
-    access = store._access
-    await access._command("DEL", *access.server.keys.of_queue("other", ("jobs", "ids", "counts", "heirs", "asking")))
-    await be_left_alone(store, clock)
-    assert await status_of(store, third.id) is BLOCKED, "it may come yet"
-    clock.advance(asking.GIVEN_UP)
-    await store.tidy()
-    assert await status_of(store, third.id) is CANCELLED
-
-
 @pytest.mark.parametrize("which", [0, 1])
 async def test_links_that_are_moved_find_each_other(store: RedisStore, which: int) -> None:
     ids = await chain(store, 2)
@@ -240,3 +176,22 @@ async def test_a_link_that_is_retried_just_as_its_parent_dies_ends_with_it(
     monkeypatch.setattr(waiting, "replace_decided", late)
     await store.operator.retry(ids[1:])
     assert await statuses(store, ids) == [Status.DEAD, CANCELLED]
+
+
+@pytest.mark.parametrize("queue", ["default", "other"])
+async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
+) -> None:
+    """It was free when it was looked who stands: those behind that link wait for the job that has it now."""
+    original, stands = links.checked_links, list[JobId]()
+
+    async def late(access: Access, jobs: list[NewJob]) -> Sequence[NewJob]:
+        checked = await original(access, jobs)
+        if not stands:
+            stands.append(await enqueue_one(store, idempotency_key="k"))
+        return checked
+
+    monkeypatch.setattr(enqueue, "checked_links", late)
+    first, second, third = follow_on([new_job(queue=queue), new_job(idempotency_key="k"), new_job()])
+    assert await hand_in(store, [first, second, third]) == [first.id, *stands, third.id]
+    assert (await look(store, third.id)).parents == tuple(stands)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.support.ended import all_ended
 from tests.support.inside import Sqlite
 from tests.support.processes import Process, children, freeze, let_pass, signal_all, until
 from tests.torture.rules import MOST, QUEUES, halt, lay_down, turn_down
 from tests.torture.yard import Yard
-from windlass import Status, WindlassError
+from windlass import WindlassError
 
 PLACES = 2
 LINGER = 1_000_000_000
@@ -87,8 +88,7 @@ class Nemesis:
             assert producer.wait() == 0
         halt(self._yard)
         self._yard.history.write("healed", seconds=FOREVER)
-        live = [status for status in Status if status not in ("completed", "dead", "cancelled")]
-        until(lambda: not any(self._totals()[status] for status in live), "every job ends", FOREVER)
+        until(lambda: all_ended(self._yard.app), "every job ends", FOREVER)
         for worker in self.workers:
             # One that is still being imported would end like any program: only now it knows what a drain is.
             self._until_claiming(worker)
@@ -114,9 +114,6 @@ class Nemesis:
 
     def _runners(self) -> int:
         return sum(len(worker.runners()) for worker in self.workers)
-
-    def _totals(self) -> dict[Status, int]:
-        return {Status(status): count for status, count in self._yard.app.stats.counts().totals.items()}
 
     @contextmanager
     def _fault(self, kind: str, pids: list[int]) -> Iterator[None]:

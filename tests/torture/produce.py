@@ -79,7 +79,7 @@ LINKS: list[tuple[int, Callable[[Callable[[Any], Any]], Any]]] = [
     (8, lambda task: task(quick).job(dice.randrange(1000))),
     (3, lambda task: task(flaky).job(1)),
     (3, lambda task: task(nap).job(dice.uniform(0, 0.06))),
-    (1, lambda task: task(doomed).job()),
+    (4, lambda task: task(doomed).job()),
     (1, lambda task: task(trip).job()),
 ]
 """What comes in a chain; each of them passes something on, or nothing."""
@@ -120,7 +120,7 @@ def hand_in(jobs: list[NewJob]) -> None:
 
 
 while not Path("stop").exists():
-    if dice.random() < 0.06:
+    if dice.random() < 0.1:
         hand_in(links())
     hand_in(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))

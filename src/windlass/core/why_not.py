@@ -85,6 +85,10 @@ def _awaiting(facts: Circumstances) -> Reason:
     """It waits for its parents: for those of them that have not completed."""
     job, now = facts.job, facts.now
     left = [each for each in facts.parents if each.status is not Status.COMPLETED]
+    if not facts.parents:
+        text = f"It waits for {job.parents[0]}, and there is no such job yet."
+        do = "whoever handed them in together may have died over it: hand all of them in again, with the same ids"
+        return Reason(code="awaits_parent", text=text, do=do, jobs=job.parents[:1], count=len(job.parents))
     if not left:
         return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
     rest = len(job.parents) - len(facts.parents)

@@ -113,7 +113,8 @@ class SignalStore(Protocol):
     async def work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
         """Whether anything in these queues and of these types may be claimed, or anything is due.
 
-        Not from queues that are paused, full or without tokens. A cheap look, without a lock. None: of any type.
+        Not from queues that are paused, full or without tokens. A cheap look, without a lock. None: of any type, and
+        then also whether a child whose parents have completed there is still to be told so.
         """
 
     def vigil(self, tell: Tell) -> Vigil:

@@ -17,7 +17,7 @@ from windlass.core.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.redis.access import Access
 from windlass.store.redis.heirs import follow, register
-from windlass.store.redis.intake import Intake, to_intake
+from windlass.store.redis.intake import Intake, Overtaken, to_intake
 from windlass.store.redis.record import encode
 
 MOST_WEIGHT = 500
@@ -83,7 +83,7 @@ async def enqueue_bulk(access: Access, jobs: Mapping[str, Sequence[NewJob]]) -> 
             staged[queue] = []
             await _stage(access, batch, mine, staged[queue])
             _check_within(staged[queue])
-    except (QueueClosed, KeyConflict):
+    except (QueueClosed, KeyConflict, Overtaken):
         await _give_up(access, batch, staged)
         raise
     except StoreUnavailable as error:

@@ -1,5 +1,6 @@
 """enqueue: store new jobs, all or none."""
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,19 +12,28 @@ from windlass.store.redis.access import Access
 from windlass.store.redis.bulk import enqueue_bulk, portions
 from windlass.store.redis.elsewhere import known_elsewhere, strays
 from windlass.store.redis.heirs import follow, register
-from windlass.store.redis.intake import Intake, to_intake
+from windlass.store.redis.intake import Intake, Overtaken, to_intake
 from windlass.store.redis.links import checked_links
+from windlass.store.redis.replace import MOST_TRIES, busy
 
 OTHER = b"other"
 """What enqueue_plain.lua answers if the queue, or one of the jobs, is not as most are."""
 
 
 async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
-    """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
+    """Links wait for those that stand; if that changes meanwhile, it is looked again."""
     if not jobs:
         return []
-    if any(job.parents for job in jobs):
-        jobs = await checked_links(access, jobs)
+    if not any(job.parents for job in jobs):
+        return await _enqueue(access, jobs)
+    for _ in range(MOST_TRIES):
+        with contextlib.suppress(Overtaken):
+            return await _enqueue(access, await checked_links(access, jobs))
+    raise busy(access, jobs[0].id)
+
+
+async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """What fits into one call for one queue is one call, if the ids are made for these very jobs."""
     queue = jobs[0].queue
     if all(job.queue == queue and job.fresh for job in jobs):
         return await _enqueue_in(access, queue, jobs)

@@ -68,6 +68,9 @@ async def finish(access: Access, due: Sequence[Due]) -> dict[str, Fired]:
     with naming(watched, "advance"):
         for at in range(0, len(seen_to), MOST_PLANNED):
             await _advance(access, seen_to[at : at + MOST_PLANNED], handed_in.fired)
+    if handed_in.overtaken:
+        # Where others have gone on, the plan is theirs, and stays; after a failover it would be in the way for ever.
+        await access.office("drop_plans", [(each.firing.name, each.number) for each in handed_in.overtaken])
     if handed_in.trouble is not None:
         raise handed_in.trouble
     return handed_in.fired

@@ -36,9 +36,13 @@ async def hand_on(access: Access, answers: Mapping[str, Sequence[Any]]) -> None:
     await _go_on(access, to_do)
 
 
-async def finish_for_the_dead(access: Access, queues: Sequence[str]) -> None:
-    """What those left who died before all were told."""
+async def finish_asking(access: Access, queues: Sequence[str]) -> None:
+    """Children whose producers died before they had asked for them."""
     await _go_on(access, await ask_for_all(access, queues, LEFT_ALONE))
+
+
+async def finish_telling(access: Access, queues: Sequence[str]) -> None:
+    """What those left who died before all were told."""
     await _go_on(access, ToDo(set(queues), set()), OVERDUE)
 
 

@@ -21,13 +21,17 @@ from windlass.store.keys import place_of
 from windlass.store.kinds import OWN, link_kind_of
 from windlass.store.redis.record import Fields, Flag, encode
 
-STORED, CLOSED, CONFLICT = 0, 1, 2
+STORED, CLOSED, CONFLICT, OVERTAKEN = 0, 1, 2, 4
 """What a script answers with first."""
 shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*OWN, "schedule", "tick")))
 """What jobs of one kind have in common."""
 MUST_ASK, MUST_FOLLOW = 0, 1
 """What stands in the place of a number, behind no kind."""
 _ON_CONFLICT = {OnConflict.EXISTING: 0, OnConflict.REPLACE: 1, OnConflict.RAISE: 2}
+
+
+class Overtaken(Exception):
+    """Somebody took the key of a parent that came with its children since that was looked at. Nothing is stored."""
 
 
 class Intake(msgspec.Struct, frozen=True):
@@ -65,6 +69,8 @@ class Intake(msgspec.Struct, frozen=True):
         """Raise what the store refused them for."""
         if reply[0] == CLOSED:
             raise QueueClosed(self.jobs[0].queue)
+        if reply[0] == OVERTAKEN:
+            raise Overtaken
         if reply[0] == CONFLICT:
             _, kind, number, holder = reply
             key = self.jobs[self._place(kind, number)].idempotency_key

@@ -47,7 +47,8 @@ QUEUE_KEYS: dict[str, str] = {
     "it is another",
     "wake": "hash: job that others wait for → how it is now, and its result, as long as not all of them were told",
     "outbox": "hash: child, parent, queue of the child → since when, how the parent is, its result: to be told there",
-    "asking": "zset: moment → id of a child that has not asked all of its parents how they are",
+    "asking": "zset: moment → id of a child that has not asked all of its parents how they are, or when one that "
+    "waits asks again",
     "stage": "hash: batch and number → a portion of a large hand-in that is not committed, or not unfolded",
     "batches": "zset: moment → batch that is staged; hash fields of `stage` tell whether it is committed",
     "leaving": "hash: id → record and target of a job that moves to another queue",

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from windlass.core.chain import Source, check_links, rebased
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
@@ -24,8 +26,8 @@ async def checked_links(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJ
     try:
         check_links(jobs, sources, unkept)
     except InvalidOption:
-        # Of those that were handed in before nothing is asked: their parents may be gone by now.
-        known = await _known(access, jobs)
+        # Of those that were handed in before nothing is asked, nor of those that are answered with another job.
+        known = await _known(access, jobs) | (await _standing(access, jobs)).keys()
         if not known:
             raise
         sources |= {job.id: Source(Status.BLOCKED, job.queue) for job in jobs if job.id in known}
@@ -36,10 +38,18 @@ async def checked_links(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJ
 async def _on_those_that_stand(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
     """Another job may have the key of a parent that comes with its children: they wait for that one."""
     awaited = {parent for job in jobs for parent in job.parents}
+    if not any(job.id in awaited and job.idempotency_key is not None for job in jobs):
+        return jobs
+    stands = await _standing(access, jobs)
+    return [rebased(job, stands) for job in jobs] if stands else jobs
+
+
+async def _standing(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, JobId]:
+    """The jobs that have the keys of these, by those that would be answered with them."""
     keyed: dict[str, list[NewJob]] = defaultdict(list)
     for job in jobs:
-        if job.id in awaited and job.idempotency_key is not None:
-            keyed[job.queue].append(job)
+        if job.idempotency_key is not None:
+            keyed[job.queue].append(msgspec.structs.replace(job, parents=(), takes=()))
     stands: dict[JobId, JobId] = {}
     for queue, mine in keyed.items():
         for portion in portions(mine):
@@ -47,7 +57,7 @@ async def _on_those_that_stand(access: Access, jobs: Sequence[NewJob]) -> Sequen
             reply = (await access.calls("check", {queue: (intake.request, *intake.blobs)}))[queue]
             answers = zip(portion, intake.answers(reply), strict=True)
             stands |= {job.id: answer.id for job, answer in answers if answer.id != job.id}
-    return [rebased(job, stands) for job in jobs] if stands else jobs
+    return stands
 
 
 async def _sources(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, Source]:

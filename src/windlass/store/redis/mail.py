@@ -16,10 +16,12 @@ from windlass.core.moments import Micros
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.failpoints import naming
+from windlass.store.redis.portion import first_portion
 from windlass.store.redis.sight import MOST_SEEN
 
 MORE_TO_TELL, MORE_TO_ASK = 1, 2
 """See to_do in parts/child.lua."""
+_RESULT_AT = 9
 MOST_TRIES = 3
 """So often a child may be moved while it is looked for."""
 
@@ -36,6 +38,8 @@ class Message(msgspec.Struct, frozen=True):
     home: str = ""
     """The queue in whose outbox it lies; empty: in none."""
     field: bytes = b""
+    head: bytes = b""
+    """What stands there before the result: since when, and the letter."""
 
 
 class ToDo(msgspec.Struct):
@@ -62,10 +66,11 @@ def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
             queue=field[72:].decode() or home,
             child=field[:36].decode(),
             parent=field[36:72].decode(),
-            letter=value[8],
-            result=value[9:],
+            letter=value[_RESULT_AT - 1],
+            result=value[_RESULT_AT:],
             home=home,
             field=field,
+            head=value[:_RESULT_AT],
         )
         for field, value in zip(words[::2], words[1::2], strict=True)
     ]
@@ -82,14 +87,22 @@ async def carry_mail(access: Access, messages: Sequence[Message]) -> ToDo:
             left = await _hand_over(access, left, to_do)
             if not left:
                 break
-            places = (await see_anywhere(access, {each.child for each in left})).jobs
-            left = [
-                msgspec.structs.replace(each, queue=places[each.child].queue)
-                for each in left
-                if each.child in places  # else it is gone
-            ]
-        await _clear(access, [each for each in messages if each not in left])
+            left = await _readdressed(access, left)
+        undelivered = {(each.home, each.field) for each in left}
+        await _clear(access, [each for each in messages if (each.home, each.field) not in undelivered])
     return to_do
+
+
+async def _readdressed(access: Access, messages: Sequence[Message]) -> list[Message]:
+    """To where each child is now, if it is not just on its way; without those whose children are gone."""
+    sight = await see_anywhere(access, {each.child for each in messages})
+    places = {id_: seen.queue for id_, seen in sight.jobs.items()}
+    moving = set(sight.in_motion(each.child for each in messages))
+    return [
+        msgspec.structs.replace(each, queue=places.get(each.child, each.queue))
+        for each in messages
+        if each.child in places or each.child in moving
+    ]
 
 
 async def _hand_over(access: Access, messages: Sequence[Message], to_do: ToDo) -> list[Message]:
@@ -99,13 +112,18 @@ async def _hand_over(access: Access, messages: Sequence[Message], to_do: ToDo) -
     for message in messages:
         mail[message.queue].append(message)
     while mail:
-        some = {queue: mine[:MOST_SEEN] for queue, mine in mail.items()}
+        some = {queue: first_portion(mine, text_of, MOST_SEEN) for queue, mine in mail.items()}
         replies = await access.calls("deliver", {queue: delivery(mine, ()) for queue, mine in some.items()})
         to_do.note(replies)
         for queue, (_, *there) in replies.items():
             missed += [message for message, here in zip(some[queue], there, strict=True) if not here]
-        mail = {queue: rest for queue, mine in mail.items() if (rest := mine[MOST_SEEN:])}
+        mail = {queue: rest for queue, mine in mail.items() if (rest := mine[len(some[queue]) :])}
     return missed
+
+
+def text_of(message: Message) -> int:
+    """How much goes with it."""
+    return len(message.result)
 
 
 def delivery(messages: Sequence[Message], asked: Sequence[tuple[JobId, Micros]]) -> tuple[Any, ...]:
@@ -115,7 +133,11 @@ def delivery(messages: Sequence[Message], asked: Sequence[tuple[JobId, Micros]])
 
 
 async def _clear(access: Access, messages: Sequence[Message]) -> None:
-    fields: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    by_home: dict[str, list[Message]] = defaultdict(list)
     for message in messages:
-        fields[message.home].append((message.field.decode(), message.letter))
-    await access.calls("delivered", {queue: (entries,) for queue, entries in fields.items()})
+        by_home[message.home].append(message)
+    requests = {
+        queue: ([message.field.decode() for message in mine], *(message.head for message in mine))
+        for queue, mine in by_home.items()
+    }
+    await access.calls("delivered", requests)

@@ -13,6 +13,7 @@ from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import end
 from windlass.store.redis.heirs import hand_on, replace_and_tell
+from windlass.store.redis.portion import first_portion
 from windlass.store.redis.record import Letter
 from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue
 from windlass.store.redis.sight import MOST_SEEN, Sight, see
@@ -40,7 +41,10 @@ async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
     for i, each in asked.items():
         waiting[each.queue].append(i)
     while waiting:
-        batches = {queue: places[:MOST_COMPLETED] for queue, places in waiting.items()}
+        batches = {
+            queue: first_portion(places, lambda i: len(asked[i].result or ""), MOST_COMPLETED)
+            for queue, places in waiting.items()
+        }
         requests = {queue: (_completions([asked[i] for i in places]),) for queue, places in batches.items()}
         replies = await access.calls("complete", requests)
         more: dict[str, list[Any]] = {}
@@ -50,7 +54,7 @@ async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
                 more[queue], reply = reply[len(places) :], reply[: len(places)]
             answers |= {i: Settled.SETTLED for i, done in zip(places, reply, strict=True) if done == DONE}
             left = [i for i, done in zip(places, reply, strict=True) if done == NOT_YET]
-            waiting[queue] = left + waiting[queue][MOST_COMPLETED:]
+            waiting[queue] = left + waiting[queue][len(places) :]
         if more:
             await hand_on(access, more)
         waiting = {queue: places for queue, places in waiting.items() if places}

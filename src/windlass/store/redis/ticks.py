@@ -28,6 +28,8 @@ class HandedIn(msgspec.Struct):
 
     fired: dict[str, Fired]
     trouble: StoreUnavailable | None = None
+    overtaken: Sequence[Due] = ()
+    """Those of whose schedules the queues know a later plan."""
 
 
 class Part(NamedTuple):
@@ -49,6 +51,7 @@ async def hand_in(access: Access, due: Sequence[Due]) -> HandedIn:
     elsewhere = await _elsewhere(access, due)
     marks: dict[str, bytes] = {each.firing.name: b"" for each in due}
     trouble = None
+    overtaken: list[Due] = []
     waiting = {queue: _portions(mine) for queue, mine in by_queue.items()}
     while waiting:
         sent = {queue: portion for queue, left in waiting.items() if (portion := next(left, None))}
@@ -64,7 +67,8 @@ async def hand_in(access: Access, due: Sequence[Due]) -> HandedIn:
                 del waiting[queue]
             else:
                 marks |= {part.due.firing.name: seen for part, seen in zip(parts, reply, strict=True)}
-    return HandedIn({each.firing.name: done for each in due if (done := _done(each, marks))}, trouble)
+                overtaken += [part.due for part, seen in zip(parts, reply, strict=True) if not (seen or part.begin)]
+    return HandedIn({each.firing.name: done for each in due if (done := _done(each, marks))}, trouble, overtaken)
 
 
 async def _elsewhere(access: Access, due: Sequence[Due]) -> set[JobId]:

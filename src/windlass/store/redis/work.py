@@ -6,10 +6,13 @@ from windlass.store.redis.access import Access
 
 
 async def has_work(access: Access, queues: Sequence[str], types: Sequence[str] | None) -> bool:
-    """Whether anything is due, or jobs wait in queues that are not paused, full or without tokens."""
+    """Whether anything is due, or jobs wait in queues that are not paused, full or without tokens.
+
+    Of any type: also whether a child may go on, and only has not been told yet.
+    """
     replies = await access.calls("work", dict.fromkeys(queues, ((types,),)))
-    due = any(reply[1] for reply in replies.values())
-    return due or bool(_opened(access, replies))
+    soon = any(due or telling for _, due, *_, telling in replies.values())
+    return soon or bool(_opened(access, replies))
 
 
 async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str]) -> set[str]:
@@ -17,10 +20,10 @@ async def open_queues(access: Access, queues: Sequence[str], types: Sequence[str
     return _opened(access, await access.calls("work", dict.fromkeys(queues, ((types,),))))
 
 
-def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes]]) -> set[str]:
+def _opened(access: Access, replies: dict[str, tuple[int, int, int, int, bytes, int]]) -> set[str]:
     """Those in which jobs wait that can start now. When the others have tokens again is remembered."""
     openings, opened = access.server.recall.openings, set()
-    for queue, (now, _, waiting, wait, rate) in replies.items():
+    for queue, (now, _, waiting, wait, rate, _) in replies.items():
         if wait >= 0:
             openings.note(queue, now, wait, rate.decode())
         elif waiting and not openings.is_shut(queue, now, rate.decode()):

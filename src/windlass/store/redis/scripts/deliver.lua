@@ -15,10 +15,21 @@ local function hand_over(child, parent, letter, result)
   return 1
 end
 
+-- One that waits still asks again later: where a server failed over, its parent may know nothing of it any more.
+local AGAIN = 3600000000
+local function have_asked(child)
+  local value = redis.call('HGET', K.jobs, child)
+  if value and string.byte(value) == BLOCKED then
+    redis.call('ZADD', K.asking, now + AGAIN, child)
+  else
+    redis.call('ZREM', K.asking, child)
+  end
+end
+
 for i, entry in ipairs(request[1]) do answer[i + 1] = hand_over(entry[1], entry[2], entry[3], ARGV[3 + i]) end
 for _, entry in ipairs(request[2]) do
   local asked = redis.call('ZSCORE', K.asking, entry[1])
-  if asked and tonumber(asked) == entry[2] then redis.call('ZREM', K.asking, entry[1]) end
+  if asked and tonumber(asked) == entry[2] then have_asked(entry[1]) end
 end
 move_up(lines, now)
 answer[1] = to_do()

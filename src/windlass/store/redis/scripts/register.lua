@@ -1,5 +1,5 @@
 -- register: children want to wait for jobs of this queue. The request is {parent, child, queue of the child (empty: this
--- one)} of each. Answers for each {letter, result}; {} if there is no such job here.
+-- one)} of each. Answers for each {letter, result}, without the result if that is gone; {} if there is no such job here.
 -- uses: call, heirs
 -- keys: queue
 local problem = strange()

@@ -5,10 +5,13 @@
 -- keys: asking wake
 local ONE_PARENT = 40  -- as long as JSON of one id
 
+local AT_ONCE = 1000000  -- who is later in `asking` than that has asked, and does so again then
+
 -- A child must ask its parents how they are (`register`): each time anew.
 local asked_here = {}
 local function ask(child, now)
   local before = tonumber(redis.call('ZSCORE', K.asking, child) or 0)
+  if before > now + AT_ONCE then before = 0 end
   redis.call('ZADD', K.asking, math.max(now, before + 1), child)
   asked_here[1] = true
 end
@@ -91,6 +94,7 @@ local function come(id, r, parent, result, now, lines)
   local before = copied(r)
   take_in(r, parent, result)
   if r.letter == BLOCKED and not has(r.flags, WAITS) then
+    redis.call('ZREM', K.asking, id)
     let_go(r, now, lines)
     put_record(id, before, r, now, lines)
   else

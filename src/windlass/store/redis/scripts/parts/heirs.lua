@@ -84,13 +84,14 @@ local function forget_heirs(parent, work)
 end
 
 -- How a parent is, for a child that wants to wait for it: its letter, and its result if it completed. From here on the
--- child is told. Nothing: there is no such job here.
+-- child is told. Nothing: there is no such job here. No result: it has completed and is gone, and its result with it.
 local function stand_by(parent, child, queue)
   local value = redis.call('HGET', K.jobs, parent)
   if not value then
     local tomb = redis.call('HGET', K.tombs, parent)
     if not tomb or string.sub(tomb, 1, 1) == '>' then return nil end
-    return string.match(tomb, '^%d+ completed$') and COMPLETED or CANCELLED, ''
+    if string.match(tomb, '^%d+ completed$') then return COMPLETED, nil end
+    return CANCELLED, ''
   end
   local r = read_record(value)
   if r.letter == COMPLETED then return COMPLETED, result_of(r) end

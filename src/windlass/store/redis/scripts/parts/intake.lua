@@ -5,7 +5,7 @@
 -- keys: queue jobs ids types ready pend lanes due expiring line slots tombs buried leaving keys windows children
 local KIND_FLAGS, IDS, DIGESTS, LINES, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
-local STORED, CLOSED, CONFLICT = 0, 1, 2
+local STORED, CLOSED, CONFLICT, OVERTAKEN = 0, 1, 2, 4
 
 -- core.idempotency.judge, as far as it does not refuse: whether the newcomer replaces who has the key.
 local function wins(letter, on_conflict)
@@ -82,6 +82,18 @@ local function any_new(kinds, known, found)
   return false
 end
 
+-- Whether another job has the key of one that others of this very intake wait for: they must wait for that one.
+local function is_overtaken(kinds, found)
+  for k, kind in ipairs(kinds) do
+    if has(kind[KIND_FLAGS], HEIRS) then
+      for i, stands in pairs(found.stands[k]) do
+        if stands ~= kind[IDS][i] then return true end
+      end
+    end
+  end
+  return false
+end
+
 -- What becomes of an intake, and nothing is changed: who is known, what the contest says, and the answer to give if all
 -- of it is refused.
 local function judge(intake, now, late)
@@ -90,6 +102,7 @@ local function judge(intake, now, late)
   for k, kind in ipairs(kinds) do known[k] = known_ids(kind[IDS], now) end
   local found = order and contest(kinds, order, known, now, late) or {stands = {}}
   if found.conflict then return known, found, found.conflict end
+  if order and not late and is_overtaken(kinds, found) then return known, found, {OVERTAKEN} end
   if not late and redis.call('HGET', K.queue, 'closed') == '1' and any_new(kinds, known, found) then
     return known, found, {CLOSED}
   end

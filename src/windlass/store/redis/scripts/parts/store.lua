@@ -180,7 +180,7 @@ local function pass_keys_on(found, now, lines)
 end
 
 -- Links find their parents: those that came with them, or are in this queue. Who has one that is not must ask for it: the
--- ids of those.
+-- ids of those, and of those that came before and whose producer did not live to ask: he may be here again.
 local function link_all(kinds, known, found, now, lines)
   local edges, fresh, links, asking = {}, {}, {}, {}
   for k, kind in ipairs(kinds) do
@@ -188,13 +188,15 @@ local function link_all(kinds, known, found, now, lines)
       if not known[k][i] and not (found.stands[k] and found.stands[k][i]) then
         fresh[id] = true
         if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
+      elseif kind[KIND_PARENTS] and known[k][i] and redis.call('ZSCORE', K.asking, id) then
+        asking[#asking + 1] = id
       end
     end
   end
   local function link(id, parent)
     if fresh[parent] then return add_pair(edges, WAITING .. parent .. id) end
     local letter, result = stand_by(parent, id, '')
-    if letter then
+    if letter and result then
       tell_child(id, redis.call('HGET', K.jobs, id), parent, letter, result, now, lines)
     elseif asking[#asking] ~= id then
       asking[#asking + 1] = id
