@@ -54,10 +54,17 @@ CHAINS = [
     Scene(
         verb="settle",
         name="settle, a link that died",
+        tells=True,
         before=_running,
         act=lambda store: store.jobs.settle([_OVER]),
         again=lambda first, second: second == ["already"],
     ),
     Scene(verb="cancel", name="cancel, a link", before=_waiting, act=lambda s: s.operator.cancel(JOBS[:1], "no")),
-    Scene(verb="retry", name="retry, a link that died", before=_fallen, act=lambda s: s.operator.retry(JOBS[:1])),
+    Scene(
+        verb="retry",
+        name="retry, a link that died",
+        tells=True,
+        before=_fallen,
+        act=lambda store: store.operator.retry(JOBS[:1]),
+    ),
 ]

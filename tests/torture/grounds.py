@@ -102,7 +102,7 @@ class RedisGround:
     """Prefixes of the Redis of this run. Every script is a commit of its own: a repeat does what is left."""
 
     def is_piecemeal(self, scene: Scene) -> bool:
-        return scene.piecemeal or scene.verb in STEPWISE
+        return scene.piecemeal or scene.tells or scene.verb in STEPWISE
 
     def bare(self, path: Path) -> str:
         return redis_place(path)

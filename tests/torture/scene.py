@@ -40,6 +40,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may be committed in several steps, each of them whole: a repeat does what is left."""
     by_servers: bool = False
     """Whether it is so by a server only."""
+    tells: bool = False
+    """Whether others are told of it who wait: on Redis that is a step of its own."""
 
     def opened(self, url: str) -> Store:
         """The store at the time of the call."""

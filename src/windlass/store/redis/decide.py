@@ -6,8 +6,8 @@ from windlass.core.ids import JobId
 from windlass.store.records import Moved
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
-from windlass.store.redis.heirs import replace_and_tell
-from windlass.store.redis.record import Record
+from windlass.store.redis.heirs import follow, replace_and_tell
+from windlass.store.redis.record import Flag, Record
 from windlass.store.redis.replace import MOST_TRIES, Replaced, busy, by_queue
 from windlass.store.redis.sight import MOST_SEEN, Seen
 
@@ -64,6 +64,9 @@ async def _decide_some(access: Access, turn: Numbered, decide: Decide, apply: Ap
         else:
             wanted[i] = seen, after
     replaced = await apply(access, list(wanted.values()))
+    # One that is so already may be so by a call whose reply was lost before others were told.
+    settled = [sight.jobs[id_] for i, id_ in turn.items() if i not in wanted and id_ in sight.jobs]
+    await follow(access, {seen.queue for seen in settled if seen.record.flags & Flag.HEIRS})
     for i, (seen, _) in wanted.items():
         answer = _moved(seen.record, replaced[seen.record.id])
         if answer is not None:

@@ -12,7 +12,7 @@ from windlass.store.records import Settled
 from windlass.store.redis.access import Access
 from windlass.store.redis.anywhere import see_anywhere
 from windlass.store.redis.ending import end
-from windlass.store.redis.heirs import hand_on, replace_and_tell
+from windlass.store.redis.heirs import follow, hand_on, replace_and_tell
 from windlass.store.redis.portion import first_portion
 from windlass.store.redis.record import Letter
 from windlass.store.redis.replace import MOST_TRIES, Pair, busy, by_queue
@@ -110,14 +110,19 @@ def _ids_by_queue(settlements: Iterable[Settlement]) -> dict[str, list[JobId]]:
 
 
 async def _already(access: Access, late: Numbered, sight: Sight) -> dict[int, Settled]:
-    """A repeat finds its own outcome recorded; anything else is stale. A job may have been moved since."""
+    """A repeat finds its own outcome recorded; anything else is stale. A job may have been moved since.
+
+    Who repeats it may have lost the reply before others were told.
+    """
     known = sight.jobs.keys() | sight.tombs.keys()
     elsewhere = {each.id for each in late.values()} - known
     anywhere = await see_anywhere(access, elsewhere) if elsewhere else sight
-    return {
+    answers = {
         i: Settled.ALREADY if _recorded(each, sight) or _recorded(each, anywhere) else Settled.STALE
         for i, each in late.items()
     }
+    await follow(access, {late[i].queue for i, answer in answers.items() if answer is Settled.ALREADY})
+    return answers
 
 
 def _recorded(settlement: Settlement, sight: Sight) -> bool:
