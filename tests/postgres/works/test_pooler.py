@@ -74,9 +74,9 @@ async def test_nothing_is_left_on_a_connection_that_others_get(postgres: Address
 
 
 def _state(connection: "psycopg.Connection[tuple[object, ...]]") -> dict[str, object]:
-    """Every setting of a session, but for what its driver says of itself."""
-    found = connection.execute("SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'client_%'").fetchall()
-    return {str(name): setting for name, setting in found}
+    """Every setting of a session, but for what its driver says of itself, and those of a language that was loaded."""
+    found = connection.execute("SELECT name, setting FROM pg_settings").fetchall()
+    return {str(name): setting for name, setting in found if not str(name).startswith(("client_", "plpgsql."))}
 
 
 async def test_twenty_clients_share_five_connections(postgres: Address, tmp_path: Path) -> None:

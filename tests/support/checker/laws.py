@@ -110,10 +110,11 @@ def moved_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[str]
     finish = _finish(told)
     if finish is None:
         return
-    begun: list[tuple[int, Claim | Run]] = [(claim.invoked, claim) for claim in life.claims]
-    begun += [(run.start, run) for run in life.runs]
-    for at, later in begun:
-        if at > finish.answered and later.attempt > finish.attempt and not life.acted("retry", before=at):
+    # A claim that was asked for before the retry may have come to the store after it.
+    begun: list[tuple[int, int, Claim | Run]] = [(claim.invoked, claim.answered, claim) for claim in life.claims]
+    begun += [(run.start, run.start, run) for run in life.runs]
+    for at, latest, later in begun:
+        if at > finish.answered and later.attempt > finish.attempt and not life.acted("retry", before=latest):
             yield f"attempt {later.attempt} began after it was {finish.status}"
     if job is not None and not life.acted("retry") and job["status"] != finish.status:
         yield f"it was settled as {finish.status}, and it is {job['status']}"
