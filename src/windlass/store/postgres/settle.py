@@ -57,10 +57,19 @@ async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[li
     rest = [s for s in settlements if s.id not in done] if len(done) < len(settlements) else []
     answers = dict.fromkeys(range(len(settlements)), Settled.SETTLED)
     if rest:
-        found = iter(await access.write(lambda db: _settle_others(db, rest)))
+        found = iter(await _after(access, rest, doubtful=bool(done)))
         answers |= {i: next(found) for i, s in enumerate(settlements) if s.id not in done}
         ready = ready or any(s.status in (Status.COMPLETED, Status.PENDING) for s in rest)
     return list(answers.values()), ready
+
+
+async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) -> list[Settled]:
+    """The others. Though they cannot be settled, completions before them are: nobody may say that nothing is done."""
+    try:
+        return await access.write(lambda db: _settle_others(db, rest))
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or doubtful
+        raise
 
 
 async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | None]:
