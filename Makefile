@@ -14,7 +14,7 @@ PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-versions test-postgres-all check format docs pictures bench fleet mutants torture clean
+.PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs pictures bench fleet mutants torture soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -22,11 +22,21 @@ help:  ## Show this list
 demo: $(READY)  ## Run real jobs on a temporary SQLite file: retries, a dead letter, a killed runner, a recount
 	@$(BIN)/windlass demo
 
-test: check $(SERVERS)  ## Everything: format, lint, types, layers, and all tests with real processes and signals
-	PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 2 --dist loadfile
+# Workers steal tests from each other at the end. One hash seed: they must collect the same tests in the same order.
+# More of them than cores: some tests wait.
+PYTEST := PYTHONHASHSEED=0 $(BIN)/pytest tests --numprocesses 3 --dist worksteal --cache-clear
 
-test-failed: $(READY) $(SERVERS)  ## Once more what failed in the last run: what passes now depends on timing, and is to be mended
-	$(BIN)/pytest tests --last-failed --last-failed-no-failures none
+test: check $(SERVERS)  ## Format, lint, types, layers, and every test that is not marked extended: real stores, processes and signals
+	$(PYTEST) -m "not extended" --ignore tests/unit --ignore tests/meta  # make check has run these
+
+test-all: check $(SERVERS)  ## The same with the extended tests: every variant of a store, more seeds, longer runs
+	$(PYTEST)
+
+test-failed: $(READY) $(SERVERS)  ## A second try for what failed in the last run; a test that passes now is flaky
+	$(BIN)/python -m tools.flaky tests
+
+flaky: $(READY)  ## The names of the flaky tests of this run; three are a failure
+	@$(BIN)/python -m tools.flaky --report
 
 test-versions: $(READY) $(SERVERS)  ## The built wheel on every other Python from 3.11 on that is here: the main tests and the demo
 	$(BIN)/python tools/versions.py $(WHAT)
@@ -39,20 +49,23 @@ check: $(READY)  ## The quick loop: format, lint, types, layers, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/unit tests/meta
+	$(BIN)/pytest tests/unit tests/meta -m "not extended"
 
-torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three
-	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py
+torture: $(READY) $(SERVERS)  ## Minutes of faults, one per seed: TORTURE_SEEDS=4,5,6 for others than the first three, TORTURE_KINDS=outage for one kind
+	TORTURE_SEEDS=$${TORTURE_SEEDS:-1,2,3} $(BIN)/pytest tests/torture/test_minute.py tests/torture/test_shard_away.py
+
+soak: $(READY) $(SERVERS)  ## All stores side by side with faults for MINUTES=10: memory, descriptors, connections and rows must stay flat; OUT=folder
+	$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),10) $(if $(OUT),--out $(OUT))
 
 fleet: $(READY) $(SERVERS)  ## 200 workers behind PgBouncer, and the whole conformance suite behind it
 	WINDLASS_TEST_FLEET=full $(BIN)/pytest tests/postgres/works/test_fleet.py
-	WINDLASS_TEST_POOLER=all $(BIN)/pytest tests/conformance tests/model -k postgres-pgbouncer
+	$(BIN)/pytest tests/conformance tests/model -k postgres-pgbouncer
 
 mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
 	$(BIN)/python tools/mutants.py
 
 bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: STORE=postgres, WHAT="drain latency", FULL=1, PUBLISH=1 into docs/benchmarks
-	$(BIN)/windlass bench $(WHAT) $(if $(STORE),--store $(STORE)) --peers $(PEERS_VENV) $(if $(FULL),--full) $(if $(PUBLISH),--publish)
+	$(BIN)/python -m bench $(WHAT) $(if $(STORE),--store $(STORE)) --peers $(PEERS_VENV) $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 
 format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
@@ -90,7 +103,7 @@ $(SERVERS): $(READY)
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.
-$(PEERS): $(READY) $(wildcard bench/peers/*)
+$(PEERS): $(READY) $(wildcard bench/peers/*.txt bench/peers/*/package.json)
 	@echo "Setting up $(PEERS_VENV) …"
 	@$(BIN)/python tools/peers.py $(PEERS_VENV)
 	@touch $@

@@ -1,6 +1,5 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
-import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,22 +12,39 @@ from tests.support.clock import ManualClock
 from tests.support.stores import STORES
 from windlass.store.contract import Store
 
-POOLED = ("test_claim", "test_enqueue", "test_examine", "test_leases", "test_rescue", "test_settle", "test_store")
-SPREAD = (
-    *POOLED,
-    *("test_chains", "test_chains_again", "test_chains_race", "test_counts", "test_fire", "test_get", "test_leader"),
-    *("test_list", "test_moves", "test_queues", "test_schedules", "test_signals", "test_vigil"),
+CORE = ("test_claim", "test_enqueue", "test_leases", "test_store")
+"""The files of `conformance` that every variant of a store runs in `make test`."""
+ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_queues", "test_signals")
+"""The files that a cluster runs besides, because its queues are on several servers."""
+AWAY = ("test_cut", "test_demo", "test_store_away")
+"""The files of `e2e` that need a server."""
+CALLS = (
+    *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_enqueue", "test_location", "test_result"),
+    *("test_schedules", "test_sharing", "test_sqlalchemy", "test_stats", "test_transactions", "test_trouble"),
+    *("test_verbs", "test_waiting"),
 )
-"""What spans queues, besides."""
-IN_PART = {
-    "[postgres-pgbouncer": ("WINDLASS_TEST_POOLER", POOLED),
-    "[redis-cluster": ("WINDLASS_TEST_CLUSTER", SPREAD),
+"""The files of `client` that show more than how a call is checked before a store sees it."""
+ROWS = ("test_accepted", "test_edited_rows")
+VARIANTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("postgres-pgbouncer", "sqlite-memory", "sqlite-stdlib"), CORE),
+    "redis-cluster": CORE + ACROSS_QUEUES,
 }
-"""Kinds of stores of which a part of the tests is enough, the variable that asks for all, and that part."""
+PARTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),
+    "client": dict.fromkeys(("postgres", "redis"), CALLS),
+    "e2e": {
+        "postgres": (*AWAY, "test_lease_lost", "test_outcomes", "test_runner_killed"),
+        "redis": (*AWAY, "test_drain", "test_results", "test_supervisor_killed"),
+    },
+}
+"""Store → the files that `make test` runs on it: variants in every folder, and stores in these. Else it runs all."""
 
 # What a shell starts in the background is deaf to SIGINT, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# And what nohup starts to SIGHUP. A handler is not inherited; SIG_IGN is.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 pytest_plugins = ["pytester", "tests.support.servers.fixtures"]
 
@@ -45,18 +61,23 @@ settings.register_profile("hunt", deadline=None, print_blob=True, max_examples=1
 settings.load_profile("windlass")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Behind the pooler and on a cluster the same is done in other frames: a part of the tests shows that."""
-    passed_over = {item for item in items if _is_passed_over(item)}
-    config.hook.pytest_deselected(items=list(passed_over))
-    items[:] = [item for item in items if item not in passed_over]
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "extended: `make test` leaves it to `make test-all`")
 
 
-def _is_passed_over(item: pytest.Item) -> bool:
-    for mark, (variable, part) in IN_PART.items():
-        if mark in item.name and item.path.stem not in part and os.environ.get(variable) != "all":
-            return True
-    return False
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what one store repeats after another."""
+    for item in items:
+        if _is_repetition(item):
+            item.add_marker("extended")
+
+
+def _is_repetition(item: pytest.Item) -> bool:
+    parts = VARIANTS | PARTS.get(item.path.parent.name, {})
+    callspec = getattr(item, "callspec", None)
+    texts = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
+    return any(item.path.stem not in parts.get(text, (item.path.stem,)) for text in texts)
 
 
 @pytest.fixture

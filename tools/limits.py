@@ -1,25 +1,25 @@
 """Defaults and limits for the reference, each taken from the constant that the code uses."""
 
-from windlass.client import context
 from windlass.client.app import CLIENT_DEADLINE
-from windlass.client.jobs import LARGEST_PAGE
-from windlass.coordinator.sweep import OLD_SECONDS
-from windlass.core import codec, job, names, outcome
-from windlass.core.moments import LONGEST, show_duration
-from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
-from windlass.core.reference import LARGEST_BLOB
-from windlass.core.retry import Exponential
+from windlass.client.tasks import context
+from windlass.client.verbs.jobs import MAX_PAGE
+from windlass.coordinator.duties import OLD_SECONDS
+from windlass.core import codec, names
+from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
+from windlass.core.jobs import job, outcome
+from windlass.core.jobs.retry import Exponential
+from windlass.core.moments import MAX_DURATION, show_duration
+from windlass.core.reference import MAX_BLOB_SIZE
 from windlass.store.open import DEFAULT_ADDRESS
-from windlass.store.postgres.access import CONNECT_SECONDS
-from windlass.store.postgres.address import DEFAULT_SCHEMA, LIBPQ, MOST_CONNECTIONS
-from windlass.store.postgres.examination.server import NEWEST, OLDEST
-from windlass.store.postgres.hints import QUIET_SECONDS
+from windlass.store.postgres.connection.access import CONNECT_SECONDS
+from windlass.store.postgres.connection.address import DEFAULT_SCHEMA, LIBPQ, MAX_CONNECTIONS
+from windlass.store.postgres.doctor.server import NEWEST, OLDEST
+from windlass.store.postgres.signals.hints import QUIET_SECONDS
 from windlass.store.postgres.store import CONNECTIONS
-from windlass.store.sqlite.address import DURABILITY
-from windlass.store.sqlite.drivers import Driver
-from windlass.worker.claim import LONGEST_POLL
-from windlass.worker.config import MOST_PROCESSES, MOST_SLOTS, WorkerConfig
-from windlass.worker.holdings import PATIENCE
+from windlass.store.sqlite.address import DURABILITY, Driver
+from windlass.worker.config import MAX_PROCESSES, MAX_SLOTS, WorkerConfig
+from windlass.worker.runner.claim_loop import MAX_POLL
+from windlass.worker.runner.held_jobs import MAX_PREFETCH_WAIT
 
 
 def sections() -> dict[str, dict[str, str]]:
@@ -37,14 +37,14 @@ def sections() -> dict[str, dict[str, str]]:
 def _worker() -> dict[str, str]:
     config = WorkerConfig(app="")
     return {
-        "slots per runner (`--concurrency`)": f"{config.concurrency}; from 1 to {MOST_SLOTS:,}",
-        "runners (`--processes`)": f"{config.processes}; from 1 to {MOST_PROCESSES}",
+        "slots per runner (`--concurrency`)": f"{config.concurrency}; from 1 to {MAX_SLOTS:,}",
+        "runners (`--processes`)": f"{config.processes}; from 1 to {MAX_PROCESSES}",
         "lease (`--lease`)": f"{show_duration(config.lease)}; at least 500ms",
         "beat": f"{show_duration(config.beat)}: a third of the lease",
         "drain (`--drain`)": show_duration(config.drain),
         "queues (`--queues`)": "every queue that the app names, and `default`",
-        "poll when nothing wakes us": f"adaptive, at most {LONGEST_POLL:g}s",
-        "a prefetched job waits for a slot": f"at most {show_duration(PATIENCE)}, then it is handed back",
+        "poll when nothing wakes us": f"adaptive, at most {MAX_POLL:g}s",
+        "a prefetched job waits for a slot": f"at most {show_duration(MAX_PREFETCH_WAIT)}, then it is handed back",
     }
 
 
@@ -52,38 +52,38 @@ def _queues() -> dict[str, str]:
     policy = Exponential()
     kept = {f"retention, {status}": show_duration(keep) for status, keep in DEFAULT_RETENTION.items()}
     return {
-        "max_attempts": f"{job.DEFAULT_MAX_ATTEMPTS}; from 1 to {job.MOST_ATTEMPTS:,}",
+        "max_attempts": f"{job.DEFAULT_MAX_ATTEMPTS}; from 1 to {job.MAX_ATTEMPTS:,}",
         "retry": f"exponential, base {policy.base:g}s, factor {policy.factor:g}, cap {policy.cap:g}s, "
         f"jitter ±{policy.jitter:.0%}",
         **kept,
         "crashes while alone after which a job is dead": str(outcome.CRASH_LIMIT),
-        "an id is remembered after its job is dropped": f"until {show_duration(TOMBSTONE)} after its end",
+        "an id is remembered after its job is dropped": f"until {show_duration(TOMBSTONE_RETENTION)} after its end",
     }
 
 
 def _limits() -> dict[str, str]:
     return {
         "payload, result, meta": f"{codec.INLINE_LIMIT:,} bytes of JSON each",
-        "payload, result, with `blobs`": f"{LARGEST_BLOB:,} bytes of JSON each",
-        "depth of a payload": f"{codec.DEEPEST} levels",
-        "values in one argument": f"{codec.MOST_NODES:,}; with `blobs`, {LARGEST_BLOB:,}",
+        "payload, result, with `blobs`": f"{MAX_BLOB_SIZE:,} bytes of JSON each",
+        "depth of a payload": f"{codec.MAX_DEPTH} levels",
+        "values in one argument": f"{codec.MAX_NODES:,}; with `blobs`, {MAX_BLOB_SIZE:,}",
         "integers": "64 bits, signed",
-        "priority": f"{job.LOWEST_PRIORITY} to {job.HIGHEST_PRIORITY}, default 0, higher first",
-        "tags of a job": str(names.MOST_TAGS),
+        "priority": f"{job.MIN_PRIORITY} to {job.MAX_PRIORITY}, default 0, higher first",
+        "tags of a job": str(names.MAX_TAGS),
         "run_at": "1970 to 2200, with a time zone",
-        "durations": f"0 to {show_duration(LONGEST)}; seconds or timedelta in Python, `30s` `5m` `7d` elsewhere",
-        "a page of `list`": f"{LARGEST_PAGE:,} jobs",
-        "a line of `ctx.log`": f"{context.LONGEST_LINE:,} characters",
-        "the note of `ctx.progress`": f"{context.LONGEST_NOTE:,} characters",
+        "durations": f"0 to {show_duration(MAX_DURATION)}; seconds or timedelta in Python, `30s` `5m` `7d` elsewhere",
+        "a page of `list`": f"{MAX_PAGE:,} jobs",
+        "a line of `ctx.log`": f"{context.MAX_LINE_LENGTH:,} characters",
+        "the note of `ctx.progress`": f"{context.MAX_NOTE_LENGTH:,} characters",
         "a client's call": f"gives up after {CLIENT_DEADLINE:g}s (`App(deadline=...)`)",
     }
 
 
 def _names() -> dict[str, str]:
     return {
-        "queue, type, tag, tenant": f"1 to {names.LONGEST_NAME} of `A-Z a-z 0-9 _ . : -`, beginning with a letter, "
-        "a digit or `_`, without `..`",
-        "idempotency key": f"1 to {names.LONGEST_KEY:,} bytes of any text without NUL",
+        "queue, type, tag, tenant": f"1 to {names.MAX_NAME_LENGTH} of `A-Z a-z 0-9 _ . : -`, beginning with "
+        "a letter, a digit or `_`, without `..`",
+        "idempotency key": f"1 to {names.MAX_KEY_LENGTH:,} bytes of any text without NUL",
         "job id": "a UUID; the client makes UUIDv7",
         "default queue": f"`{job.DEFAULT_QUEUE}`",
     }
@@ -91,7 +91,10 @@ def _names() -> dict[str, str]:
 
 def _store() -> dict[str, str]:
     return {
-        "default address": f"`{DEFAULT_ADDRESS}`",
+        "address": "what `App(...)` or `--store` gives, else the app's, else `WINDLASS_STORE`, else `store` in "
+        "`windlass.toml` or `[tool.windlass]`",
+        "default address": f"`{DEFAULT_ADDRESS}`; no command makes that file but a worker, or `migrate` with an app",
+        "a relative file or folder": "is one of the folder in which the app is made, or the command started",
         "SQLite: `?durability=`": " or ".join(f"`{each}`" for each in DURABILITY) + ", default `full`",
         "SQLite: `?driver=`": " or ".join(f"`{each}`" for each in Driver) + f", default `{Driver.APSW}`",
         "SQLite: `?allow_network_fs=`": "`true` or `false`, default `false`",
@@ -105,7 +108,8 @@ def _postgres() -> dict[str, str]:
         "versions": f"{OLDEST} to {NEWEST}",
         "`?schema=`": f"up to 63 of `a-z 0-9 _`, default `{DEFAULT_SCHEMA}`",
         "`?notify=`": "`on` or `off`, default `on`",
-        "`?connections=`": f"1 to {MOST_CONNECTIONS} for each event loop, default {CONNECTIONS}, of a supervisor 1",
+        "`?connections=`": f"1 to {MAX_CONNECTIONS} for each event loop, default {CONNECTIONS}, of a supervisor 1 "
+        "and 1 for leases",
         "passed on to the driver": ", ".join(f"`{name}`" for name in LIBPQ),
         "a connection must be made within": f"{CONNECT_SECONDS:g}s",
         "a process tells of new jobs of a queue": f"at most every {QUIET_SECONDS * 1000:g}ms",

@@ -20,16 +20,16 @@ import windlass
 import windlass_pytest
 from windlass import errors, testing
 from windlass.cli.main import cli
-from windlass.client.blocking import blocking
-from windlass.client.jobs import Jobs
-from windlass.client.options import JobOptions, TaskOptions
-from windlass.client.overview import Stats, Workers
-from windlass.client.queues import Queues
-from windlass.client.registrar import Registrar
+from windlass.client.runtime.portal import blocking
+from windlass.client.tasks.options import JobOptions, TaskOptions
+from windlass.client.tasks.registrar import Registrar
+from windlass.client.verbs.jobs import Jobs
+from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.stats import Stats, Workers
 from windlass.core import events
-from windlass.core.queue import QueueOptions
-from windlass.store.redis.acl import SHARDED, acl_rules
-from windlass.store.redis.keys import DEFAULT_PREFIX, OFFICE, OFFICE_KEYS, QUEUE_KEYS
+from windlass.core.flow.queue import QueueOptions
+from windlass.store.redis.connection.acl import SHARDED, acl_rules
+from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTICE = "<!-- Written by tools/reference.py from the code: change the code, then say `make docs`. -->"
@@ -327,7 +327,7 @@ def redis_keys_page() -> Iterator[str]:
     )
     for title, tag, keys in (
         ("Of a queue", "queue", QUEUE_KEYS),
-        ("Of no queue", OFFICE, OFFICE_KEYS),
+        ("Of no queue", GLOBAL, GLOBAL_KEYS),
     ):
         yield ""
         yield f"## {title}"

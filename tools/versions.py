@@ -1,8 +1,8 @@
 """The wheel on every version of Python that is here: `make test-versions`.
 
 The wheel is built once. Each interpreter other than the one that runs this gets an environment `.venv-3.x`, the wheel
-in it, and the tests of WHAT, or those named on the command line; then the demo. An interpreter that is not here is
-said, and is no failure.
+in it, and the tests of WHAT, or those named on the command line; then the demo. All of them run at the same time, and
+each prints its output when it is done. An interpreter that is not here is no failure.
 """
 
 import os
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -19,13 +20,15 @@ MINORS = (11, 12, 13, 14)
 WHAT = (
     "tests/unit",
     "tests/conformance/test_claim.py",
-    "tests/conformance/test_enqueue.py",
     "tests/conformance/test_settle.py",
     "tests/conformance/test_signals.py",
     "tests/services",
+    "tests/client/test_eager_tasks.py",
     "tests/e2e/test_outcomes.py",
 )
-"""Under a minute for each: annotations, the loop, threads, processes. WHAT="tests/client tests/e2e" for more."""
+"""About two minutes for each: annotations, the loop, threads, processes. WHAT="tests/client tests/e2e" for more."""
+WITHOUT = "not pgbouncer and not cluster"
+"""Nothing in between depends on the version of Python."""
 OURS = ("PYTHON", "WINDLASS", "VIRTUAL_ENV")
 """Variables that begin so would let the wheel's environment see this tree instead."""
 
@@ -35,18 +38,15 @@ TESTS = "WINDLASS_TEST_"
 
 def main(wanted: list[str]) -> int:
     """Zero if all that was run passed."""
-    here, failed = sys.version_info[:2], []
-    with tempfile.TemporaryDirectory() as folder:
+    here = [f"3.{minor}" for minor in MINORS if (3, minor) != sys.version_info[:2]]
+    found = {name: python for name in here if (python := find(name))}
+    for name in here:
+        if name not in found:
+            print(f"Python {name}: not here, not tested", flush=True)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
         wheel = build(Path(folder))
-        for minor in MINORS:
-            name = f"3.{minor}"
-            if (3, minor) == here:
-                continue
-            python = find(name)
-            if python is None:
-                print(f"Python {name}: not here, not tested", flush=True)
-            elif not passes(name, python, wheel, wanted):
-                failed.append(name)
+        runs = {name: pool.submit(Version(name, Path(folder)).passes, found[name], wheel, wanted) for name in found}
+        failed = [name for name, run in runs.items() if not run.result()]
     if failed:
         print(f"failed on Python {', '.join(failed)}")
     return 1 if failed else 0
@@ -75,18 +75,41 @@ def _candidates(name: str) -> Iterator[str]:
     yield from sorted(map(str, pyenv.glob(f"versions/{name}.*/bin/python{name}")))
 
 
-def passes(name: str, python: Path, wheel: Path, wanted: list[str]) -> bool:
-    """Set up, test, and show how long it took."""
-    begun = time.monotonic()
-    environment = prepare(ROOT / f".venv-{name}", python, wheel)
-    ready = time.monotonic()
-    print(f"Python {name}: ready in {ready - begun:.0f} s", flush=True)
-    # No cache: `make test-failed` must find what failed on the default version.
-    tested = run([environment / "python", "-m", "pytest", "-p", "no:cacheprovider", *(wanted or WHAT)])
-    toured = run([environment / "windlass", "demo"], stdout=subprocess.DEVNULL)
-    took = f"{time.monotonic() - ready:.0f} s"
-    print(f"Python {name}: tests {_word(tested)}, demo {_word(toured)}, {took}", flush=True)
-    return tested and toured
+class Version:
+    """One interpreter, and a file with the output of what it runs."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.output = folder / f"output-{name}"
+
+    def passes(self, python: Path, wheel: Path, wanted: list[str]) -> bool:
+        """Set up, test, print the output and how long it took."""
+        begun = time.monotonic()
+        environment = prepare(ROOT / f".venv-{self.name}", python, wheel)
+        ready = time.monotonic()
+        tested = self._passes_tests(environment / "python", wanted or list(WHAT))
+        toured = self._run([environment / "windlass", "demo"], shown=False)
+        took = f"ready in {ready - begun:.0f} s, {time.monotonic() - ready:.0f} s"
+        print(
+            f"{self.output.read_text()}Python {self.name}: tests {_word(tested)}, demo {_word(toured)}, {took}",
+            flush=True,
+        )
+        return tested and toured
+
+    def _passes_tests(self, python: Path, wanted: list[str]) -> bool:
+        """Whether the tests pass, at the second try at the latest."""
+        # A cache of its own: `make test-failed` must find what failed on the default version.
+        cache = ["-o", f"cache_dir={python.parents[1] / '.pytest_cache'}"]
+        arguments = ["-m", "not extended", "-k", WITHOUT, *cache, *wanted]
+        first = self._run([python, "-m", "pytest", "--cache-clear", *arguments])
+        return first or self._run([python, "-m", "tools.flaky", *arguments])
+
+    def _run(self, command: list[Path | str], *, shown: bool = True) -> bool:
+        """Whether it ended well."""
+        with self.output.open("a") as output:
+            stdout = output if shown else subprocess.DEVNULL
+            ran = subprocess.run(command, cwd=ROOT, env=clean(), stdout=stdout, stderr=output, check=False)
+        return ran.returncode == 0
 
 
 def prepare(folder: Path, python: Path, wheel: Path) -> Path:
@@ -105,11 +128,6 @@ def pip(python: Path, *arguments: str) -> None:
     """Our pip, working on that environment."""
     quiet = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*quiet, "--python", python, *arguments], check=True, env=clean())
-
-
-def run(command: list[Path | str], stdout: int | None = None) -> bool:
-    """Whether it ended well."""
-    return subprocess.run(command, cwd=ROOT, env=clean(), stdout=stdout, check=False).returncode == 0
 
 
 def clean() -> dict[str, str]:

@@ -1,23 +1,22 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
-from windlass.client.chain import Chain, ChainHandle, chain
-from windlass.client.context import Context
-from windlass.client.current import current_context, current_job
 from windlass.client.handle import ChildHandle, Handle
-from windlass.client.links import Links
-from windlass.client.previous import PREVIOUS
-from windlass.client.state import State
-from windlass.client.task import Task
-from windlass.client.taskset import TaskSet
+from windlass.client.tasks.chain import Chain, ChainHandle, chain
+from windlass.client.tasks.context import Context, current_context, current_job
+from windlass.client.tasks.hooks import State
+from windlass.client.tasks.previous import PREVIOUS
+from windlass.client.tasks.task import Task
+from windlass.client.tasks.taskset import TaskSet
+from windlass.client.verbs.links import Links
 from windlass.core.control import Cancel, Dead, Retry, Snooze
-from windlass.core.job import Attempt, Job, JobError, LogLine, NewJob, Progress
-from windlass.core.queue import Queue
-from windlass.core.reason import Reason
-from windlass.core.retry import ByError, Exponential, Fixed, Linear
-from windlass.core.schedule import Schedule
+from windlass.core.flow.queue import Queue
+from windlass.core.jobs.job import Attempt, Job, JobError, LogLine, NewJob, Progress
+from windlass.core.jobs.retry import ByError, Exponential, Fixed, Linear
+from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
-from windlass.core.why import Why
+from windlass.core.why.explain import Why
+from windlass.core.why.reason import Reason
 from windlass.errors import (
     BlobUnavailable,
     ConfigError,

@@ -1,7 +1,7 @@
 """Everything Windlass raises.
 
     WindlassError
-    ├── InvalidInput            what was handed in is wrong; nothing was stored
+    ├── InvalidInput            the input is wrong; nothing was stored
     │   ├── InvalidPayload
     │   ├── PayloadTooLarge
     │   ├── InvalidName
@@ -39,7 +39,7 @@ class WindlassError(Exception):
 
 
 class InvalidInput(WindlassError):
-    """What was handed in breaks a rule; nothing was stored."""
+    """The input breaks a rule; nothing was stored."""
 
     code = "invalid_input"
 
@@ -127,13 +127,13 @@ class NotInJob(WindlassError):
 
 
 class EnqueueFailed(WindlassError):
-    """The hand-in did not happen: nothing was stored."""
+    """The enqueue did not happen: nothing was stored."""
 
     code = "enqueue_failed"
 
 
 class QueueClosed(EnqueueFailed):
-    """The queue takes no new jobs: nothing of the hand-in was stored."""
+    """The queue takes no new jobs: nothing of the batch was stored."""
 
     code = "queue_closed"
 
@@ -143,7 +143,7 @@ class QueueClosed(EnqueueFailed):
 
 
 class EnqueueUnknown(WindlassError):
-    """The store did not answer in time: the jobs may or may not be stored.
+    """The store did not answer in time, or failed half-way: the jobs may or may not be stored, or only a part is.
 
     Handing in the same ids again (`using(id=...)`) is safe and never doubles a job.
     """

@@ -1,6 +1,6 @@
 """The pytest plugin: fixtures that put your app into a sandbox.
 
-A package of its own, because pytest loads it in every run of whoever has Windlass installed: it must import nothing
+A package of its own, because pytest loads it in every run where Windlass is installed: it must import nothing
 of Windlass until a test asks for it, and a module inside `windlass` would import all of it.
 
     [tool.pytest.ini_options]
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The one setting."""
     parser.addini("windlass_app", "The app that the fixture windlass_sandbox tests, as module:object.", default="")
 
 
 @pytest.fixture
 def windlass_app(pytestconfig: pytest.Config) -> "App":
-    """The app under test: the one that the setting windlass_app names, unless you write a fixture of this name."""
+    """The app under test: the one that the setting windlass_app names, unless you define a fixture of this name."""
     path = str(pytestconfig.getini("windlass_app"))
     if not path:
         pytest.fail(
@@ -47,7 +46,7 @@ def windlass_app(pytestconfig: pytest.Config) -> "App":
 
 @pytest.fixture
 def windlass_sandbox(windlass_app: "App") -> "Iterator[Sandbox]":
-    """The app under test, for the length of a test on an empty store in memory and in time that stands still."""
+    """The app under test, on an empty store in memory with a clock that stands still."""
     from windlass.testing import sandbox
 
     with sandbox(windlass_app) as box:

@@ -254,8 +254,8 @@ BLOBS: dict[str, tuple[str, str]] = {
     "a host": ("file://host/folder", "write file:///absolute/folder"),
     "two slashes too few": ("file:folder", r"write a folder \(./blobs\) or file:///absolute/folder"),
     "the whole disk": ("/", "names no folder"),
-    "blanks": ("   ", "names no folder"),
-    "NUL": ("a\x00b", "names no folder"),
+    "blanks": ("   ", "is set but empty"),
+    "NUL": ("a\x00b", "a control character"),
 }
 """Addresses of a place for large payloads."""
 

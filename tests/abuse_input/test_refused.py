@@ -83,16 +83,15 @@ def test_a_payload_over_the_limit_is_refused_with_its_size_and_the_limit(
 
 
 @pytest.mark.parametrize("row", BLOBS)
-def test_a_place_for_large_payloads_that_is_none_is_refused(app: App, task: Task[..., Any, Any], row: str) -> None:
-    address, problem = BLOBS[row]
-    app.blobs = address
+def test_a_place_for_large_payloads_that_is_none_is_refused(address: str, row: str) -> None:
+    place, problem = BLOBS[row]
     with pytest.raises(ConfigError, match=problem) as caught:
-        task.enqueue("x" * 100_000)
+        App(address, blobs=place).offload()
     assert str(caught.value).isprintable()
 
 
 def test_a_folder_that_cannot_be_made_is_said(app: App, task: Task[..., Any, Any], tmp_path: Path) -> None:
-    app.blobs = str(tmp_path / "missing" / "blobs")
+    app._location.blobs = str(tmp_path / "missing" / "blobs")
     with pytest.raises(EnqueueFailed, match=r"cannot be written: .* does not exist: make it, or mount it"):
         task.enqueue("x" * 100_000)
 

@@ -11,7 +11,7 @@ from tests.abuse_input.test_refused_commands import intake, refused
 from tests.cli.conftest import terminal
 from tests.cli.terminal import Terminal
 from windlass import App, Task
-from windlass.core.queue import Queue
+from windlass.core.flow.queue import Queue
 
 __all__ = ["app", "intake", "task", "terminal"]
 

@@ -1,9 +1,8 @@
-"""Medians, ratios, targets, and the words for them."""
+"""Medians, ratios, targets, and how they are written."""
 
 import pytest
-
-from windlass.bench import words
-from windlass.bench.figures import Base, Row, Target, bars, percentile
+from bench.report import formatting
+from bench.report.figures import Base, Row, Target, bars, percentile
 
 
 def _row(*rounds: float, base: Base | None = None, target: Target | None = None) -> Row:
@@ -28,7 +27,7 @@ def test_a_ratio_is_the_median_of_the_ratios_round_by_round() -> None:
 def test_a_target_is_judged_by_the_ratio(target: Target, met: bool) -> None:
     row = _row(50, base=Base("bare", [100]), target=target)
     assert row.met is met
-    assert words.verdict(row) == ("met" if met else "MISSED")
+    assert formatting.verdict(row) == ("met" if met else "MISSED")
 
 
 def test_without_a_denominator_a_target_is_judged_by_the_figure() -> None:
@@ -37,16 +36,16 @@ def test_without_a_denominator_a_target_is_judged_by_the_figure() -> None:
 
 
 def test_a_peer_that_was_not_run_meets_and_misses_nothing() -> None:
-    row = _row(100, base=Base("Huey", why_not="not run: not installed"), target=Target(7))
+    row = _row(100, base=Base("Huey", skip_reason="not run: not installed"), target=Target(7))
     assert row.met is None
-    assert (words.verdict(row), words.ratio(row)) == ("not run", "")
-    assert words.against(row) == "Huey: not run: not installed"
+    assert (formatting.verdict(row), formatting.ratio(row)) == ("not run", "")
+    assert formatting.against(row) == "Huey: not run: not installed"
 
 
 def test_a_denominator_of_zero_gives_no_ratio() -> None:
     row = _row(100, base=Base("idle peer", [0.0]))
     assert row.ratio is None
-    assert words.against(row) == "idle peer: 0.00 jobs/s"
+    assert formatting.against(row) == "idle peer: 0.00 jobs/s"
 
 
 def test_rounds_that_do_not_pair_are_an_error() -> None:
@@ -77,4 +76,4 @@ def test_a_chart_shows_each_thing_once() -> None:
     ("value", "text"), [(12345.6, "12,346"), (100, "100"), (12.34, "12.3"), (1.234, "1.23"), (0.0, "0.00")]
 )
 def test_numbers_have_the_digits_that_mean_something(value: float, text: str) -> None:
-    assert words.number(value) == text
+    assert formatting.number(value) == text

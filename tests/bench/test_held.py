@@ -1,8 +1,8 @@
 """Which jobs of a drain are its first and its last, and how fast they were."""
 
-from windlass.bench.held import edges
-from windlass.bench.history import rate
-from windlass.bench.yardstick import Span
+from bench.measures.held import edges
+from bench.measures.history import rate
+from bench.stores.base import Span
 
 FINISHES = [(10.1, 10), (10.2, 10), (10.4, 10), (10.8, 10)]
 

@@ -1,8 +1,8 @@
 """Which memory belongs to which number of jobs."""
 
-from windlass.bench.labour import Sample
-from windlass.bench.memory import MIB, grown
-from windlass.bench.process import Usage
+from bench.measures.memory import MIB, grown
+from bench.usage import Usage
+from bench.worker import Sample
 
 
 def _sample(at: float, mib: int) -> Sample:

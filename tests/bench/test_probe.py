@@ -4,11 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from windlass.bench.probe import read_count
+from bench.probes.probe import read_count
+
+from tests.bench.command import environment
 
 COUNTED = """
 import sys, pathlib, apsw
-from windlass.bench.probe import count_commits
+from bench.probes.probe import count_commits
 count_commits(pathlib.Path(sys.argv[1]))
 connection = apsw.Connection(sys.argv[2])
 connection.execute("CREATE TABLE t (a)")
@@ -26,6 +28,10 @@ connection.execute("ROLLBACK")
 
 def test_commits_that_write_are_counted_and_no_others(tmp_path: Path) -> None:
     count, database = tmp_path / "count", tmp_path / "t.db"
-    subprocess.run([sys.executable, "-c", COUNTED, str(count), str(database)], check=True)
+    subprocess.run(
+        [sys.executable, "-c", COUNTED, str(count), str(database)],
+        env=environment(),
+        check=True,
+    )
     assert read_count(count) == 12  # one for the table
     assert read_count(tmp_path / "nothing") == 0

@@ -1,20 +1,18 @@
-"""`windlass bench --quick` on a PostgreSQL of its own: it measures, and leaves nothing. No speed is judged."""
+"""`python -m bench --quick` on a PostgreSQL of its own: it measures, and leaves nothing. No speed is judged."""
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.report.results import read
 
-from windlass.bench.report import read
+from tests.bench.command import run_bench
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    # Not pytest's own: as root the server runs as nobody, who may not enter it.
+    # Not pytest's own: as root the server runs as nobody, which may not enter it.
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -25,13 +23,9 @@ def folder() -> Iterator[Path]:
     [("drain", "enqueue", "latency"), ("delays",), ("flow", "growth", "held", "history", "pooler", "profile")],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
-    command = [sys.executable, "-m", "windlass", "bench", "--quick", "--store", "postgres", *wanted]
-    ran = subprocess.run(
-        [*command, "--out", str(folder)], env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    ran = run_bench(folder, "--quick", "--store", "postgres", *wanted, "--out", ".")
     assert ran.returncode == 0, ran.stderr
-    taken = read(folder).taken
-    assert tuple(each.section.name for each in taken) == wanted
-    assert {each.machine.store["store"] for each in taken} == {"PostgreSQL"}
+    results = read(folder).results
+    assert tuple(each.section.name for each in results) == wanted
+    assert {each.machine.store["store"] for each in results} == {"PostgreSQL"}
     assert [path.name for path in folder.iterdir() if path.is_dir()] == []

@@ -3,9 +3,8 @@
 from xml.etree import ElementTree
 
 import pytest
-
-from windlass.bench.figures import Bars, Line, Lines
-from windlass.bench.svg import WIDTH, draw, ticks
+from bench.report.figures import Bars, Line, Lines
+from bench.report.svg import WIDTH, draw, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -15,10 +15,11 @@ from windlass import App, Context
 from windlass.blobs.offload import Offload
 from windlass.core.codec import INLINE_LIMIT, decode
 from windlass.core.ids import new_id
-from windlass.core.outcome import Done, Outcome, Raised
-from windlass.core.reference import LARGEST_BLOB, Reference, parse_reference
-from windlass.worker.run import run_async, run_sync
-from windlass.worker.work import Halt, Work
+from windlass.core.jobs.outcome import Done, Outcome, Raised
+from windlass.core.reference import MAX_BLOB_SIZE, Reference, parse_reference
+from windlass.worker.handlers.attempt import run_async, run_sync
+from windlass.worker.handlers.start import run_attempt
+from windlass.worker.handlers.work import Halt, Work
 
 KINDS = ["async", "def"]
 
@@ -63,6 +64,21 @@ async def test_the_handler_and_its_context_see_the_payload_itself(app: App, larg
     assert seen == ["x" * MEGABYTE, {"text": "x" * MEGABYTE}]
 
 
+async def test_where_no_thread_is_to_be_had_payload_and_result_are_moved_without_one(
+    app: App, large: Offload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    make(app, "async", lambda text, ctx: text)
+    work = work_with(app, *aside(large, "x" * MEGABYTE))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        outcome = await run(work)
+    assert isinstance(outcome, Done)
+    assert isinstance(parse_reference(outcome.result), Reference)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("trouble", ["missing", "altered", "no blobs"])
 async def test_a_payload_that_cannot_be_fetched_fails_the_attempt_and_is_tried_again(
@@ -74,7 +90,7 @@ async def test_a_payload_that_cannot_be_fetched_fails_the_attempt_and_is_tried_a
     if trouble == "missing":
         blobs(root)[0].unlink()
     elif trouble == "no blobs":
-        app.blobs = None
+        app._location.blobs = None
     else:
         blobs(root)[0].write_bytes(b'{"text":  "y"}'[:13])
     outcome = await run(work)
@@ -137,10 +153,10 @@ async def test_a_result_that_cannot_be_put_aside_does_not_undo_the_work(
 async def test_a_result_beyond_the_limit_of_blobs_is_unstorable(
     app: App, large: Offload, root: Path, kind: str
 ) -> None:
-    make(app, kind, lambda text, ctx: "x" * LARGEST_BLOB)
+    make(app, kind, lambda text, ctx: "x" * MAX_BLOB_SIZE)
     outcome = await run(work_with(app, '{"text": ""}'))
     assert isinstance(outcome, Done)
-    assert f"the limit is {LARGEST_BLOB:,}" in decode(outcome.result or "")["unstorable_result"]
+    assert f"the limit is {MAX_BLOB_SIZE:,}" in decode(outcome.result or "")["unstorable_result"]
     assert blobs(root) == []
 
 
@@ -191,3 +207,16 @@ async def test_a_handler_that_is_told_to_end_while_its_payload_is_fetched_never_
     go.set()
     assert isinstance(outcome, Raised)
     assert outcome.report.type == "Cancelled"
+
+
+async def test_a_large_result_is_kept_though_its_handler_left_a_cancellation_behind(app: App) -> None:
+    @app.task(type="t")
+    async def leave() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return "x" * MEGABYTE
+
+    outcome = await run_attempt(work_with(app, "{}"))
+    assert isinstance(outcome, Done)
+    assert isinstance(parse_reference(str(outcome.result)), Reference)

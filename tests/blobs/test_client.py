@@ -27,8 +27,8 @@ from windlass.blobs.directory import shard_of
 from windlass.blobs.offload import Offload
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.ids import new_id
-from windlass.core.job import Enqueued
-from windlass.core.reference import LARGEST_BLOB
+from windlass.core.jobs.job import Enqueued
+from windlass.core.reference import MAX_BLOB_SIZE
 from windlass.store.contract import Store
 from windlass.testing import sandbox
 
@@ -194,10 +194,10 @@ async def test_many_producers_at_once(app: App, task: Task[[str], str, str], roo
 def test_beyond_the_limit_of_blobs_it_is_refused_with_that_limit(
     app: App, task: Task[[str], str, str], root: Path
 ) -> None:
-    with pytest.raises(PayloadTooLarge, match=f"bytes of JSON, the limit is {LARGEST_BLOB:,}; keep large data"):
-        task.enqueue("x" * LARGEST_BLOB)
-    with pytest.raises(PayloadTooLarge, match=f"the limit is {LARGEST_BLOB:,}"):
-        app.enqueue_many([NewJob(id=new_id(), type="t", payload='"' + "x" * LARGEST_BLOB + '"')])
+    with pytest.raises(PayloadTooLarge, match=f"bytes of JSON, the limit is {MAX_BLOB_SIZE:,}; keep large data"):
+        task.enqueue("x" * MAX_BLOB_SIZE)
+    with pytest.raises(PayloadTooLarge, match=f"the limit is {MAX_BLOB_SIZE:,}"):
+        app.enqueue_many([NewJob(id=new_id(), type="t", payload='"' + "x" * MAX_BLOB_SIZE + '"')])
     assert (total(app), root.exists()) == (0, False)
 
 
@@ -222,7 +222,7 @@ def test_more_values_than_fit_into_a_row_are_fine(app: App) -> None:
 def test_a_variable_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINDLASS_BLOBS", str(tmp_path / "variable"))
     assert App().blobs == str(tmp_path / "variable")
-    assert App(blobs="./given").blobs == "./given"
+    assert App(blobs="./given").blobs == str(Path.cwd() / "given")
     monkeypatch.delenv("WINDLASS_BLOBS")
     assert App().blobs is None
 
@@ -247,8 +247,8 @@ def test_a_waiting_job_may_be_given_a_large_payload_and_a_small_one_again(
     assert payload_of(app) == {"text": TEXT + "!"}
     app.jobs.change(handle.id, payload={"text": "small"})
     assert payload_of(app) == {"text": "small"}
-    with pytest.raises(PayloadTooLarge, match=f"the limit is {LARGEST_BLOB:,}"):
-        app.jobs.change(handle.id, payload={"text": "x" * LARGEST_BLOB})
+    with pytest.raises(PayloadTooLarge, match=f"the limit is {MAX_BLOB_SIZE:,}"):
+        app.jobs.change(handle.id, payload={"text": "x" * MAX_BLOB_SIZE})
     assert payload_of(app) == {"text": "small"}
 
 
@@ -276,7 +276,7 @@ def test_under_test_everything_stays_in_memory(app: App, root: Path) -> None:
         assert handle.result(timeout=5) == TEXT * 2
         assert app.jobs.get(handle.id).payload == {"text": TEXT}
         with pytest.raises(PayloadTooLarge):
-            twice.enqueue("x" * LARGEST_BLOB)
+            twice.enqueue("x" * MAX_BLOB_SIZE)
     assert not root.exists()
 
 
@@ -308,7 +308,7 @@ class Refusing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def bounded(self, seconds: float) -> "Refusing":
+    def with_timeout(self, seconds: float) -> "Refusing":
         return self
 
     async def enqueue(self, jobs: object) -> list[Enqueued]:
@@ -320,7 +320,7 @@ async def test_what_was_put_is_taken_back_if_it_is_certain_that_nothing_was_stor
     app: App, task: Task[[str], str, str], root: Path, maybe_done: bool, error: type[Exception], left: int
 ) -> None:
     store = await app._ready()
-    app._berth.adopt(Refusing(store, maybe_done=maybe_done))
+    app._store_handle.adopt(Refusing(store, maybe_done=maybe_done))
     with pytest.raises(error):
         await app.aenqueue_many([task.job(TEXT + str(n)) for n in range(3)] + [task.job("small")])
     await store.close()
@@ -334,7 +334,9 @@ def test_one_blob_that_cannot_be_written_stores_nothing_of_the_batch(
     root.mkdir()
     jobs = [task.job(TEXT) for _ in range(6)]
     (root / shard_of(jobs[4].id)).touch()
-    with pytest.raises(EnqueueFailed, match=f"^nothing was stored: job {jobs[4].id}: its payload of .* bytes"):
+    # Another of them may have the same shard.
+    first = next(job for job in jobs if shard_of(job.id) == shard_of(jobs[4].id))
+    with pytest.raises(EnqueueFailed, match=f"^nothing was stored: job {first.id}: its payload of .* bytes"):
         app.enqueue_many(jobs)
     assert [path.parent for path in blobs(root)] == [root]
     assert total(app) == 1

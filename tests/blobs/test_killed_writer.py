@@ -12,7 +12,7 @@ from tests.blobs.files import blobs, folders, grow_old
 from tests.services.parts import Listener
 from windlass.blobs.contract import BlobFailed, BlobKey
 from windlass.blobs.directory import Directory
-from windlass.coordinator.sweep import OLD_SECONDS, Sweep
+from windlass.coordinator.duties import OLD_SECONDS, Sweep
 from windlass.core.ids import new_id
 from windlass.store.contract import Store
 

@@ -14,12 +14,11 @@ from windlass.blobs.contract import BlobFailed, BlobPage
 from windlass.blobs.directory import Directory
 from windlass.blobs.offload import Offload
 from windlass.coordinator.coordinator import Coordinator
-from windlass.coordinator.duties import prune
-from windlass.coordinator.sweep import MOST_LOOKED_AT, OLD_SECONDS, PAUSE_SECONDS, WALK_EVERY, Sweep
+from windlass.coordinator.duties import MAX_PAGE, OLD_SECONDS, PAUSE_SECONDS, WALK_EVERY, Sweep, prune
+from windlass.core.flow.queue import DEFAULT_RETENTION, QueueSettings
 from windlass.core.ids import JobId, new_id
-from windlass.core.job import Claimed
+from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY
-from windlass.core.queue import DEFAULT_RETENTION, QueueSettings
 from windlass.store.contract import Store
 
 
@@ -107,7 +106,7 @@ async def test_blobs_that_cannot_be_removed_do_not_keep_jobs_from_being_pruned(
     coordinator = Coordinator(store, "a", heard, blobs=Offload(Stuck(str(root))))
     await coordinator.step(0)
     assert await store.operator.get([job.id]) == [None]
-    assert heard.names == ["TermStarted", "JobsPruned", "DutyFailed"]
+    assert heard.names == ["LeadershipGained", "JobsPruned", "DutyFailed"]
 
 
 async def test_the_coordinator_sweeps_if_it_knows_where(store: Store, large: Offload, root: Path) -> None:
@@ -115,7 +114,7 @@ async def test_the_coordinator_sweeps_if_it_knows_where(store: Store, large: Off
     grow_old(root, OLD_SECONDS + 60)
     heard = Listener()
     await Coordinator(store, "a", heard, blobs=large).step(0)
-    assert heard.names == ["TermStarted", "BlobsSwept"]
+    assert heard.names == ["LeadershipGained", "BlobsSwept"]
     assert blobs(root) == []
 
 
@@ -195,7 +194,7 @@ async def test_a_long_walk_is_made_in_pages_with_pauses(store: Store, large: Off
     sweep = Sweep(store, Counted(str(root)), Listener())
     pauses = [await sweep.run() for _ in range(4)]
     assert pauses == [PAUSE_SECONDS, PAUSE_SECONDS, WALK_EVERY, PAUSE_SECONDS]
-    assert [limit for _, limit in asked] == [MOST_LOOKED_AT] * 4
+    assert [limit for _, limit in asked] == [MAX_PAGE] * 4
     assert asked[3][0] is None, "the next walk begins anew"
 
 

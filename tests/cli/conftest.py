@@ -13,5 +13,5 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     for name in ("WINDLASS_STORE", "WINDLASS_APP", "WINDLASS_BLOBS", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     made = Terminal(tmp_path, monkeypatch, capsys)
-    made.ok("migrate")
+    made.ok("migrate", "--store", "sqlite:///windlass.db")
     return made

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.terminal import Ran, Terminal
 from windlass.core.moments import DAY
-from windlass.store.sqlite.examination.census import MOST_COUNTED
+from windlass.store.sqlite.doctor.examine import MAX_COUNTED
 
 
 def levels(ran: Ran, check: str) -> list[str]:
@@ -52,7 +52,7 @@ def test_a_healthy_store_has_no_problems_and_says_what_was_checked(terminal: Ter
 
 def test_programs_get_the_same_as_json(terminal: Terminal) -> None:
     ran = terminal.ok("doctor", "--json")
-    assert (ran.json["healthy"], ran.json["store"]) == (True, "sqlite:///windlass.db")
+    assert (ran.json["healthy"], ran.json["store"]) == (True, f"sqlite:///{terminal.folder}/windlass.db")
     assert {each["level"] for each in ran.json["findings"]} <= {"ok", "note", "warning"}
     assert all(set(each) == {"level", "check", "says", "advice"} for each in ran.json["findings"])
 
@@ -91,7 +91,7 @@ def test_jobs_without_any_worker_are_a_problem_and_end_with_1(terminal: Terminal
 def test_dead_letters_and_paused_queues_are_warnings_and_end_with_0(terminal: Terminal) -> None:
     terminal.enqueue("mail")
     terminal.ok("queues", "pause", "default")
-    change(terminal.folder / "windlass.db", "INSERT INTO windlass_tallies VALUES ('default', 'dead', 7)")
+    change(terminal.folder / "windlass.db", "INSERT INTO windlass_history_counts VALUES ('default', 'dead', 7)")
     ran = terminal.ok("doctor", "--json")
     assert "7 dead letters" in says(ran, "warning")
     assert "1 job waits in queue 'default', which is paused" in says(ran, "warning")
@@ -105,10 +105,10 @@ def test_relaxed_durability_is_a_warning_that_says_what_is_at_stake(terminal: Te
 
 def test_a_newer_schema_is_a_problem_and_an_absent_one_a_warning(terminal: Terminal) -> None:
     path = terminal.folder / "windlass.db"
-    change(path, "INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+    change(path, "INSERT INTO windlass_schema (number, name) VALUES (9999, '9999_future')")
     ran = terminal.run("doctor", "--json")
     assert (ran.code, levels(ran, "schema")) == (1, ["problem"])
-    assert "schema 9999, this Windlass knows up to" in says(ran, "problem")
+    assert "has step 9999_future, which this version of Windlass cannot work with" in says(ran, "problem")
     change(terminal.folder / "other.db", "CREATE TABLE mine (x)")
     ran = terminal.ok("doctor", "--json", "--store", "sqlite:///other.db")
     assert levels(ran, "schema") == ["warning"]
@@ -145,12 +145,12 @@ def test_what_died_before_the_last_boot_is_no_other_machine(terminal: Terminal) 
 def test_of_very_many_jobs_only_the_first_are_counted(terminal: Terminal) -> None:
     change(
         terminal.folder / "windlass.db",
-        f"WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT {MOST_COUNTED + 5}) "
-        "INSERT INTO windlass_jobs (id, queue, type, payload, status, urgency, rank, run_at, max_attempts, "
+        f"WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT {MAX_COUNTED + 5}) "
+        "INSERT INTO windlass_jobs (id, queue, type, payload, status, sort_priority, rank, run_at, max_attempts, "
         "created_at, updated_at) "
         "SELECT format('%08x', v), 'q', 't' || v % 3, '{}', 'pending', 0, v, v, 3, 0, 0 FROM n",
     )
-    assert f"at least {MOST_COUNTED:,} jobs could run now" in says(terminal.run("doctor", "--json"), "problem")
+    assert f"at least {MAX_COUNTED:,} jobs could run now" in says(terminal.run("doctor", "--json"), "problem")
 
 
 def test_text_from_jobs_is_shown_and_not_obeyed(terminal: Terminal) -> None:
@@ -172,6 +172,6 @@ def test_an_address_that_names_no_store_is_a_wrong_call(terminal: Terminal, word
 def test_the_store_of_an_app_is_found_through_it(terminal: Terminal) -> None:
     (terminal.folder / "doctored_shop.py").write_text("from windlass import App\napp = App('sqlite:///shop.db')\n")
     ran = terminal.run("doctor", "--app", "doctored_shop:app", "--json")
-    assert (ran.code, ran.json["store"]) == (1, "sqlite:///shop.db")
+    assert (ran.code, ran.json["store"]) == (1, f"sqlite:///{terminal.folder}/shop.db")
     assert "there is no file" in says(ran, "problem")
     assert not (terminal.folder / "shop.db").exists()

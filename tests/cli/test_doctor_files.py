@@ -13,12 +13,11 @@ import pytest
 
 from tests.cli.terminal import Terminal
 from tests.cli.test_doctor import change, levels, says
-from windlass.store.examination import Finding, Level
-from windlass.store.sqlite.address import Address
-from windlass.store.sqlite.drivers import Driver
-from windlass.store.sqlite.examination.log import LONG_LOG, check_log, readers
-from windlass.store.sqlite.examination.place import check_file_system
-from windlass.store.sqlite.examination.versions import check_versions
+from tests.faults.full import may_mount
+from windlass.store.doctor import Finding, Level
+from windlass.store.sqlite.address import Address, Driver
+from windlass.store.sqlite.doctor.file import LONG_LOG_BYTES, check_log, readers
+from windlass.store.sqlite.doctor.place import check_file_system, check_versions
 
 MEMORY = Path("/dev/shm")
 
@@ -108,9 +107,24 @@ def test_a_database_that_another_program_took_out_of_wal_mode_is_a_warning(termi
 def test_several_names_of_one_file_are_told(terminal: Terminal) -> None:
     (terminal.folder / "soft.db").symlink_to("windlass.db")
     ran = terminal.ok("doctor", "--json", "--store", "sqlite:///soft.db")
-    assert "soft.db is a symbolic link to" in says(ran, "warning")
+    assert "soft.db is a symbolic link to" in says(ran, "note")
     os.link(terminal.folder / "windlass.db", terminal.folder / "hard.db")
     assert "has 2 names (hard links)" in says(terminal.run("doctor", "--json"), "problem")
+
+
+def test_a_file_that_is_mounted_by_itself_is_told(terminal: Terminal) -> None:
+    if not may_mount():
+        pytest.skip("only root may mount")
+    (terminal.folder / "mounted.db").touch()
+    subprocess.run(["mount", "--bind", terminal.folder / "windlass.db", terminal.folder / "mounted.db"], check=True)
+    try:
+        ran = terminal.run("doctor", "--json", "--store", "sqlite:///mounted.db")
+        assert "mounted.db is a mount point" in says(ran, "problem")
+        refused = terminal.run("enqueue", "t", "--store", "sqlite:///mounted.db")
+        assert (refused.code, refused.out) == (2, "")
+        assert "mount the folder of the database instead" in " ".join(refused.err.split())
+    finally:
+        subprocess.run(["umount", "--lazy", terminal.folder / "mounted.db"], check=True)
 
 
 # Rights: root may do everything, so another user looks.
@@ -144,7 +158,7 @@ def open_folder() -> Iterator[Path]:
     folder = Path("/tmp") / f"windlass-rights-{os.getpid()}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
-    made = [sys.executable, "-m", "windlass", "migrate"]
+    made = [sys.executable, "-m", "windlass", "migrate", "--store", "sqlite:///windlass.db"]
     subprocess.run(made, cwd=folder, check=True, capture_output=True, timeout=60)
     for each in folder.iterdir():
         each.chmod(0o666)
@@ -166,8 +180,10 @@ def test_a_file_a_companion_and_a_folder_that_may_not_be_written_are_all_said(op
     (open_folder / "windlass.db").chmod(0o644)
     assert "windlass.db may not be written by this user" in as_other(open_folder)["rights"]
     (open_folder / "windlass.db").chmod(0o666)
-    (open_folder / "windlass.db-turn").chmod(0o644)
-    assert "windlass.db-turn may not be written by this user" in as_other(open_folder)["rights"]
+    (open_folder / "windlass.db-turn").chmod(0o644)  # enough for a lock
+    assert "rights" not in as_other(open_folder)
+    (open_folder / "windlass.db-turn").chmod(0o600)
+    assert "windlass.db-turn may not be opened by this user" in as_other(open_folder)["rights"]
     (open_folder / "windlass.db-turn").chmod(0o666)
     open_folder.chmod(0o755)
     assert "SQLite keeps its write-ahead log beside the file" in as_other(open_folder)["rights"]
@@ -193,7 +209,7 @@ def test_a_log_that_a_reader_holds_back_is_told_with_the_reader(terminal: Termin
     writer.execute("PRAGMA synchronous = OFF")
     writer.execute("CREATE TABLE ballast (x)")
     assert levels(terminal.ok("doctor", "--json"), "log") == ["ok"]
-    for _ in range(LONG_LOG // 2**23 + 1):
+    for _ in range(LONG_LOG_BYTES // 2**23 + 1):
         writer.execute("INSERT INTO ballast VALUES (zeroblob(8388608))")
     ran = terminal.ok("doctor", "--json")
     assert levels(ran, "log") == ["warning"]

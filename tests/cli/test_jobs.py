@@ -51,7 +51,7 @@ def test_show_gives_one_record(terminal: Terminal) -> None:
 
 
 def test_a_table_is_for_people(terminal: Terminal) -> None:
-    assert terminal.ok("jobs", "list").out == "No jobs match in sqlite:///windlass.db.\n"
+    assert terminal.ok("jobs", "list").out == f"No jobs match in sqlite:///{terminal.folder}/windlass.db.\n"
     id_ = terminal.enqueue("mail.welcome")
     heading, row = terminal.ok("jobs", "list").out.splitlines()
     assert heading.split() == ["id", "status", "type", "queue", "attempt", "created", "what"]
@@ -99,7 +99,7 @@ def kill(terminal: Terminal, jobs: int = 1) -> list[str]:
 
 
 def test_dead_list_says_why(terminal: Terminal) -> None:
-    assert terminal.ok("dead", "list").out == "No dead jobs in sqlite:///windlass.db.\n"
+    assert terminal.ok("dead", "list").out == f"No dead jobs in sqlite:///{terminal.folder}/windlass.db.\n"
     (id_,) = kill(terminal)
     assert [job["id"] for job in terminal.ok("dead", "list", "--json").json] == [id_]
     told = terminal.ok("dead", "list").out

@@ -114,7 +114,7 @@ def test_a_queue_that_nobody_knows_may_be_misspelt_and_is_told(shop: Terminal) -
     shop.ok("queues", "reset", "images", "rate")
     ran = shop.ok("queues", "close", "imagess")
     assert ran.out == "imagess is closed to new jobs\n"
-    assert ran.err == "note: nobody had used or declared a queue 'imagess'; there are default, images\n"
+    assert ran.err == "note: no job or app had used or declared a queue 'imagess'; there are default, images\n"
     assert shop.ok("queues", "close", "imagess").err == "", "now it is known"
 
 

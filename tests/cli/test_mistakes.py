@@ -89,7 +89,7 @@ def test_what_cannot_be_done_ends_with_1_and_says_why(terminal: Terminal, failur
     terminal.ok("migrate", "--store", "sqlite:///future.db")
     connection = sqlite3.connect(terminal.folder / "future.db")
     with connection:
-        connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+        connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, '9999_future')")
     connection.close()
     words, problem = FAILURES[failure]
     ran = terminal.run(*words)
@@ -114,15 +114,20 @@ def test_looking_at_a_store_that_is_not_there_makes_none(terminal: Terminal, wor
     ran = terminal.run(*words, "--store", "sqlite:///typo.db")
     assert ran.code == 2
     path = terminal.folder / "typo.db"
-    assert ran.err == f"error: there is no store at sqlite:///typo.db: no such file: {path}\n"
+    assert ran.err == f"error: there is no store: no such file: {path} (named by --store)\n"
     assert set(terminal.folder.iterdir()) == before
 
 
 def test_whoever_named_no_store_is_told_how_to(terminal: Terminal) -> None:
     (terminal.folder / "windlass.db").unlink()
-    ran = terminal.run("stats")
+    ran, folder = terminal.run("stats"), terminal.folder
     assert ran.code == 2
-    assert "sqlite:///windlass.db: say --store or --app, set WINDLASS_STORE or WINDLASS_APP" in ran.err
+    assert ran.err.splitlines() == [
+        f"error: there is no store: none was named, and no such file: {folder}/windlass.db",
+        f"       WINDLASS_STORE is not set, and no windlass.toml or pyproject.toml in {folder} names a store",
+        "       name one: --store sqlite:///jobs.db, --app module:object, WINDLASS_STORE, or "
+        'store = "sqlite:///jobs.db" in windlass.toml',
+    ]
 
 
 BROKEN = {
@@ -172,14 +177,14 @@ def test_help_is_no_mistake(terminal: Terminal) -> None:
     [(["stats"], 0), (["jobs", "show", NOBODY], 1), (["jobs", "show", "42"], 2), (["worker", "no_such_shop:app"], 2)],
 )
 def test_a_process_of_its_own_ends_with_the_same_codes(tmp_path: Path, words: list[str], code: int) -> None:
-    process(tmp_path, "migrate")
+    process(tmp_path, "migrate", "--store", "sqlite:///windlass.db")
     ran = process(tmp_path, *words)
     assert ran.returncode == code, ran.stderr
     assert "Traceback" not in ran.stderr
 
 
 def test_a_reader_that_has_had_enough_is_no_error_to_shout_about(tmp_path: Path) -> None:
-    process(tmp_path, "migrate")
+    process(tmp_path, "migrate", "--store", "sqlite:///windlass.db")
     ours, theirs = os.pipe()
     os.close(ours)
     command = [sys.executable, "-m", "windlass", "stats", "--json"]

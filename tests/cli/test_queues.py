@@ -8,13 +8,13 @@ import pytest
 from tests.cli.terminal import Terminal
 from tests.support.seed import worker_info
 from windlass import App, Status
-from windlass.core.meter import Meter, histogram
 from windlass.core.moments import SECOND
+from windlass.core.stats.meter import Meter, histogram
 from windlass.store.sqlite.migrate import migrations
 
 
 def test_stats_are_by_queue_and_in_all(terminal: Terminal) -> None:
-    assert terminal.ok("stats").out == "No jobs yet in sqlite:///windlass.db.\n"
+    assert terminal.ok("stats").out == f"No jobs yet in sqlite:///{terminal.folder}/windlass.db.\n"
     nothing = {"seconds": 300, "queues": {}, "types": {}}
     assert terminal.ok("stats", "--json").json == {
         "queues": {},
@@ -120,7 +120,7 @@ def test_purge_asks_first_and_cancels_what_waits(terminal: Terminal) -> None:
     ids = [terminal.enqueue("t", "{}", "--queue", "mail", *delay) for delay in ([], ["--delay", "1h"])]
     other = terminal.enqueue("t", "{}")
     asked = terminal.run("queues", "purge", "mail", typed="n\n")
-    assert asked.out == "Cancel the 2 waiting jobs of mail in sqlite:///windlass.db? [y/N]: "
+    assert asked.out == f"Cancel the 2 waiting jobs of mail in sqlite:///{terminal.folder}/windlass.db? [y/N]: "
     assert (asked.code, asked.err) == (1, "Aborted.\n")
     assert terminal.ok("queues", "purge", "mail", typed="y\n").out.endswith("2 cancelled\n")
     assert terminal.ok("queues", "purge", "mail", "--yes").out == "0 cancelled\n"

@@ -44,7 +44,9 @@ def shop(terminal: Terminal) -> Iterator[tuple[str, str]]:
 
 def test_without_any_there_is_a_sentence(terminal: Terminal) -> None:
     told = terminal.ok("schedules", "list").out
-    assert told.startswith("No schedules in sqlite:///windlass.db. Declare one in code, @app.schedule(")
+    assert told.startswith(
+        f"No schedules in sqlite:///{terminal.folder}/windlass.db. Declare one in code, @app.schedule("
+    )
     assert told.endswith("or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'\n")
 
 
@@ -99,7 +101,7 @@ def test_it_is_paused_resumed_run_and_removed(terminal: Terminal) -> None:
     assert again == f"{id_} (stood already: the job before it has not ended, and they may not overlap)\n"
     assert "schedule      s, run at once" in terminal.ok("jobs", "show", id_).out
     why = terminal.ok("jobs", "why", id_).out
-    assert "Schedule s handed it in at once, because somebody wanted it; it has no next run." in why
+    assert "Schedule s enqueued it at once, by hand; it has no next run." in why
     assert "paused" not in terminal.ok("schedules", "resume", "s").out
     assert terminal.ok("schedules", "remove", "s").out == "s is removed\n"
     assert terminal.ok("jobs", "show", id_).code == 0

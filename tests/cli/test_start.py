@@ -7,7 +7,13 @@ import pytest
 
 LATER = {
     "windlass": {"apsw", "rich", "typer", "uvloop", "windlass.cli", "windlass.worker"},
-    "windlass.cli.main": {"apsw", "uvloop", "windlass.bench.run", "windlass.demo", "windlass.worker.supervisor"},
+    "windlass.cli.main": {
+        "apsw",
+        "uvloop",
+        "windlass.bench.measure",
+        "windlass.demo",
+        "windlass.worker.supervisor.supervisor",
+    },
 }
 
 

@@ -12,13 +12,13 @@ from rich.console import Console
 from tests.cli.terminal import Terminal
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue
-from windlass.cli.course import OTHERS, print_course
 from windlass.cli.figures import bars
-from windlass.core.course import Course, Line, Point
-from windlass.core.meter import Meter, histogram
+from windlass.cli.timeline import OTHERS, print_timeline
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.rates import Quantiles
-from windlass.core.samples import HOUR, MINUTE
+from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.recent_stats import Quantiles
+from windlass.core.stats.samples import HOUR, MINUTE
+from windlass.core.stats.timeline import Point, Series, Timeline
 from windlass.store.open import open_store
 
 PAIRS = (("mail", "welcome"), ("mail", "bye"), ("default", "welcome"))
@@ -104,10 +104,10 @@ def test_a_program_gets_every_point_and_the_counts(gone: Terminal) -> None:
     assert found["queues"]["mail"]["pending"] == found["totals"]["pending"] == 7
     course = found["course"]
     assert (course["by"], course["seconds"], len(course["all"]["points"])) == ("queue", 60, 360)
-    mail = course["lines"]["mail"]
+    mail = course["series"]["mail"]
     assert None in mail["points"]
     assert sum(point["completed"] for point in mail["points"] if point) == mail["whole"]["completed"]
-    assert mail["whole"]["most"] == {"pending": 7}
+    assert mail["whole"]["max_jobs"] == {"pending": 7}
     hours = gone.ok("stats", "--since", "7d", "--json").json["course"]
     assert (hours["seconds"], len(hours["all"]["points"])) == (3600, 168)
 
@@ -146,13 +146,13 @@ def test_what_has_no_name_is_called_the_others(capsys: pytest.CaptureFixture[str
     at = to_datetime(HOUR)
     times = Quantiles()
     point = Point(at=at, completed=5, failures=0, per_second=1, wait=times, run=times)
-    line = Line(whole=point, points=(point,))
+    line = Series(whole=point, points=(point,))
     lines = {"": line, "t": line}
-    course = Course(since=at, until=to_datetime(2 * HOUR), seconds=60, by="type", lines=lines, all=line)
-    print_course(course, "1h", Console(width=100))
+    course = Timeline(since=at, until=to_datetime(2 * HOUR), seconds=60, by="type", series=lines, all=line)
+    print_timeline(course, "1h", Console(width=100))
     names = [each.split()[0] for each in capsys.readouterr().out.splitlines()]
     assert names[:4] == ["type", OTHERS, "t", "all"]
-    print_course(replace(course, lines={}), "1h", Console(width=100))
+    print_timeline(replace(course, series={}), "1h", Console(width=100))
     assert capsys.readouterr().out.startswith("Nothing ran in the last 1h, up to the last sample")
 
 

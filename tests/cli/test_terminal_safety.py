@@ -8,10 +8,10 @@ import pytest
 from tests.cli.terminal import Terminal
 from tests.client.labour import Labour
 from windlass import App
-from windlass.core.job import JobError, LogLine
+from windlass.core.jobs.job import JobError, LogLine
+from windlass.core.jobs.outcome import Policy, Raised, decide
+from windlass.core.jobs.retry import Fixed
 from windlass.core.moments import to_datetime
-from windlass.core.outcome import Policy, Raised, decide
-from windlass.core.retry import Fixed
 from windlass.store.records import Note
 
 EVIL = "\x1b[31mred\x1b]0;title\x07 \x9b1m \x00 \u202e \r\x08 \\[/nonsense] [bold]markup[/] [link=x] :smile: \x7f"

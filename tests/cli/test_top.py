@@ -17,24 +17,33 @@ from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
 from windlass.cli.top.section import shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
-from windlass.core.rates import Quantiles, Rates
+from windlass.core.stats.recent_stats import Quantiles, RecentStats
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ID = "0198c000-0000-7000-8000-000000000000"
-RATES = Rates(per_second=12.5, completed=100, failures=3, wait=Quantiles(0.001, 0.2, 3), run=Quantiles(0.04, 5, 66))
+RATES = RecentStats(
+    per_second=12.5, completed=100, failures=3, wait=Quantiles(0.001, 0.2, 3), run=Quantiles(0.04, 5, 66)
+)
 COURSE = [0] * 50 + list(range(10))
 HOUR = [None] * 27 + [0, 1, 2]
 
 
 def queue(name: str = "default", **fields: Any) -> QueueLine:
-    given = {"paused": False, "jobs": jobs(pending=7), "oldest": 61.0, "rates": RATES, "course": COURSE, "hour": HOUR}
+    given = {
+        "paused": False,
+        "jobs": jobs(pending=7),
+        "oldest": 61.0,
+        "recent_stats": RATES,
+        "course": COURSE,
+        "hour": HOUR,
+    }
     return QueueLine(queue=name, **{**given, **fields})
 
 
 def type_(name: str = "mail.welcome", **fields: Any) -> TypeLine:
-    return TypeLine(type=name, **{"rates": RATES, "course": COURSE, **fields})
+    return TypeLine(type=name, **{"recent_stats": RATES, "course": COURSE, **fields})
 
 
 def failure(type_: str = "crm.sync", error: str = "ValueError: no such customer") -> FailureLine:
@@ -138,7 +147,7 @@ def test_what_is_in_line_for_a_key_is_shown_by_queue_where_there_is_any() -> Non
 
 
 def test_where_there_is_no_room_the_busiest_are_shown_in_their_own_order() -> None:
-    lines = [queue(f"q{number}", rates=Rates(per_second=number % 7)) for number in range(20)]
+    lines = [queue(f"q{number}", recent_stats=RecentStats(per_second=number % 7)) for number in range(20)]
     found = drawn(snapshot(queues=lines), 80, 24)
     names = [line.split()[0] for line in found if line.startswith("q")]
     assert found[4].startswith("queue (+12)")
@@ -256,5 +265,5 @@ def test_an_interval_that_cannot_be_is_refused(terminal: Terminal, interval: str
 def test_a_store_that_is_not_there_is_not_made_by_looking(terminal: Terminal) -> None:
     ran = terminal.run("top", "--store", "sqlite:///nowhere.db")
     assert ran.code == 2
-    assert "there is no store at sqlite:///nowhere.db" in ran.err
+    assert f"there is no store: no such file: {terminal.folder}/nowhere.db" in ran.err
     assert not (terminal.folder / "nowhere.db").exists()

@@ -22,7 +22,7 @@ def test_why_says_what_holds_a_job_and_what_to_do(terminal: Terminal) -> None:
         "  No worker is alive.",
         "    -> windlass worker module:app --queues mail",
         "",
-        "No estimate of its start (queue mail is paused, and nobody has said until when).",
+        "No estimate of its start (queue mail is paused without an end).",
     ]
 
 

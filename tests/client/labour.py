@@ -4,11 +4,11 @@ from random import Random
 from typing import Any
 
 from windlass import App, Job
-from windlass.core.job import Claimed, JobError
-from windlass.core.outcome import Done, Outcome, Policy, Raised, decide
-from windlass.core.retry import Fixed
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, decide
+from windlass.core.jobs.retry import Fixed
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, LeaseRequest, QueueShare
+from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota
 
 
 class Labour:
@@ -36,7 +36,7 @@ class Labour:
         """Claim so many jobs of type `t`, and settle all of them together: how many there were."""
         await store.leases.open(LeaseRequest(runner="hand", worker="by", length=60_000_000))
         self._claims += 1
-        shares = (QueueShare("default", most),)
+        shares = (QueueQuota("default", most),)
         claim = ClaimRequest(runner="hand", claim=self._claims, shares=shares, types=("t",), limit=most)
         jobs = await store.jobs.claim(claim)
         await store.jobs.settle([decide(job, outcome, Policy(Fixed(base=0, jitter=0)), Random(0)) for job in jobs])
@@ -51,7 +51,7 @@ class Labour:
         request = ClaimRequest(
             runner="hand",
             claim=self._claims,
-            shares=(QueueShare("default", 1),),
+            shares=(QueueQuota("default", 1),),
             types=tuple(types),
             limit=1,
         )

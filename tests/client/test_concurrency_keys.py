@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from windlass import App, Context, InvalidInput, InvalidName, InvalidOption, NewJob, Task
-from windlass.core.rate import Rate
+from windlass.core.flow.rate import Rate
 
 
 class Size(Enum):

@@ -8,8 +8,8 @@ import pytest
 from tests.client.labour import only_job
 from tests.support.addresses import on_sqlite
 from windlass import App, Exponential, Fixed, Status
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import DAY
-from windlass.core.queue import QueueSettings
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tests.client.labour import Labour
 from tests.support.addresses import on_sqlite
 from windlass import App, InvalidInput, InvalidOption, Status
-from windlass.core.queue import Queue, QueueSettings, settings
+from windlass.core.flow.queue import Queue, QueueSettings, settings
 
 
 @pytest.fixture

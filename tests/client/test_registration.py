@@ -215,13 +215,3 @@ def test_making_an_app_and_decorating_touch_no_file(path: Path, app: App) -> Non
 
 def test_an_app_shows_no_password() -> None:
     assert repr(App("postgresql://me:hunter2@db/jobs")) == "App('postgresql://me:***@db/jobs', 0 tasks)"
-
-
-def test_the_address_comes_from_the_call_then_the_environment_then_the_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("WINDLASS_STORE", raising=False)
-    assert App().store == "sqlite:///windlass.db"
-    monkeypatch.setenv("WINDLASS_STORE", "sqlite:///environment.db")
-    assert App().store == "sqlite:///environment.db"
-    assert App("sqlite:///said.db").store == "sqlite:///said.db"

@@ -10,7 +10,7 @@ import pytest
 from tests.client.labour import Labour, raised
 from tests.support.seed import worker_info
 from windlass import App, Cancel, Dead, Handle, JobCancelled, JobDead, JobNotFound, Status, Task
-from windlass.core.outcome import Done
+from windlass.core.jobs.outcome import Done
 
 
 @dataclass

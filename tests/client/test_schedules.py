@@ -188,5 +188,5 @@ def test_why_and_the_job_itself_say_which_schedule_and_tick_it_comes_from(app: A
     reason = app.jobs.why(job.id).reasons[-1]
     assert reason.code == "schedule"
     assert reason.text == (
-        "Schedule daily handed it in for 08:00:00 UTC (0s ago); its next run is at 2026-03-03 08:00:00 UTC (in 1d)."
+        "Schedule daily enqueued it for 08:00:00 UTC (0s ago); its next run is at 2026-03-03 08:00:00 UTC (in 1d)."
     )

@@ -9,10 +9,13 @@ import pytest
 from tests.client.labour import Labour
 from tests.support.addresses import on_sql
 from windlass import App, Dead, InvalidOption, WindlassError
-from windlass.core.meter import Meter, histogram
 from windlass.core.moments import SECOND
-from windlass.core.rates import by_queue, by_type, rates
-from windlass.core.samples import MINUTE, begin_of
+from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.recent_stats import by_queue, by_type, recent_stats
+from windlass.core.stats.samples import MINUTE, start_of
+from windlass.store.postgres.history.samples import PostgresSamples
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.sqlite.verbs.stats import SqliteSampleStore
 
 
 async def test_what_was_recorded_is_read_as_rates_of_queues_and_types(app: App) -> None:
@@ -37,8 +40,8 @@ async def test_what_was_recorded_is_read_as_rates_of_queues_and_types(app: App) 
     assert types["a"].run.p50 == pytest.approx(4, rel=1 / 16)
     assert types["b"].wait.p99 == pytest.approx(4, rel=1 / 16)
     assert queues["other"].run.p50 is None
-    assert rates(recent).completed == 31
-    assert 31 / 31 <= rates(recent).per_second <= 31 / 20
+    assert recent_stats(recent).completed == 31
+    assert 31 / 31 <= recent_stats(recent).per_second <= 31 / 20
 
 
 @pytest.mark.parametrize("length", [0, 3601, -1, float("nan"), "5m"])
@@ -77,8 +80,8 @@ def test_a_number_of_failures_that_cannot_be_is_refused(app: App, limit: Any) ->
 
 
 def test_a_course_without_samples_is_all_gaps(app: App) -> None:
-    course = app.stats.course(timedelta(minutes=10))
-    assert (course.seconds, course.by, course.lines, course.all.whole) == (60, "queue", {}, None)
+    course = app.stats.timeline(timedelta(minutes=10))
+    assert (course.seconds, course.by, course.series, course.all.whole) == (60, "queue", {}, None)
     assert course.all.points == (None,) * 10
     assert (course.until - course.since) == timedelta(minutes=10)
 
@@ -86,18 +89,22 @@ def test_a_course_without_samples_is_all_gaps(app: App) -> None:
 @on_sql
 async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
     store = await app._ready()
-    now = begin_of((await store.stats.recent(1)).now, MINUTE) - 5 * MINUTE
-    made = [Meter(queue="", type="", slot=now), Meter(queue="mail", type="a", slot=now, completed=30, dead=2)]
-    await store.stats._shelves.sample(MINUTE, made, [])  # type: ignore[attr-defined]
-    course = await app.stats.acourse(600)
-    points = [point for point in course.lines["mail"].points if point is not None]
+    now = start_of((await store.stats.recent(1)).now, MINUTE) - 5 * MINUTE
+    made = [
+        Meter(queue="", type="", interval_start=now),
+        Meter(queue="mail", type="a", interval_start=now, completed=30, dead=2),
+    ]
+    tables = PostgresSamples if isinstance(store, PostgresStore) else SqliteSampleStore
+    await tables(store.stats._access).sample(MINUTE, made, [])  # type: ignore[attr-defined]
+    course = await app.stats.atimeline(600)
+    points = [point for point in course.series["mail"].points if point is not None]
     assert [(point.completed, point.failures, point.per_second) for point in points] == [(30, 2, 0.5)]
-    assert (await app.stats.acourse(600, by="type")).lines.keys() == {"a"}
-    assert (await app.stats.acourse(600, queue="other")).lines == {}
-    (hour,) = (await app.stats.acourse(3600, points=1)).lines["mail"].points
+    assert (await app.stats.atimeline(600, by="type")).series.keys() == {"a"}
+    assert (await app.stats.atimeline(600, queue="other")).series == {}
+    (hour,) = (await app.stats.atimeline(3600, points=1)).series["mail"].points
     assert hour is not None
     assert hour.completed == 30
-    assert len((await app.stats.acourse(3 * 3600, step="hour")).all.points) == 3
+    assert len((await app.stats.atimeline(3 * 3600, step="hour")).all.points) == 3
 
 
 @pytest.mark.parametrize(
@@ -117,4 +124,4 @@ async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
 )
 def test_a_course_that_nobody_can_draw_is_refused(app: App, wrong: dict[str, Any], problem: str) -> None:
     with pytest.raises(WindlassError, match=re.escape(problem)):
-        app.stats.course(**wrong)
+        app.stats.timeline(**wrong)

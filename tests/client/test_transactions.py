@@ -90,6 +90,24 @@ def test_many_jobs_in_one_transaction(app: App, work: Any, theirs: Any, path: Pa
     assert total(app) == len({handle.id for handle in handles}) == 100
 
 
+def test_jobs_made_from_rows_of_the_same_transaction(app: App, work: Any, theirs: Any, path: Path) -> None:
+    theirs.executemany("INSERT INTO orders VALUES (?)", [(number,) for number in range(100)])
+    rows = theirs.execute("SELECT number FROM orders ORDER BY number")
+    handles = app.enqueue_many((work.job(number) for (number,) in rows), connection=theirs)
+    assert (len(handles), seen(path)) == (100, 0)
+    theirs.commit()
+    assert total(app) == 100
+
+
+def test_an_iterator_that_raises_half_way_leaves_the_transaction_as_it_was(app: App, work: Any, theirs: Any) -> None:
+    theirs.execute("INSERT INTO orders VALUES (1)")
+    with pytest.raises(ZeroDivisionError):
+        app.enqueue_many((work.job(1 // number) for number in (2, 1, 0)), connection=theirs)
+    theirs.commit()
+    assert total(app) == 0
+    assert theirs.execute("SELECT number FROM orders").fetchall() == [(1,)]
+
+
 async def test_on_an_event_loop_the_same(app: App, work: Any, theirs: Any) -> None:
     handle = await work.using(connection=theirs).aenqueue(1)
     await app.aenqueue_many([work.job(2)], connection=theirs)
@@ -266,7 +284,7 @@ def test_a_crash_before_the_commit_leaves_neither_order_nor_job_and_after_it_bot
 
 async def test_whoever_waits_notices_the_commit(app: App, work: Any, theirs: Any) -> None:
     store = await app._ready()
-    mark = store.signals.mark()
+    mark = store.signals.cursor()
     await work.using(connection=theirs).aenqueue(1)
     theirs.commit()
     assert await store.signals.wait(mark, 20) is True

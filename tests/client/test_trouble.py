@@ -23,7 +23,7 @@ from windlass import (
     StoreUnavailable,
     Task,
 )
-from windlass.core.job import Enqueued
+from windlass.core.jobs.job import Enqueued
 
 
 @contextmanager
@@ -110,8 +110,8 @@ class LostReply:
 def lossy(app: App) -> App:
     """The app, with the first answer to a hand-in lost."""
     app.stats.counts()
-    store: Any = LostReply(app._berth.connect())
-    app._berth.opened = (os.getpid(), store)
+    store: Any = LostReply(app._store_handle.connect())
+    app._store_handle.opened = (os.getpid(), store)
     return app
 
 
@@ -164,9 +164,9 @@ def test_a_newer_schema_passes_through_as_it_is(app: App, path: Path) -> None:
     app.stats.counts()
     app.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+        connection.execute("INSERT INTO windlass_schema (number, name) VALUES (9999, '9999_future')")
     connection.close()
-    with pytest.raises(SchemaMismatch, match=r"schema 9999, this Windlass knows up to \d+: upgrade"):
+    with pytest.raises(SchemaMismatch, match=r"step 9999_future, which this version .* cannot work with: upgrade"):
         one_task(app).enqueue(1)
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.client.labour import Labour, total
 from tests.support.seed import dead, open_lease, request, worker_info
 from windlass import App, Dead, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
-from windlass.client.blocking import blocking
-from windlass.client.jobs import Jobs
-from windlass.client.overview import Stats, Workers
-from windlass.client.queues import Queues
+from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.jobs import Jobs
+from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.stats import Stats, Workers
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ async def test_workers_are_listed_while_they_live(app: App) -> None:
     store = await app._ready()
     await store.workers.beat(worker_info("w1", slots=3))
     assert [(worker.id, worker.slots, worker.running) for worker in await app.workers.alist()] == [("w1", 3, 0)]
-    await store.workers.forget("w1")
+    await store.workers.unregister("w1")
     assert await app.workers.alist() == []
 
 

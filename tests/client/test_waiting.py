@@ -11,8 +11,8 @@ import pytest
 from tests.client.labour import Labour, raised
 from tests.support.told import looked
 from windlass import App, Dead, Handle, Job, JobDead, JobNotFound, StoreUnavailable, Task
-from windlass.client import lookout
-from windlass.core.outcome import Done
+from windlass.client.runtime import result_waiter as lookout
+from windlass.core.jobs.outcome import Done
 from windlass.store.contract import Store
 
 FOR_EVER = 10_000.0
@@ -41,9 +41,9 @@ async def begun(app: App, handle: Handle[int]) -> "asyncio.Task[int]":
 
 async def heard(app: App) -> None:
     """Until whoever waits on this loop would be told of it."""
-    there = app._berth.lookout(await app._ready())
+    there = app._store_handle.result_waiter(await app._ready())
     async with asyncio.timeout(30):
-        while not there._again or there._due or there._vigil.silence is not None:  # noqa: ASYNC110
+        while not there._again or there._due or there._watcher.silence is not None:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
 
@@ -92,7 +92,7 @@ async def test_a_job_that_was_retried_before_anybody_looked_is_waited_for_on(
         await may_look.wait()
         return await get(ids)
 
-    monkeypatch.setattr(app._berth.lookout(store).store.operator, "get", later)
+    monkeypatch.setattr(app._store_handle.result_waiter(store).store.operator, "get", later)
     await labour.aend(raised(Dead("hopeless")))
     await store.operator.retry([handle.id])
     may_look.set()
@@ -145,7 +145,7 @@ async def test_a_thousand_who_wait_cost_a_few_calls(
     monkeypatch.setattr(store, "operator", Counted(store.operator, calls))
     waiting = [asyncio.create_task(each.aresult()) for each in handles]
     await heard(app)
-    assert len(app._berth._lookouts) == 1
+    assert len(app._store_handle._waiters) == 1
     await end_all(labour, store, MANY)
     assert sum(await asyncio.gather(*waiting)) == MANY
     assert calls.keys() == {"get"}
@@ -172,8 +172,8 @@ async def test_a_wait_that_is_over_by_time_looks_once_more(
     """As if nothing had been told: the job has ended, and who waits does not know it."""
     handle = await task.aenqueue()
     store = await app._ready()
-    there = app._berth.lookout(store)
-    monkeypatch.setattr(there, "_vigil", Deaf())
+    there = app._store_handle.result_waiter(store)
+    monkeypatch.setattr(there, "_watcher", Deaf())
     waiting = asyncio.create_task(handle.aresult(timeout=0.3))
     await looked(app)
     await labour.aend(Done("7"))

@@ -7,7 +7,7 @@ import pytest
 from tests.client.labour import Labour
 from tests.support.seed import worker_info
 from windlass import App, Dead, JobNotFound, Reason, Task, Why
-from windlass.core.meter import Meter, histogram
+from windlass.core.stats.meter import Meter, histogram
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule
 from tests.support.seed import WAIT, claim_ids, enqueue, enqueue_one, failed, look, open_lease, settle
-from windlass.core.change import JobChange
+from windlass.core.flow.queue import NO_AGEING, QueueSettings
+from windlass.core.jobs.change import JobChange
 from windlass.core.moments import DAY, SECOND
-from windlass.core.queue import NO_AGEING, QueueSettings
 from windlass.store.contract import Store
 
 LONG = 60 * SECOND

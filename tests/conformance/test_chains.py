@@ -34,13 +34,13 @@ from tests.support.seed import (
     snoozed,
     status_of,
 )
-from windlass.core.chain import AWAITING, called_off_by
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import new_id
-from windlass.core.job import Claimed
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import CRASH_LIMIT
 from windlass.core.moments import DAY, SECOND, to_datetime
-from windlass.core.outcome import CRASH_LIMIT
-from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
@@ -52,7 +52,7 @@ BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.
 async def test_all_links_are_stored_at_once_and_only_the_first_may_run(store: Store) -> None:
     ids = await chain(store, 3)
     assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
-    assert await reasons(store, ids) == [None, AWAITING, AWAITING]
+    assert await reasons(store, ids) == [None, WAITING_FOR_PARENT, WAITING_FOR_PARENT]
     second = await look(store, ids[1])
     assert (second.parent, second.parents) == (ids[0], (ids[0],))
     assert (await store.operator.counts()).queues["default"]["blocked"] == 2
@@ -181,7 +181,7 @@ async def test_a_link_that_expires_takes_the_rest_with_it(store: Store, clock: M
     clock.advance(DAY)
     assert await store.jobs.expire(10) == 1
     assert await statuses(store, ids) == [PENDING, CANCELLED, CANCELLED]
-    assert await reasons(store, ids[2:]) == [called_off_by(ids[1], CANCELLED)]
+    assert await reasons(store, ids[2:]) == [parent_ended_reason(ids[1], CANCELLED)]
 
 
 async def test_a_link_that_is_replaced_takes_the_rest_with_it(store: Store) -> None:
@@ -205,7 +205,7 @@ async def test_a_child_of_a_job_that_ended_badly_is_stored_as_cancelled(store: S
     first, second = follow_on([after(new_job(), parent), new_job()])
     ids = await hand_in(store, [first, second])
     assert await statuses(store, ids) == [CANCELLED, CANCELLED]
-    assert await reasons(store, ids) == [called_off_by(parent, status), called_off_by(ids[0], CANCELLED)]
+    assert await reasons(store, ids) == [parent_ended_reason(parent, status), parent_ended_reason(ids[0], CANCELLED)]
 
 
 @pytest.mark.parametrize("status", [Status.RUNNING, Status.SCHEDULED, Status.FAILED, BLOCKED, PENDING])
@@ -234,7 +234,7 @@ async def test_a_parent_in_a_queue_that_keeps_nothing_is_refused_as_a_source(sto
     jobs = follow_on([new_job(queue="brief"), new_job()])
     with pytest.raises(InvalidOption, match="brief") as refused:
         await hand_in(store, jobs)
-    assert refused.value.field == "takes.given"
+    assert refused.value.field == "result_params.given"
     assert await store.operator.get([job.id for job in jobs]) == [None, None]
 
 

@@ -8,14 +8,14 @@ from tests.support.chains import after, chain, end_next, follow_on, given, hand_
 from tests.support.clock import ManualClock
 from tests.support.lines import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, new_job, settle, status_of
-from windlass.core.chain import AWAITING, called_off_by
-from windlass.core.change import IN_LINE
-from windlass.core.job import Claimed
+from windlass.core.jobs.change import WAITING_FOR_KEY
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
-from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved, Settled
+from windlass.store.records import Settled, Transition
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
@@ -26,7 +26,7 @@ async def test_a_retried_dead_link_revives_the_rest(store: Store) -> None:
     await end_next(store, dead)
     await store.operator.retry([ids[1]])
     assert await statuses(store, ids) == [COMPLETED, PENDING, BLOCKED, BLOCKED]
-    assert await reasons(store, ids[2:]) == [AWAITING, AWAITING]
+    assert await reasons(store, ids[2:]) == [WAITING_FOR_PARENT, WAITING_FOR_PARENT]
     second = await take_one(store)
     assert (second.id, second.attempt, given(second)) == (ids[1], 2, "1"), "with the result that it had"
     await settle(store, completed(second, "2"))
@@ -44,7 +44,7 @@ async def test_a_retried_cancelled_link_revives_the_rest(store: Store) -> None:
 async def test_a_waiting_link_that_was_called_off_waits_again_when_it_is_retried(store: Store) -> None:
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
-    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], BLOCKED, done=True)]
+    assert await store.operator.retry([ids[1]]) == [Transition(ids[1], BLOCKED, done=True)]
     assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]
     assert await drain(store) == ids
 
@@ -53,7 +53,7 @@ async def test_a_link_that_was_called_off_finds_the_result_that_came_meanwhile(s
     ids = await chain(store, 3)
     await store.operator.cancel([ids[1]], "no")
     await end_next(store, lambda job: completed(job, "42"))
-    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], PENDING, done=True)]
+    assert await store.operator.retry([ids[1]]) == [Transition(ids[1], PENDING, done=True)]
     assert given(await take_one(store)) == "42"
     assert await statuses(store, ids) == [COMPLETED, Status.RUNNING, BLOCKED]
 
@@ -61,10 +61,10 @@ async def test_a_link_that_was_called_off_finds_the_result_that_came_meanwhile(s
 async def test_a_link_whose_parent_is_dead_cannot_be_retried_before_it(store: Store) -> None:
     ids = await chain(store, 3)
     await end_next(store, dead)
-    assert await store.operator.retry([ids[2]]) == [Moved(ids[2], CANCELLED, done=False, parent=ids[1])]
-    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], CANCELLED, done=False, parent=ids[0])]
+    assert await store.operator.retry([ids[2]]) == [Transition(ids[2], CANCELLED, done=False, parent=ids[1])]
+    assert await store.operator.retry([ids[1]]) == [Transition(ids[1], CANCELLED, done=False, parent=ids[0])]
     await store.operator.delete([ids[0]])
-    assert await store.operator.retry([ids[1]]) == [Moved(ids[1], CANCELLED, done=False, parent=ids[0])]
+    assert await store.operator.retry([ids[1]]) == [Transition(ids[1], CANCELLED, done=False, parent=ids[0])]
     assert await statuses(store, ids[1:]) == [CANCELLED, CANCELLED]
 
 
@@ -116,7 +116,7 @@ async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
     holder = await enqueue_one(store, concurrency_key="k", type="other")
     assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
     await end_next(store, completed)
-    assert await reasons(store, ids[1:]) == [IN_LINE]
+    assert await reasons(store, ids[1:]) == [WAITING_FOR_KEY]
     (job,) = await take(store, types=("other",))
     await settle(store, completed(job))
     clock.advance(SECOND)
@@ -151,21 +151,21 @@ async def test_a_child_that_takes_nothing_only_waits(store: Store) -> None:
     await hand_in(store, [parent, child])
     await end_next(store, lambda job: completed(job, '"much"'))
     found = await take_one(store)
-    assert (found.id, found.takes, found.inputs) == (child.id, None, None)
+    assert (found.id, found.result_params, found.parent_results) == (child.id, None, None)
 
 
 async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(store: Store) -> None:
     one, two, three = new_job(), new_job(), new_job()
-    child = new_job(parents=(one.id, two.id, three.id), takes=(("x", one.id), ("y", three.id)))
+    child = new_job(parents=(one.id, two.id, three.id), result_params=(("x", one.id), ("y", three.id)))
     await hand_in(store, [one, two, three, child])
     jobs = {job.id: job for job in await take(store)}
     await store.jobs.settle([completed(jobs[one.id], "1"), completed(jobs[two.id], "2")])
     assert await status_of(store, child.id) is BLOCKED
     await settle(store, completed(jobs[three.id], "3"))
     found = await take_one(store, runner="r2")
-    assert found.inputs is not None
-    assert found.inputs.count('"1"') == found.inputs.count('"3"') == 1
-    assert '"2"' not in found.inputs, "what nobody takes is not passed on"
+    assert found.parent_results is not None
+    assert found.parent_results.count('"1"') == found.parent_results.count('"3"') == 1
+    assert '"2"' not in found.parent_results, "what nobody takes is not passed on"
 
 
 async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Store) -> None:
@@ -185,7 +185,7 @@ async def test_a_child_of_two_that_ended_badly_waits_again_when_both_are_retried
     await store.jobs.settle([dead(job) for job in await take(store)])
     await store.operator.retry(ids[:1])
     assert await statuses(store, ids[2:]) == [CANCELLED, CANCELLED], "the other one would be waited for in vain"
-    assert (await reasons(store, ids[2:3])) == [called_off_by(two.id, Status.DEAD)]
+    assert (await reasons(store, ids[2:3])) == [parent_ended_reason(two.id, Status.DEAD)]
     await store.operator.retry(ids[1:2])
     assert await statuses(store, ids) == [PENDING, PENDING, BLOCKED, BLOCKED]
     assert (await drain(store))[2:] == ids[2:]

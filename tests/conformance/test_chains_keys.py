@@ -1,8 +1,13 @@
 """Chains whose links have idempotency keys: those behind a link wait for the job that stands in its place."""
 
+import pytest
+
 from tests.support.chains import after, end_next, follow_on, given, hand_in, statuses, take_one
+from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, status_of
-from windlass.core.ids import new_id
+from windlass.core.ids import JobId, new_id
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.moments import DAY
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -54,3 +59,53 @@ async def test_a_link_whose_key_another_has_is_answered_with_that_one_whatever_i
     stands = await enqueue_one(store, idempotency_key="k")
     job = new_job()
     assert await hand_in(store, [job, after(new_job(idempotency_key="k"), new_id())]) == [job.id, stands]
+
+
+async def dead_parent(store: Store) -> JobId:
+    parent = await enqueue_one(store, queue="parents")
+    await end_next(store, dead, queues=("parents",))
+    return parent
+
+
+@pytest.mark.parametrize("queue", ["default", "parents"])
+async def test_a_link_that_replaces_another_and_is_called_off_at_once_frees_the_key(store: Store, queue: str) -> None:
+    parent = await dead_parent(store)
+    replaced = await enqueue_one(store, idempotency_key="k", queue=queue)
+    link = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE, queue=queue)
+    assert await hand_in(store, [after(link, parent)]) == [link.id]
+    assert await statuses(store, [replaced, link.id]) == [CANCELLED, CANCELLED]
+    new = await enqueue_one(store, idempotency_key="k", queue=queue)
+    assert await status_of(store, new) is PENDING
+
+
+async def test_a_link_with_a_window_that_is_called_off_at_once_keeps_the_key_for_it(
+    store: Store, clock: ManualClock
+) -> None:
+    parent = await dead_parent(store)
+    await enqueue_one(store, idempotency_key="k")
+    fields = {"idempotency_key": "k", "idempotency_window": DAY, "on_conflict": OnConflict.REPLACE}
+    link = after(new_job(**fields), parent)
+    await hand_in(store, [link])
+    assert await enqueue_one(store, idempotency_key="k") == link.id
+    clock.advance(DAY)
+    assert await enqueue_one(store, idempotency_key="k") != link.id
+
+
+async def test_a_link_behind_one_that_is_called_off_at_once_frees_its_key_too(store: Store) -> None:
+    parent = await dead_parent(store)
+    await enqueue_one(store, idempotency_key="k")
+    first = after(new_job(), parent)
+    second = after(new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE), first.id)
+    assert await hand_in(store, [first, second]) == [first.id, second.id]
+    assert await statuses(store, [first.id, second.id]) == [CANCELLED, CANCELLED]
+    assert await status_of(store, await enqueue_one(store, idempotency_key="k")) is PENDING
+
+
+async def test_a_link_whose_parent_is_replaced_along_with_it_frees_its_key(store: Store) -> None:
+    """Its parent is called off by a job of the same call."""
+    parent = await enqueue_one(store, idempotency_key="k")
+    link = after(new_job(idempotency_key="l"), parent)
+    replacing = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE)
+    await hand_in(store, [link, replacing])
+    assert await statuses(store, [parent, link.id, replacing.id]) == [CANCELLED, CANCELLED, PENDING]
+    assert await status_of(store, await enqueue_one(store, idempotency_key="l")) is PENDING

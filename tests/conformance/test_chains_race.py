@@ -8,8 +8,8 @@ import pytest
 from tests.support.chains import after, given, hand_in, statuses
 from tests.support.lines import take
 from tests.support.seed import completed, dead, new_job
-from windlass.core.job import Claimed, NewJob
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
 

@@ -4,12 +4,12 @@ from tests.support.chains import chain, end_next, follow_on, hand_in, reasons, s
 from tests.support.clock import ManualClock
 from tests.support.lines import drain
 from tests.support.seed import completed, look, new_job, status_of
-from windlass.core.chain import AWAITING
-from windlass.core.change import JobChange
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
 from windlass.core.moments import DAY, SECOND, to_datetime
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 BLOCKED, PENDING, COMPLETED = Status.BLOCKED, Status.PENDING, Status.COMPLETED
 
@@ -50,9 +50,9 @@ async def test_a_clock_that_is_set_back_after_the_hand_in_holds_no_link_up(store
 
 async def test_a_waiting_link_may_be_changed_but_not_run_before_its_turn(store: Store, clock: ManualClock) -> None:
     ids = await chain(store, 2)
-    assert await store.operator.run_now([ids[1]]) == [Moved(ids[1], BLOCKED, done=False)]
+    assert await store.operator.run_now([ids[1]]) == [Transition(ids[1], BLOCKED, done=False)]
     change = JobChange(priority=5, queue="other", run_at=clock.wall() + DAY)
-    assert await store.operator.change([ids[1]], change) == [Moved(ids[1], BLOCKED, done=True)]
+    assert await store.operator.change([ids[1]], change) == [Transition(ids[1], BLOCKED, done=True)]
     await end_next(store, completed)
     found = await look(store, ids[1])
     assert (found.status, found.priority, found.queue) == (Status.SCHEDULED, 5, "other")
@@ -75,5 +75,5 @@ async def test_a_waiting_link_with_a_key_goes_to_no_line_however_it_is_changed(
         await store.operator.change([ids[1]], change)
         clock.advance(SECOND)
         await store.jobs.admit(10)
-        assert await reasons(store, ids[1:]) == [AWAITING, AWAITING]
+        assert await reasons(store, ids[1:]) == [WAITING_FOR_PARENT, WAITING_FOR_PARENT]
     assert await drain(store) == ids

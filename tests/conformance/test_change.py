@@ -18,16 +18,16 @@ from tests.support.seed import (
     status_of,
     worker_info,
 )
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Enqueued
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import DAY, SECOND, to_datetime
 from windlass.core.status import WAITING, Status, may_move
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 
-async def change(store: Store, id_: JobId, **fields: Any) -> Moved | None:
+async def change(store: Store, id_: JobId, **fields: Any) -> Transition | None:
     """Change one job."""
     return (await store.operator.change([id_], JobChange(**fields)))[0]
 
@@ -41,7 +41,7 @@ async def test_a_waiting_job_is_changed_in_all_it_has(store: Store, clock: Manua
     clock.advance(SECOND)
     moved = await change(store, id_, **EVERYTHING)
     found = await look(store, id_)
-    assert moved == Moved(id_, found.status, done=True)
+    assert moved == Transition(id_, found.status, done=True)
     assert (found.priority, found.payload, found.queue) == (9, {"n": 2}, "other")
     assert found.run_at == to_datetime(clock.wall() + 60 * SECOND)
     assert found.updated_at == to_datetime(clock.wall())
@@ -52,7 +52,7 @@ async def test_a_waiting_job_is_changed_in_all_it_has(store: Store, clock: Manua
 async def test_others_are_refused_and_unchanged(store: Store, status: Status) -> None:
     id_ = await put(store, status)
     before = await look(store, id_)
-    assert await change(store, id_, **EVERYTHING) == Moved(id_, status, done=False)
+    assert await change(store, id_, **EVERYTHING) == Transition(id_, status, done=False)
     assert await look(store, id_) == before
     assert "other" not in {queue.name for queue in await store.queues.list()}
 
@@ -86,7 +86,7 @@ async def test_a_new_time_moves_a_job(
 ) -> None:
     id_ = await put(store, status)
     moment = clock.wall() + (5 * SECOND if later else -5 * SECOND)
-    assert await change(store, id_, run_at=moment) == Moved(id_, after, done=True)
+    assert await change(store, id_, run_at=moment) == Transition(id_, after, done=True)
     found = await look(store, id_)
     assert (found.status, found.run_at) == (after, to_datetime(moment))
 
@@ -165,7 +165,7 @@ async def test_a_job_does_not_go_where_its_key_is_held(store: Store, ended: bool
     if ended:
         await store.operator.cancel([holder], "")
     before = await look(store, id_)
-    assert await change(store, id_, queue="other", priority=5) == Moved(
+    assert await change(store, id_, queue="other", priority=5) == Transition(
         id_, Status.PENDING, done=False, holder=holder
     )
     assert await look(store, id_) == before, "nothing of a refused change is done"
@@ -175,7 +175,7 @@ async def test_a_job_does_not_go_where_its_key_is_held(store: Store, ended: bool
 
 async def test_a_change_to_the_queue_it_is_in_keeps_the_key(store: Store) -> None:
     id_ = await enqueue_one(store, idempotency_key="k")
-    assert await change(store, id_, queue="default") == Moved(id_, Status.PENDING, done=True)
+    assert await change(store, id_, queue="default") == Transition(id_, Status.PENDING, done=True)
     assert await store.jobs.enqueue([new_job(idempotency_key="k")]) == [Enqueued(id_, existing=True)]
 
 
@@ -191,9 +191,9 @@ async def test_a_moved_job_is_counted_in_its_new_queue(store: Store) -> None:
 async def test_several_jobs_are_changed_alike(store: Store) -> None:
     first, second, gone = await enqueue_one(store), await put(store, Status.DEAD), new_job().id
     assert await store.operator.change([first, gone, second], JobChange(priority=1)) == [
-        Moved(first, Status.PENDING, done=True),
+        Transition(first, Status.PENDING, done=True),
         None,
-        Moved(second, Status.DEAD, done=False),
+        Transition(second, Status.DEAD, done=False),
     ]
 
 
@@ -202,7 +202,7 @@ async def test_a_job_that_waits_for_its_time_runs_now(store: Store, clock: Manua
     id_ = await put(store, status, type="t")
     before = await look(store, id_)
     clock.advance(SECOND)
-    assert await store.operator.run_now([id_]) == [Moved(id_, Status.PENDING, done=True)]
+    assert await store.operator.run_now([id_]) == [Transition(id_, Status.PENDING, done=True)]
     found = await look(store, id_)
     assert (found.status, found.reason, found.run_at) == (Status.PENDING, None, to_datetime(clock.wall()))
     assert (found.failures, found.attempt) == (before.failures, before.attempt), "a retry would start its budget anew"
@@ -215,7 +215,7 @@ async def test_a_pending_job_runs_anyway(store: Store, clock: ManualClock) -> No
     clock.advance(1)
     second = await enqueue_one(store)
     before = await look(store, first)
-    assert await store.operator.run_now([first]) == [Moved(first, Status.PENDING, done=True)]
+    assert await store.operator.run_now([first]) == [Transition(first, Status.PENDING, done=True)]
     assert await look(store, first) == before
     await open_lease(store)
     assert await claim_ids(store) == [first, second], "and loses no place by being asked for"
@@ -225,7 +225,7 @@ async def test_a_pending_job_runs_anyway(store: Store, clock: ManualClock) -> No
 async def test_what_waits_for_something_else_or_is_over_cannot_run_now(store: Store, status: Status) -> None:
     id_ = await put(store, status)
     before = await look(store, id_)
-    assert await store.operator.run_now([id_]) == [Moved(id_, status, done=False)]
+    assert await store.operator.run_now([id_]) == [Transition(id_, status, done=False)]
     assert await look(store, id_) == before
 
 

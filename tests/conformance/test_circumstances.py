@@ -19,25 +19,25 @@ from tests.support.seed import (
     settle,
     worker_info,
 )
-from windlass.core.circumstances import MOST_AHEAD, Circumstances, Count
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId, new_id
-from windlass.core.meter import SLOT, Meter, histogram, slot_of
 from windlass.core.moments import SECOND, to_micros
-from windlass.core.queue import QueueSettings
+from windlass.core.stats.meter import INTERVAL, Meter, histogram, interval_of
 from windlass.core.status import Status
-from windlass.core.why import explain
+from windlass.core.why.explain import explain
+from windlass.core.why.facts import MAX_AHEAD, Count, WhyFacts
 from windlass.store.contract import Store
 
 
-async def around(store: Store, id_: JobId) -> Circumstances:
+async def around(store: Store, id_: JobId) -> WhyFacts:
     """Of a job that must be there."""
-    found = await store.operator.circumstances(id_)
+    found = await store.operator.why_facts(id_)
     assert found is not None
     return found
 
 
 async def test_a_job_that_is_not_there_has_none(store: Store) -> None:
-    assert await store.operator.circumstances(new_id()) is None
+    assert await store.operator.why_facts(new_id()) is None
 
 
 @pytest.mark.parametrize("status", list(Status))
@@ -62,8 +62,8 @@ async def test_what_is_before_it_is_counted_by_priority_and_rank(store: Store, c
     await enqueue(store, 4)
     await enqueue(store, 4, priority=-1)
     await enqueue(store, 4, priority=9, queue="other")
-    place = (await around(store, wanted)).place
-    assert (place.ahead, place.sooner) == (Count(5), Count(2))
+    place = (await around(store, wanted)).position
+    assert (place.ahead, place.higher_priority) == (Count(5), Count(2))
 
 
 async def test_what_was_claimed_is_not_before_it_any_more_and_what_is_put_back_is(
@@ -74,25 +74,25 @@ async def test_what_was_claimed_is_not_before_it_any_more_and_what_is_put_back_i
     wanted = await enqueue_one(store)
     await open_lease(store)
     await claim_ids(store, limit=2)
-    assert (await around(store, wanted)).place.ahead == Count(1)
+    assert (await around(store, wanted)).position.ahead == Count(1)
     clock.advance(20 * SECOND)
     await store.tidy()
     await store.tidy()
-    assert (await around(store, wanted)).place.ahead == Count(1)
+    assert (await around(store, wanted)).position.ahead == Count(1)
 
 
 async def test_counting_ends_at_a_bound(store: Store, clock: ManualClock) -> None:
-    await store.jobs.enqueue([new_job() for _ in range(MOST_AHEAD + 5)])
+    await store.jobs.enqueue([new_job() for _ in range(MAX_AHEAD + 5)])
     clock.advance(SECOND)
     wanted = await enqueue_one(store)
-    assert (await around(store, wanted)).place.ahead == Count(MOST_AHEAD, at_least=True)
+    assert (await around(store, wanted)).position.ahead == Count(MAX_AHEAD, at_least=True)
 
 
 async def test_a_job_that_is_not_due_is_told_what_would_be_before_it_now(store: Store, clock: ManualClock) -> None:
     wanted = await enqueue_one(store, delay=60 * SECOND)
     await enqueue(store, 3)
     clock.advance(SECOND)
-    assert (await around(store, wanted)).place.ahead == Count(3)
+    assert (await around(store, wanted)).position.ahead == Count(3)
 
 
 async def test_the_queue_is_as_it_is(store: Store, clock: ManualClock) -> None:
@@ -114,7 +114,7 @@ async def test_what_runs_in_its_queue_is_counted_and_the_longest_named(store: St
     await running(store, "r3", queue="other")
     wanted = await enqueue_one(store, queue="mail")
     found = await around(store, wanted)
-    assert found.place.running == Count(2)
+    assert found.position.running == Count(2)
     assert [(each.id, each.runner) for each in found.runners] == [(first.id, "r1"), (second.id, "r2")]
     assert [each.since for each in found.runners] == [first.claimed_at, second.claimed_at]
 
@@ -136,7 +136,7 @@ async def test_workers_are_counted_by_what_they_can_do_for_it(store: Store) -> N
     }
     for name, fields in crews.items():
         await store.workers.beat(worker_info(name, **fields))
-    crew = (await around(store, wanted)).crew
+    crew = (await around(store, wanted)).workers
     assert (crew.alive, crew.know, crew.serve, crew.able, crew.draining, crew.slots) == (5, 3, 3, 1, 1, 7)
 
 
@@ -144,7 +144,7 @@ async def test_the_usual_time_is_of_its_type_in_its_queue_and_the_pace_of_all_in
     store: Store, clock: ManualClock
 ) -> None:
     wanted = await enqueue_one(store)
-    slot = slot_of(clock.wall())
+    slot = interval_of(clock.wall())
     await store.stats.record(
         [
             Meter(queue="default", type="t", completed=2, run=histogram([10, 20])),
@@ -152,11 +152,11 @@ async def test_the_usual_time_is_of_its_type_in_its_queue_and_the_pace_of_all_in
             Meter(queue="elsewhere", type="t", completed=9, run=histogram([900])),
         ]
     )
-    clock.advance(SLOT)
+    clock.advance(INTERVAL)
     await store.stats.record([Meter(queue="default", type="t", snoozed=1, run=histogram([30]))])
     found = await around(store, wanted)
-    assert found.usual == histogram([10, 20, 30])
-    assert found.pace.ended == {slot: 5, slot + SLOT: 1}
+    assert found.typical_duration == histogram([10, 20, 30])
+    assert found.throughput.ended == {slot: 5, slot + INTERVAL: 1}
 
 
 async def test_the_pace_is_of_the_last_minutes_and_the_usual_time_of_the_last_hour(
@@ -166,9 +166,9 @@ async def test_the_pace_is_of_the_last_minutes_and_the_usual_time_of_the_last_ho
     await store.stats.record([Meter(queue="default", type="t", completed=2, run=histogram([10]))])
     clock.advance(600 * SECOND)
     found = await around(store, wanted)
-    assert (found.pace.ended, found.usual) == ({}, histogram([10]))
+    assert (found.throughput.ended, found.typical_duration) == ({}, histogram([10]))
     clock.advance(3600 * SECOND)
-    assert (await around(store, wanted)).usual == histogram([])
+    assert (await around(store, wanted)).typical_duration == histogram([])
 
 
 async def test_looking_changes_nothing(store: Store) -> None:

@@ -5,11 +5,11 @@ from tests.support.clock import ManualClock
 from tests.support.lines import line_up, look_again, take
 from tests.support.runners import new_runner, rule
 from tests.support.seed import completed, enqueue, enqueue_one, failed, settle, worker_info
-from windlass.core.circumstances import Count
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_micros
-from windlass.core.rate import parse_rate
 from windlass.core.status import Status
-from windlass.core.why import Why, explain
+from windlass.core.why.explain import Why, explain
+from windlass.core.why.facts import Count
 from windlass.store.contract import Store
 
 
@@ -27,13 +27,13 @@ async def test_in_line_it_tells_who_has_the_key_and_how_many_are_before_it(store
     (first,) = await take(store)
     clock.advance(5 * SECOND)
     found = await around(store, ids[3])
-    assert (found.place.line, found.place.slots) == (Count(2), Count(1))
+    assert (found.position.ahead_for_key, found.position.slots) == (Count(2), Count(1))
     assert [(each.id, each.status, each.since) for each in found.holders] == [
         (first.id, Status.RUNNING, first.claimed_at)
     ]
     told = (await why(store, ids[3])).first
     assert (told.code, told.jobs, told.count) == ("key_held", (first.id,), 2)
-    assert (await around(store, ids[1])).place.line == Count(0)
+    assert (await around(store, ids[1])).position.ahead_for_key == Count(0)
 
 
 async def test_a_line_is_ordered_by_priority_unless_the_order_is_strict(store: Store, clock: ManualClock) -> None:
@@ -43,7 +43,7 @@ async def test_a_line_is_ordered_by_priority_unless_the_order_is_strict(store: S
         clock.advance(SECOND)
         (urgent,) = await line_up(store, 1, key, key_strict=strict, priority=9)
         await look_again(store)
-        assert (await around(store, urgent)).place.line == expected
+        assert (await around(store, urgent)).position.ahead_for_key == expected
 
 
 async def test_others_keys_and_queues_are_not_its_own(store: Store) -> None:
@@ -52,7 +52,7 @@ async def test_others_keys_and_queues_are_not_its_own(store: Store) -> None:
     ids = await line_up(store, 2)
     await look_again(store)
     found = await around(store, ids[1])
-    assert (found.place.line, found.place.slots) == (Count(0), Count(1))
+    assert (found.position.ahead_for_key, found.position.slots) == (Count(0), Count(1))
     assert [each.id for each in found.holders] == ids[:1]
 
 
@@ -131,8 +131,13 @@ async def test_in_a_fair_queue_it_is_behind_its_own_tenants_jobs_and_beside_othe
     await enqueue(store, 1, tenant="small", priority=3)
     clock.advance(SECOND)
     last = await enqueue_one(store, tenant="small")
-    place = (await around(store, last)).place
-    assert (place.ahead, place.sooner, place.lane, place.beside) == (Count(9), Count(1), Count(2), Count(8))
+    place = (await around(store, last)).position
+    assert (place.ahead, place.higher_priority, place.same_tenant, place.same_priority) == (
+        Count(9),
+        Count(1),
+        Count(2),
+        Count(8),
+    )
     assert set(place.tenants) == {"", "big", "small"}
     told = (await why(store, last)).first
     assert (told.code, told.count) == ("behind", 2)

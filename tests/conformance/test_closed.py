@@ -10,13 +10,13 @@ from tests.support.clock import ManualClock
 from tests.support.lines import drain
 from tests.support.seed import completed, enqueue, enqueue_one, failed, new_job, running, settle, status_of
 from tests.support.stores import HOSTS, STORES
-from windlass.core.idempotency import OnConflict
-from windlass.core.job import Enqueued
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import QueueClosed
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 
 async def test_a_closed_queue_takes_nothing_and_says_so(store: Store) -> None:
@@ -81,7 +81,7 @@ async def test_what_is_there_goes_on(store: Store, clock: ManualClock) -> None:
     later = await enqueue_one(store, delay=SECOND)
     await store.queues.close("default")
     await settle(store, failed(job))
-    assert await store.operator.retry([job.id]) == [Moved(job.id, Status.PENDING, done=True)]
+    assert await store.operator.retry([job.id]) == [Transition(job.id, Status.PENDING, done=True)]
     clock.advance(SECOND)
     await store.jobs.admit(10)
     assert set(await drain(store)) == {job.id, *ids, *line, later}

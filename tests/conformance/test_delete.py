@@ -4,17 +4,17 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import look, new_job, put
-from windlass.core.job import Enqueued
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import FINISHED, LIVE, Status
 from windlass.store.contract import Store
-from windlass.store.records import JobFilter, Moved
+from windlass.store.records import JobFilter, Transition
 
 
 @pytest.mark.parametrize("status", sorted(FINISHED))
 async def test_a_finished_job_is_gone(store: Store, status: Status) -> None:
     id_ = await put(store, status)
-    assert await store.operator.delete([id_]) == [Moved(id_, status, done=True)]
+    assert await store.operator.delete([id_]) == [Transition(id_, status, done=True)]
     assert await store.operator.get([id_]) == [None]
     assert (await store.operator.list(JobFilter(), 10, None)).items == ()
     assert await store.operator.delete([id_]) == [None]
@@ -24,7 +24,7 @@ async def test_a_finished_job_is_gone(store: Store, status: Status) -> None:
 async def test_a_live_job_is_refused_and_unchanged(store: Store, status: Status) -> None:
     id_ = await put(store, status)
     before = await look(store, id_)
-    assert await store.operator.delete([id_]) == [Moved(id_, status, done=False)]
+    assert await store.operator.delete([id_]) == [Transition(id_, status, done=False)]
     assert await look(store, id_) == before
 
 

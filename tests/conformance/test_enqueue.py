@@ -23,10 +23,10 @@ from tests.support.seed import (
     settle,
     status_of,
 )
-from windlass.core.change import JobChange
-from windlass.core.job import Enqueued
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import DAY, SECOND, to_datetime, to_micros
-from windlass.core.queue import QueueSettings
 from windlass.core.status import LIVE, Status
 from windlass.store.contract import Store
 

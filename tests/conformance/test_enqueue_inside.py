@@ -11,8 +11,8 @@ from tests.support.clock import ManualClock
 from tests.support.lines import drain, line_up, take
 from tests.support.seed import enqueue_one, look, new_job, open_lease, status_of
 from tests.support.stores import HOSTS, STORES
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND
-from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
@@ -49,9 +49,9 @@ async def test_a_commit_makes_the_jobs_claimable(host: Store, theirs: Any) -> No
     answers = await host.jobs.enqueue_inside(theirs, jobs, {})
     assert [(each.id, each.existing) for each in answers] == [(job.id, False) for job in jobs]
     assert await host.operator.get([job.id for job in jobs]) == [None, None]
-    assert await host.signals.work(["default"], None) is False
+    assert await host.signals.has_work(["default"], None) is False
     theirs.commit()
-    assert await host.signals.work(["default"], None) is True
+    assert await host.signals.has_work(["default"], None) is True
     await open_lease(host)
     assert {each.id for each in await host.jobs.claim(seed.request())} == {job.id for job in jobs}
 
@@ -123,7 +123,7 @@ async def test_a_job_handed_in_with_a_callers_commit_stands_in_line_for_its_key(
     await host.jobs.enqueue_inside(theirs, [behind, free], {})
     theirs.commit()
     assert {job.id for job in await take(host)} == {holder, free.id}
-    assert (await look(host, behind.id)).reason == "in line for its key"
+    assert (await look(host, behind.id)).reason == "waits for its concurrency key"
 
 
 async def test_a_rolled_back_job_leaves_its_key_free(host: Store, theirs: Any) -> None:

@@ -6,15 +6,26 @@ from pathlib import Path
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import LEASE, enqueue, let_lapse, open_lease, put, running, worker_info
+from tests.support.seed import (
+    LEASE,
+    completed,
+    enqueue,
+    let_lapse,
+    open_lease,
+    put,
+    running,
+    settle,
+    worker_info,
+)
 from tests.support.stores import LASTING, STORES
 from tests.support.timing import add
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
-from windlass.store.examination import Census, Level
+from windlass.store.doctor import Census, Level
 from windlass.store.open import examine
+from windlass.store.orphaned_keys import CHECK as KEYS
 from windlass.store.records import Campaign
 
 
@@ -118,7 +129,7 @@ async def test_live_workers_paused_queues_and_the_coordinator_are_named(store: S
     assert sorted(census.paused) == ["images", "mail"]
     assert census.coordinator == "w1"
     await store.leader.resign("w1")
-    await store.workers.forget("w1")
+    await store.workers.unregister("w1")
     clock.advance(11 * SECOND)
     census = await census_of(store, clock)
     assert (census.workers, census.paused, census.coordinator) == ((), ("mail",), None)
@@ -161,3 +172,17 @@ async def test_examining_changes_nothing(store: Store, clock: ManualClock) -> No
 async def test_a_store_of_no_known_kind_is_a_wrong_call() -> None:
     with pytest.raises(ConfigError, match="unknown store 'mysql'"):
         await examine("mysql://db/x")
+
+
+async def test_in_depth_keys_of_live_jobs_and_of_windows_are_no_problem(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, idempotency_key="pending")
+    await enqueue(store, idempotency_key="scheduled", delay=DAY)
+    first = await running(store, idempotency_key="ended", queue="q")
+    await settle(store, completed(first))
+    second = await running(store, "r2", idempotency_key="window", idempotency_window=DAY, queue="q")
+    await settle(store, completed(second))
+    await running(store, "r3", idempotency_key="running", queue="q")
+    found = [each for each in (await examine(store.address, clock=clock, deep=True)).findings if each.check == KEYS]
+    assert [(each.level, each.says) for each in found] == [
+        (Level.OK, "each of 4 keys belongs to a live job, or to a window that is open")
+    ]

@@ -23,9 +23,9 @@ from tests.support.seed import (
     snoozed,
     status_of,
 )
-from windlass.core.job import Enqueued
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import DAY, SECOND, to_datetime
-from windlass.core.queue import QueueSettings
 from windlass.core.status import FINISHED, WAITING, Status
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd

@@ -16,11 +16,11 @@ from tests.support.seed import (
     settle,
     worker_info,
 )
-from windlass.core.change import JobChange
-from windlass.core.job import Claimed
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import parse_rate
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 

@@ -10,13 +10,13 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_ids, claim_one, completed, enqueue, look, open_lease, request, settle
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
-from windlass.core.firing import Fired, firing
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import parse_rate
-from windlass.core.schedule import amended, settings
+from windlass.core.schedules.firing import Fired, firing
+from windlass.core.schedules.schedule import amended, settings
+from windlass.core.schedules.ticks import LATE, tick_id
 from windlass.core.status import Status
-from windlass.core.ticks import LATE, tick_id
 from windlass.store.contract import Store
 
 
@@ -216,7 +216,7 @@ async def test_a_closed_queue_gets_nothing_and_holds_nobody_up(store: Store, clo
 async def test_a_tick_wakes_whoever_waits_for_jobs(store: Store, clock: ManualClock) -> None:
     await add(store)
     clock.advance(MINUTE)
-    mark = store.signals.mark()
+    mark = store.signals.cursor()
     waits = asyncio.create_task(store.signals.wait(mark, 20))
     await asyncio.sleep(0)
     await fire(store)

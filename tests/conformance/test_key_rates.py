@@ -5,8 +5,8 @@ from random import Random
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule, within_rate
 from tests.support.seed import enqueue, enqueue_one, handed_back, look, settle
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 

@@ -17,15 +17,15 @@ from tests.support.seed import (
     settle,
     status_of,
 )
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.job import Enqueued, NewJob
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import DAY, SECOND
-from windlass.core.queue import QueueSettings
 from windlass.core.status import FINISHED, WAITING, Status
 from windlass.errors import KeyConflict
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 HOUR = 3600 * SECOND
 
@@ -103,7 +103,7 @@ async def test_a_retry_within_its_own_window_holds_the_key_again(
     store: Store, clock: ManualClock, status: Status
 ) -> None:
     id_ = await put(store, status, idempotency_key="k", idempotency_window=HOUR)
-    assert await store.operator.retry([id_]) == [Moved(id_, Status.PENDING, done=True)]
+    assert await store.operator.retry([id_]) == [Transition(id_, Status.PENDING, done=True)]
     clock.advance(2 * HOUR)
     await store.operator.prune(100)
     assert await holder_of(store) == id_, "held by a live job: no window ends that"
@@ -116,9 +116,9 @@ async def test_a_retry_within_its_own_window_holds_the_key_again(
 async def test_a_retry_is_refused_within_the_window_of_another(store: Store, clock: ManualClock) -> None:
     first = await put(store, Status.DEAD, idempotency_key="k")
     second = await put(store, Status.COMPLETED, idempotency_key="k", idempotency_window=HOUR)
-    assert await store.operator.retry([first]) == [Moved(first, Status.DEAD, done=False, holder=second)]
+    assert await store.operator.retry([first]) == [Transition(first, Status.DEAD, done=False, holder=second)]
     clock.advance(HOUR)
-    assert await store.operator.retry([first]) == [Moved(first, Status.PENDING, done=True)]
+    assert await store.operator.retry([first]) == [Transition(first, Status.PENDING, done=True)]
 
 
 @pytest.mark.parametrize("status", sorted(WAITING))
@@ -218,9 +218,9 @@ async def test_a_replaced_job_handed_in_again_stays_away_where_nothing_is_kept(s
 async def test_a_replaced_job_is_retried_only_when_its_key_is_free(store: Store) -> None:
     first = await enqueue_one(store, idempotency_key="k")
     second = await enqueue_one(store, idempotency_key="k", on_conflict=OnConflict.REPLACE)
-    assert await store.operator.retry([first]) == [Moved(first, Status.CANCELLED, done=False, holder=second)]
+    assert await store.operator.retry([first]) == [Transition(first, Status.CANCELLED, done=False, holder=second)]
     await store.operator.cancel([second], "")
-    assert await store.operator.retry([first]) == [Moved(first, Status.PENDING, done=True)]
+    assert await store.operator.retry([first]) == [Transition(first, Status.PENDING, done=True)]
 
 
 async def test_jobs_of_one_bulk_meet_each_other_in_their_order(store: Store) -> None:

@@ -15,8 +15,8 @@ from tests.support.seed import (
     request,
     settle,
 )
+from windlass.core.flow.queue import NO_LIMIT, QueueSettings
 from windlass.core.moments import SECOND
-from windlass.core.queue import NO_LIMIT, QueueSettings
 from windlass.store.contract import Store
 
 
@@ -203,11 +203,11 @@ async def test_a_full_queue_is_no_work_until_something_ends(store: Store) -> Non
     await rule(store, max_concurrency=2)
     await enqueue(store, 5)
     runner = await new_runner(store)
-    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.has_work(["default"], None) is True
     await runner.claim()
-    assert await store.signals.work(["default"], None) is False
+    assert await store.signals.has_work(["default"], None) is False
     await runner.complete(1)
-    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.has_work(["default"], None) is True
 
 
 async def test_what_a_runner_does_not_use_any_more_is_others_after_the_limit_was_lowered(store: Store) -> None:

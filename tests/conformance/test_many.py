@@ -2,13 +2,13 @@
 
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, enqueue, enqueue_one, failed, look, new_job, open_lease, request, running
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, LogLine
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed, LogLine
 from windlass.core.moments import DAY, to_datetime
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved, Note, Settled
+from windlass.store.records import Note, Settled, Transition
 
 MANY = 320
 
@@ -26,8 +26,8 @@ async def claim_all(store: Store) -> list[Claimed]:
     return jobs
 
 
-def done(ids: list[JobId], status: Status) -> list[Moved]:
-    return [Moved(id_, status, done=True) for id_ in ids]
+def done(ids: list[JobId], status: Status) -> list[Transition]:
+    return [Transition(id_, status, done=True) for id_ in ids]
 
 
 async def test_hundreds_are_settled_at_once(store: Store) -> None:
@@ -69,9 +69,9 @@ async def test_hundreds_speak_at_once(store: Store) -> None:
 
 async def test_a_job_that_is_named_twice_is_moved_once(store: Store) -> None:
     id_, unknown = await enqueue_one(store), new_job().id
-    again = Moved(id_, Status.CANCELLED, done=False)
+    again = Transition(id_, Status.CANCELLED, done=False)
     assert await store.operator.cancel([id_, unknown, id_], "") == [*done([id_], Status.CANCELLED), None, again]
-    back = [*done([id_], Status.PENDING), Moved(id_, Status.PENDING, done=False)]
+    back = [*done([id_], Status.PENDING), Transition(id_, Status.PENDING, done=False)]
     assert await store.operator.retry([id_, id_]) == back
     assert await store.operator.change([id_, id_], JobChange(queue="other")) == done([id_, id_], Status.PENDING)
     assert (await look(store, id_)).queue == "other"

@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import ENDINGS, claim_ids, let_lapse, look, new_job, open_lease, put, worker_info
-from windlass.core.change import JobChange
-from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Job
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Claimed, Job
 from windlass.core.moments import DAY
 from windlass.core.status import WAITING, Status, may_move
 from windlass.store.contract import Store
@@ -102,7 +102,7 @@ VERBS: dict[str, tuple[Verb, dict[Status, Status]]] = {
     "settle dead": (settle("dead"), {Status.RUNNING: Status.DEAD}),
     "settle cancelled": (settle("cancelled"), {Status.RUNNING: Status.CANCELLED}),
     "settle snoozed": (settle("snoozed"), {Status.RUNNING: Status.SCHEDULED}),
-    "settle handed back": (settle("handed back"), {Status.RUNNING: Status.PENDING}),
+    "settle handed back": (settle("requeued"), {Status.RUNNING: Status.PENDING}),
     "rescue": (rescue, {Status.RUNNING: Status.PENDING}),
     "end, crashed": (crash(started=True), {Status.RUNNING: Status.PENDING}),
     "end, not started": (crash(started=False), {Status.RUNNING: Status.PENDING}),

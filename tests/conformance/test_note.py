@@ -2,7 +2,7 @@
 
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, handed_back, look, new_job, running, settle
-from windlass.core.job import Claimed, LogLine, Progress
+from windlass.core.jobs.job import Claimed, LogLine, Progress
 from windlass.core.moments import to_datetime
 from windlass.store.contract import Store
 from windlass.store.records import Note

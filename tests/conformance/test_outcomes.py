@@ -4,9 +4,9 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import FINISHES, completed, enqueue_one, failed, put, running, settle
+from windlass.core.flow.queue import settings
 from windlass.core.ids import new_id
 from windlass.core.moments import DAY
-from windlass.core.queue import settings
 from windlass.core.status import FINISHED, Status
 from windlass.store.contract import Store
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import FINISHES, put, status_of
+from windlass.core.flow.queue import DEFAULT_RETENTION, QueueSettings
 from windlass.core.moments import DAY, SECOND
-from windlass.core.queue import DEFAULT_RETENTION, QueueSettings
 from windlass.core.reference import refer
 from windlass.core.status import LIVE, Status
 from windlass.store.contract import Store

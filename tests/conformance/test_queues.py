@@ -4,10 +4,10 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_ids, completed, enqueue_one, look, open_lease, put, running, settle
+from windlass.core.flow.queue import NO_AGEING, NO_LIMIT, NO_RATE, Queue, QueueSettings
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.retry import Fixed, Linear
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.queue import NO_AGEING, NO_LIMIT, NO_RATE, Queue, QueueSettings
-from windlass.core.rate import Rate
-from windlass.core.retry import Fixed, Linear
 from windlass.core.status import Status
 from windlass.errors import LeaseLost
 from windlass.store.contract import Store
@@ -124,7 +124,7 @@ async def test_looking_for_work_makes_no_queue(store: Store) -> None:
     names = ("one", "two", "three")
     assert await claim_ids(store, queues=names) == []
     assert await claim_ids(store, queues=("one",)) == []
-    assert not await store.signals.work(names, None)
+    assert not await store.signals.has_work(names, None)
     with pytest.raises(LeaseLost):
         await claim_ids(store, "r2", queues=("one",))
     assert await store.queues.list() == []

@@ -6,9 +6,9 @@ from random import Random
 from tests.support.clock import ManualClock
 from tests.support.runners import Runner, new_runner, rule, within_rate
 from tests.support.seed import enqueue, enqueue_one, look, put
+from windlass.core.flow.queue import NO_RATE, QueueSettings
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, Micros
-from windlass.core.queue import NO_RATE, QueueSettings
-from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -212,11 +212,11 @@ async def test_a_queue_without_tokens_is_no_work_until_they_come(store: Store, c
     await rule(store, rate_limit=parse_rate("1/s", "r"))
     await enqueue(store, 3)
     runner = await new_runner(store)
-    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.has_work(["default"], None) is True
     await runner.claim()
-    assert await store.signals.work(["default"], None) is False
+    assert await store.signals.has_work(["default"], None) is False
     clock.advance(SECOND)
-    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.has_work(["default"], None) is True
 
 
 async def test_who_was_kept_short_by_the_cost_of_the_next_is_not_called_before_it_can_pay(
@@ -228,9 +228,9 @@ async def test_who_was_kept_short_by_the_cost_of_the_next_is_not_called_before_i
     runner = await new_runner(store)
     await runner.claim()
     assert await runner.claim() == []
-    assert await store.signals.work(["default"], None) is False
+    assert await store.signals.has_work(["default"], None) is False
     clock.advance(3 * SECOND // 10)
-    assert await store.signals.work(["default"], None) is True
+    assert await store.signals.has_work(["default"], None) is True
     assert len(await runner.claim()) == 1
 
 
@@ -240,7 +240,7 @@ async def test_a_wait_ends_when_tokens_come(store: Store) -> None:
     runner = await new_runner(store)
     await runner.claim()
     assert await runner.claim() == []
-    assert await store.signals.wait(store.signals.mark(), 20) is True
+    assert await store.signals.wait(store.signals.cursor(), 20) is True
 
 
 async def test_a_worker_that_is_kept_short_by_a_rate_asks_no_oftener_than_jobs_start(
@@ -251,7 +251,7 @@ async def test_a_worker_that_is_kept_short_by_a_rate_asks_no_oftener_than_jobs_s
     await enqueue(store, 20)
     runner, claims, started = await new_runner(store), 0, 0
     for _ in range(1000):
-        if await store.signals.work(["default"], ("t",)):
+        if await store.signals.has_work(["default"], ("t",)):
             claims += 1
             started += len(await runner.claim())
         clock.advance(SECOND // 500)

@@ -18,9 +18,9 @@ from tests.support.seed import (
     settle,
     status_of,
 )
-from windlass.core.job import Claimed
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import CRASH_LIMIT
 from windlass.core.moments import DAY, SECOND
-from windlass.core.outcome import CRASH_LIMIT
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Campaign, Rescued, RunnerEnd, Settled
@@ -134,16 +134,6 @@ async def test_whoever_comes_first_after_the_silence_brings_the_grace(store: Sto
         assert (await store.leases.renew("w1", ["r1"], LEASE)).kept == ("r1",)
 
 
-async def test_a_lease_gets_one_grace_until_it_is_renewed(store: Store, clock: ManualClock) -> None:
-    """Else a campaign now and then, each after a silence, would keep the dead alive for ever."""
-    job = await running(store)
-    clock.advance(DAY)
-    assert await store.leases.rescue(10) == []
-    clock.advance(DAY)
-    await store.leader.campaign(Campaign("w2", LEASE))
-    assert [each.id for each in await store.leases.rescue(10)] == [job.id]
-
-
 async def test_a_wall_clock_that_jumps_ends_no_lease(store: Store, clock: ManualClock) -> None:
     await running(store)
     for jump in (365 * DAY, -2 * 365 * DAY):
@@ -154,10 +144,10 @@ async def test_a_wall_clock_that_jumps_ends_no_lease(store: Store, clock: Manual
 async def test_a_stopped_runner_hands_back_what_it_held(store: Store) -> None:
     job = await running(store, max_attempts=1)
     assert [(each.status, each.outcome) for each in await end(store, "r1", job, crashed=False)] == [
-        (Status.PENDING, "handed back")
+        (Status.PENDING, "requeued")
     ]
     found = await look(store, job.id)
-    assert (found.hand_backs, found.crashes, found.rescues) == (1, 0, 0)
+    assert (found.requeues, found.crashes, found.rescues) == (1, 0, 0)
 
 
 async def test_a_job_that_had_not_started_is_handed_back_by_a_crash(store: Store) -> None:
@@ -165,8 +155,8 @@ async def test_a_job_that_had_not_started_is_handed_back_by_a_crash(store: Store
     await open_lease(store)
     started, prefetched = await store.jobs.claim(request())
     outcomes = {each.id: each.outcome for each in await end(store, "r1", started)}
-    assert outcomes == {started.id: "crashed", prefetched.id: "handed back"}
-    assert (await look(store, prefetched.id)).hand_backs == 1
+    assert outcomes == {started.id: "crashed", prefetched.id: "requeued"}
+    assert (await look(store, prefetched.id)).requeues == 1
 
 
 async def test_only_a_crash_while_alone_is_the_jobs_own(store: Store) -> None:
@@ -206,7 +196,7 @@ async def test_an_attempt_that_is_not_the_one_that_started_is_handed_back(store:
     old = await running(store)
     await settle(store, handed_back(old))
     await claim_one(store)
-    assert [each.outcome for each in await end(store, "r1", old)] == ["handed back"]
+    assert [each.outcome for each in await end(store, "r1", old)] == ["requeued"]
 
 
 async def test_a_job_that_was_asked_to_stop_is_cancelled_and_not_put_back(store: Store, clock: ManualClock) -> None:

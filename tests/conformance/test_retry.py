@@ -17,18 +17,18 @@ from tests.support.seed import (
     settle,
     status_of,
 )
-from windlass.core.job import Enqueued
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.status import FINISHED, RETRYABLE, Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved, RunnerEnd
+from windlass.store.records import RunnerEnd, Transition
 
 
 @pytest.mark.parametrize("status", sorted(RETRYABLE))
 async def test_a_retried_job_is_pending_now(store: Store, clock: ManualClock, status: Status) -> None:
     id_ = await put(store, status)
     clock.advance(SECOND)
-    assert await store.operator.retry([id_]) == [Moved(id_, Status.PENDING, done=True)]
+    assert await store.operator.retry([id_]) == [Transition(id_, Status.PENDING, done=True)]
     found = await look(store, id_)
     assert (found.status, found.reason, found.run_at) == (Status.PENDING, None, to_datetime(clock.wall()))
     assert (found.finished_at, found.result, found.worker, found.claimed_at) == (None, None, None, None)
@@ -38,7 +38,7 @@ async def test_a_retried_job_is_pending_now(store: Store, clock: ManualClock, st
 async def test_other_jobs_are_refused_and_unchanged(store: Store, status: Status) -> None:
     id_ = await put(store, status)
     before = await look(store, id_)
-    assert await store.operator.retry([id_]) == [Moved(id_, status, done=False)]
+    assert await store.operator.retry([id_]) == [Transition(id_, status, done=False)]
     assert await look(store, id_) == before
 
 
@@ -112,18 +112,18 @@ async def test_a_retry_is_refused_while_another_job_holds_the_key(store: Store, 
     id_ = await put(store, status, idempotency_key="k")
     holder = await enqueue_one(store, idempotency_key="k")
     before = await look(store, id_)
-    assert await store.operator.retry([id_]) == [Moved(id_, status, done=False, holder=holder)]
+    assert await store.operator.retry([id_]) == [Transition(id_, status, done=False, holder=holder)]
     assert await look(store, id_) == before
     await store.operator.cancel([holder], "")
-    assert await store.operator.retry([id_]) == [Moved(id_, Status.PENDING, done=True)]
+    assert await store.operator.retry([id_]) == [Transition(id_, Status.PENDING, done=True)]
 
 
 async def test_of_two_that_share_a_key_one_is_retried(store: Store) -> None:
     first = await put(store, Status.DEAD, idempotency_key="k")
     second = await put(store, Status.DEAD, idempotency_key="k")
     assert await store.operator.retry([first, second]) == [
-        Moved(first, Status.PENDING, done=True),
-        Moved(second, Status.DEAD, done=False, holder=first),
+        Transition(first, Status.PENDING, done=True),
+        Transition(second, Status.DEAD, done=False, holder=first),
     ]
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.clock import START, ManualClock
 from tests.support.seed import enqueue, put
-from windlass.core.course import Stretch, Window
-from windlass.core.meter import KEPT, SLOT, Meter, histogram
 from windlass.core.moments import DAY, SECOND
-from windlass.core.samples import HOUR, KEPT_FOR, LAG, MINUTE, MOST_MINUTES, MOST_PAIRS, MOST_QUEUES, Depth
+from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Meter, histogram
+from windlass.core.stats.samples import HOUR, LAG, MAX_MINUTES, MAX_PAIRS, MAX_QUEUES, MINUTE, SAMPLE_RETENTION, Depth
+from windlass.core.stats.timeline import SampleQuery, Samples
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter
@@ -20,15 +20,15 @@ def meter(queue: str = "q", type_: str = "t", **fields: object) -> Meter:
     return Meter(queue=queue, type=type_, **{**given, **fields})  # type: ignore[arg-type]
 
 
-async def read(store: Store, step: int = MINUTE, **only: str) -> Stretch:
-    return await store.stats.course(Window(step=step, since=0, until=START + 1000 * DAY, **only))
+async def read(store: Store, step: int = MINUTE, **only: str) -> Samples:
+    return await store.stats.samples(SampleQuery(step=step, since=0, until=START + 1000 * DAY, **only))
 
 
 async def made(store: Store, step: int = MINUTE) -> dict[int, int]:
     """Minutes or hours since the beginning that were made, and how many attempts were completed in each."""
     found: dict[int, int] = {}
     for each in (await read(store, step)).meters:
-        number = (each.slot - START) // step
+        number = (each.interval_start - START) // step
         found[number] = found.get(number, 0) + each.completed
     return found
 
@@ -56,15 +56,15 @@ async def live(store: Store, clock: ManualClock, minutes: int) -> None:
 async def test_a_minute_is_made_of_its_slots_shortly_after_it_is_over(store: Store, clock: ManualClock) -> None:
     for failed in range(6):
         await store.stats.record([meter(failed=failed), meter(type_="other")])
-        clock.advance(SLOT)
+        clock.advance(INTERVAL)
     clock.advance(LAG - 1)
     await make_up(store)
     assert 0 not in await made(store), "somebody may still be writing down what ended in it"
     clock.advance(1)
     await make_up(store)
-    found = {each.type: each for each in (await read(store)).meters if each.slot == START}
+    found = {each.type: each for each in (await read(store)).meters if each.interval_start == START}
     assert found.keys() == {"", "other", "t"}
-    expected = meter(completed=6, failed=15, slot=START, wait=histogram([100] * 6), run=histogram([7] * 6))
+    expected = meter(completed=6, failed=15, interval_start=START, wait=histogram([100] * 6), run=histogram([7] * 6))
     assert found["t"] == expected
     assert found[""].ended == 0, "what has no name: it is there to tell that the minute was made"
 
@@ -96,7 +96,7 @@ async def test_what_was_missed_is_made_up_as_long_as_its_slots_are_kept(store: S
     clock.advance(LAG)
     await store.operator.prune(10)
     turns = await make_up(store)
-    assert turns == -(-59 // MOST_MINUTES), "a bounded number at a time"
+    assert turns == -(-59 // MAX_MINUTES), "a bounded number at a time"
     found = {number: completed for number, completed in (await made(store)).items() if number >= 0}
     assert found == dict.fromkeys(range(141, 200), 1), "and what is older is a gap, not a zero"
 
@@ -107,9 +107,9 @@ async def test_what_is_written_down_late_is_added_to_a_minute_that_was_made(stor
     clock.advance(MINUTE + LAG)
     await make_up(store)
     assert await busy(store) == {0: 1}
-    clock.jump_wall(-SLOT - LAG)
+    clock.jump_wall(-INTERVAL - LAG)
     await store.stats.record([meter(), meter(type_="other")])
-    clock.advance(SLOT + LAG)
+    clock.advance(INTERVAL + LAG)
     await make_up(store)
     assert await busy(store) == {0: 3}
 
@@ -145,9 +145,11 @@ async def test_hours_are_made_of_minutes_with_their_times(store: Store, clock: M
         await store.stats.record([meter(wait=histogram([number]), run=histogram([5]), dead=number % 2)])
         clock.advance(MINUTE)
         await store.stats.sample()
-    first, second = [each for each in (await read(store, HOUR)).meters if each.type and each.slot >= START]
-    assert first == meter(slot=START, completed=60, dead=30, wait=histogram(range(60)), run=histogram([5] * 60))
-    assert (second.slot, second.wait) == (START + HOUR, histogram(range(60, 120)))
+    first, second = [each for each in (await read(store, HOUR)).meters if each.type and each.interval_start >= START]
+    assert first == meter(
+        interval_start=START, completed=60, dead=30, wait=histogram(range(60)), run=histogram([5] * 60)
+    )
+    assert (second.interval_start, second.wait) == (START + HOUR, histogram(range(60, 120)))
 
 
 async def test_hours_are_made_up_as_long_as_there_are_minutes(store: Store, clock: ManualClock) -> None:
@@ -170,12 +172,12 @@ async def test_jobs_are_counted_once_in_a_minute(store: Store, clock: ManualCloc
     await enqueue(store, 4, queue="mail")
     clock.advance(50 * SECOND)
     await store.stats.sample()
-    alike = {"looks": 1, "slot": START}
+    alike = {"observations": 1, "interval_start": START}
     pending, dead = {"pending": 3}, {"dead": 1}
     assert (await read(store)).depths == (
-        Depth(queue="", jobs=pending | dead, most=pending | dead, oldest=5 * SECOND, **alike),
-        Depth(queue="mail", jobs=pending, most=pending, oldest=5 * SECOND, **alike),
-        Depth(queue="other", jobs=dead, most=dead, oldest=None, **alike),
+        Depth(queue="", jobs=pending | dead, max_jobs=pending | dead, oldest=5 * SECOND, **alike),
+        Depth(queue="mail", jobs=pending, max_jobs=pending, oldest=5 * SECOND, **alike),
+        Depth(queue="other", jobs=dead, max_jobs=dead, oldest=None, **alike),
     )
     clock.advance(5 * SECOND)
     await store.stats.sample()
@@ -195,8 +197,8 @@ async def test_of_an_hour_the_sum_and_the_most_are_kept(store: Store, clock: Man
         await store.stats.sample()
         clock.advance(MINUTE)
     await store.stats.sample()
-    whole, mail = [each for each in (await read(store, HOUR)).depths if each.slot == START]
-    assert (whole.queue, whole.looks, whole.most) == ("", 60, {"cancelled": 2, "pending": 2})
+    whole, mail = [each for each in (await read(store, HOUR)).depths if each.interval_start == START]
+    assert (whole.queue, whole.observations, whole.max_jobs) == ("", 60, {"cancelled": 2, "pending": 2})
     assert mail.jobs == {"cancelled": 40, "pending": 10 * 1 + 20 * 2}
     assert mail.oldest == 29 * MINUTE
 
@@ -204,7 +206,7 @@ async def test_of_an_hour_the_sum_and_the_most_are_kept(store: Store, clock: Man
 async def test_where_there_are_very_many_the_busiest_have_names_and_the_sum_is_the_whole(
     store: Store, clock: ManualClock
 ) -> None:
-    many = MOST_QUEUES + 20
+    many = MAX_QUEUES + 20
     given = [meter(f"q{queue:03}", f"t{type_}", completed=queue + 1) for queue in range(many) for type_ in range(3)]
     await store.stats.record(given)
     for length in (MINUTE + LAG, HOUR):
@@ -212,21 +214,21 @@ async def test_where_there_are_very_many_the_busiest_have_names_and_the_sum_is_t
         await make_up(store)
     whole = sum(each.completed for each in given)
     for step in (MINUTE, HOUR):
-        found = [each for each in (await read(store, step)).meters if each.slot == START]
+        found = [each for each in (await read(store, step)).meters if each.interval_start == START]
         assert sum(each.completed for each in found) == whole
-        assert len(found) <= MOST_PAIRS + MOST_QUEUES + 1
-        assert len([each for each in found if each.type]) == MOST_PAIRS
+        assert len(found) <= MAX_PAIRS + MAX_QUEUES + 1
+        assert len([each for each in found if each.type]) == MAX_PAIRS
         assert {each.queue for each in found if each.queue} == {f"q{queue:03}" for queue in range(20, many)}
 
 
-@pytest.mark.parametrize("step", KEPT_FOR)
+@pytest.mark.parametrize("step", SAMPLE_RETENTION)
 async def test_minutes_and_hours_are_pruned_when_their_time_is_over(
     store: Store, clock: ManualClock, step: int
 ) -> None:
     await enqueue(store, 1)
     await live(store, clock, 125)
     before = await made(store, step)
-    clock.advance(KEPT_FOR[step] - 125 * MINUTE)
+    clock.advance(SAMPLE_RETENTION[step] - 125 * MINUTE)
     await store.operator.prune(10)
     assert set(await made(store, step)) == {number for number in before if number >= 0}
     clock.advance(HOUR)
@@ -234,7 +236,7 @@ async def test_minutes_and_hours_are_pruned_when_their_time_is_over(
         await store.operator.prune(10)
     first = HOUR // step
     assert set(await made(store, step)) == {number for number in before if number >= first}
-    assert {each.slot >= START + HOUR for each in (await read(store, step)).depths} == {True}
+    assert {each.interval_start >= START + HOUR for each in (await read(store, step)).depths} == {True}
 
 
 async def test_a_course_may_be_of_one_queue_or_one_type(store: Store, clock: ManualClock) -> None:
@@ -245,8 +247,8 @@ async def test_a_course_may_be_of_one_queue_or_one_type(store: Store, clock: Man
     clock.advance(MINUTE + LAG)
     await store.stats.sample()
 
-    def places(found: Stretch) -> list[tuple[str, str]]:
-        return [(each.queue, each.type) for each in found.meters if each.slot == START and each.type]
+    def places(found: Samples) -> list[tuple[str, str]]:
+        return [(each.queue, each.type) for each in found.meters if each.interval_start == START and each.type]
 
     assert places(await read(store)) == [("a", "x"), ("a", "y"), ("b", "x")]
     assert places(await read(store, queue="a")) == [("a", "x"), ("a", "y")]
@@ -254,17 +256,17 @@ async def test_a_course_may_be_of_one_queue_or_one_type(store: Store, clock: Man
     assert places(await read(store, queue="b", type="y")) == []
     looked = (await read(store, queue="b")).depths
     assert {each.queue for each in looked} == {"", "b"}
-    marks = {each.slot for each in (await read(store, queue="nobody")).meters}
-    assert marks == {each.slot for each in (await read(store)).meters}, "one always sees what was made"
+    marks = {each.interval_start for each in (await read(store, queue="nobody")).meters}
+    assert marks == {each.interval_start for each in (await read(store)).meters}, "one always sees what was made"
 
 
 async def test_a_window_begins_with_its_first_step_and_ends_before_its_last(store: Store, clock: ManualClock) -> None:
     await live(store, clock, 10)
-    found = await store.stats.course(Window(step=MINUTE, since=START + 2 * MINUTE, until=START + 5 * MINUTE))
-    assert [(each.slot - START) // MINUTE for each in found.meters if each.type] == [2, 3, 4]
-    assert {(each.slot - START) // MINUTE for each in found.depths} == {2, 3, 4}
+    found = await store.stats.samples(SampleQuery(step=MINUTE, since=START + 2 * MINUTE, until=START + 5 * MINUTE))
+    assert [(each.interval_start - START) // MINUTE for each in found.meters if each.type] == [2, 3, 4]
+    assert {(each.interval_start - START) // MINUTE for each in found.depths} == {2, 3, 4}
 
 
 async def test_slots_stay_as_they_are(store: Store, clock: ManualClock) -> None:
     await live(store, clock, 3)
-    assert [each.completed for each in (await store.stats.recent(KEPT)).meters] == [1, 1, 1]
+    assert [each.completed for each in (await store.stats.recent(METER_RETENTION)).meters] == [1, 1, 1]

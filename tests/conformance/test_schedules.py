@@ -5,8 +5,8 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.schedule import ScheduleSettings, amended, settings, without
-from windlass.core.ticks import CatchUp
+from windlass.core.schedules.schedule import ScheduleSettings, amended, settings, without
+from windlass.core.schedules.ticks import CatchUp
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
 

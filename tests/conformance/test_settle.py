@@ -24,9 +24,9 @@ from tests.support.seed import (
     snoozed,
     status_of,
 )
-from windlass.core.job import JobError
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import JobError
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Note, Settled
@@ -108,7 +108,7 @@ async def test_handed_back_is_pending_at_its_old_rank_and_budget(store: Store, c
     await enqueue_one(store)
     await settle(store, handed_back(job))
     found = await look(store, job.id)
-    assert (found.status, found.hand_backs, found.failures) == (Status.PENDING, 1, 0)
+    assert (found.status, found.requeues, found.failures) == (Status.PENDING, 1, 0)
     assert (await claim_ids(store))[0] == job.id
 
 
@@ -144,7 +144,7 @@ async def test_a_settlement_of_another_attempt_is_stale_and_changes_nothing(stor
     await settle(store, handed_back(job))
     newer = await claim_one(store)
     before = await look(store, job.id)
-    if outcome != "handed back":
+    if outcome != "requeued":
         assert await settle(store, ENDINGS[outcome](job)) is Settled.STALE
     assert await look(store, job.id) == before
     assert await settle(store, completed(newer)) is Settled.SETTLED
@@ -223,7 +223,7 @@ async def test_after_a_rescue_the_old_holder_is_stale_even_before_anyone_claims(
     assert await look(store, job.id) == before
 
 
-@pytest.mark.parametrize("outcome", ["failed", "snoozed", "handed back"])
+@pytest.mark.parametrize("outcome", ["failed", "snoozed", "requeued"])
 async def test_a_job_that_was_asked_to_stop_does_not_run_again(store: Store, outcome: str) -> None:
     job = await running(store)
     await store.operator.cancel([job.id], "stop it")
@@ -250,7 +250,7 @@ async def test_the_history_of_attempts_is_bounded_and_keeps_the_newest(store: St
     await settle(store, completed(job))
     found = await look(store, job.id)
     numbers = [each.attempt for each in found.attempts]
-    assert (found.attempt, found.hand_backs) == (61, 60)
+    assert (found.attempt, found.requeues) == (61, 60)
     assert numbers == list(range(62 - len(numbers), 62))
     assert 10 <= len(numbers) <= 60
 

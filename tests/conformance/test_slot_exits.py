@@ -5,11 +5,11 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.lines import RUNNING_EXITS, WAITING_EXITS, drain, line_up, look_again, may_run, park_all, take
 from tests.support.seed import claim_ids, completed, failed, look, open_lease, settle, status_of, worker_info
-from windlass.core.change import JobChange
+from windlass.core.jobs.change import JobChange
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 
 @pytest.mark.parametrize("exit_", RUNNING_EXITS)
@@ -88,7 +88,7 @@ async def test_a_failed_job_stands_in_line_again_when_it_is_due(store: Store, cl
     clock.advance(DAY)
     await open_lease(store, "r2")
     await store.jobs.admit(10)
-    assert (await look(store, first)).reason == "in line for its key"
+    assert (await look(store, first)).reason == "waits for its concurrency key"
     assert await claim_ids(store, "r2") == []
     assert running.id == second
 
@@ -99,8 +99,8 @@ async def test_a_failed_job_that_need_not_wait_any_longer_stands_in_line(store: 
     (job,) = await take(store)
     await settle(store, failed(job))
     (running,) = await take(store)
-    assert await _bring_forward(store, verb, first) == [Moved(first, Status.BLOCKED, done=True)]
-    assert (await look(store, first)).reason == "in line for its key"
+    assert await _bring_forward(store, verb, first) == [Transition(first, Status.BLOCKED, done=True)]
+    assert (await look(store, first)).reason == "waits for its concurrency key"
     await settle(store, completed(running))
     assert (running.id, await drain(store)) == (second, [first])
 
@@ -116,7 +116,7 @@ async def test_a_failed_job_whose_key_is_free_need_not_stand_in_line(store: Stor
     assert await drain(store) == [id_]
 
 
-async def _bring_forward(store: Store, verb: str, id_: str) -> list[Moved | None]:
+async def _bring_forward(store: Store, verb: str, id_: str) -> list[Transition | None]:
     if verb == "retry":
         return await store.operator.retry([id_])
     if verb == "run_now":
@@ -131,7 +131,7 @@ async def test_a_finished_job_that_is_retried_stands_in_line(store: Store, clock
     await RUNNING_EXITS[exit_].leave(store, clock, job)
     clock.advance(SECOND)
     await look_again(store)
-    assert await store.operator.retry([first]) == [Moved(first, Status.BLOCKED, done=True)]
+    assert await store.operator.retry([first]) == [Transition(first, Status.BLOCKED, done=True)]
     assert await drain(store) == [second, third, first]
 
 
@@ -139,8 +139,8 @@ async def test_a_scheduled_job_that_is_told_to_run_now_stands_in_line(store: Sto
     holder = await line_up(store)
     (later,) = await line_up(store, delay=DAY)
     await look_again(store)
-    assert await store.operator.run_now([later]) == [Moved(later, Status.BLOCKED, done=True)]
-    assert await store.operator.run_now([later]) == [Moved(later, Status.BLOCKED, done=False)]
+    assert await store.operator.run_now([later]) == [Transition(later, Status.BLOCKED, done=True)]
+    assert await store.operator.run_now([later]) == [Transition(later, Status.BLOCKED, done=False)]
     assert await drain(store) == [*holder, later]
 
 
@@ -149,7 +149,7 @@ async def test_a_job_that_moves_stands_in_the_line_of_its_new_queue(store: Store
     here = await line_up(store, 2)
     await look_again(store)
     assert await store.operator.change(here, JobChange(queue="other")) == [
-        Moved(id_, Status.BLOCKED, done=True) for id_ in here
+        Transition(id_, Status.BLOCKED, done=True) for id_ in here
     ]
     assert await drain(store, queues=("other",)) == [*there, *here]
     assert (await store.operator.counts()).queues.get("default", {}).get("blocked", 0) == 0
@@ -166,7 +166,7 @@ async def test_one_in_line_that_is_put_off_waits_for_its_time(store: Store, cloc
     first, second = await line_up(store, 2)
     await look_again(store)
     assert await store.operator.change([second], JobChange(delay=5 * SECOND)) == [
-        Moved(second, Status.SCHEDULED, done=True)
+        Transition(second, Status.SCHEDULED, done=True)
     ]
     assert (await look(store, second)).reason is None
     assert await drain(store) == [first]
@@ -191,7 +191,7 @@ async def test_a_parked_holder_gives_way_and_stands_in_line_when_its_type_is_kno
     assert await may_run(store, [strange, known]) == [known]
     await store.workers.beat(worker_info(types=("known", "strange")))
     await look_again(store)
-    assert (await look(store, strange)).reason == "in line for its key"
+    assert (await look(store, strange)).reason == "waits for its concurrency key"
     assert await drain(store, types=("known", "strange")) == [known, strange]
 
 
@@ -218,5 +218,5 @@ async def test_a_deleted_job_frees_no_slot_of_another(store: Store) -> None:
     (job,) = await take(store)
     await settle(store, completed(job))
     await look_again(store)
-    assert await store.operator.delete([ids[0]]) == [Moved(ids[0], Status.COMPLETED, done=True)]
+    assert await store.operator.delete([ids[0]]) == [Transition(ids[0], Status.COMPLETED, done=True)]
     assert await may_run(store, ids[1:]) == ids[1:2]

@@ -9,10 +9,10 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.lines import drain, line_up, look_again, may_run, take
 from tests.support.seed import completed, enqueue, enqueue_one, look, new_job, settle, status_of
-from windlass.core.idempotency import OnConflict
-from windlass.core.job import Enqueued
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued
 from windlass.core.moments import SECOND
-from windlass.core.rate import Rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -28,7 +28,7 @@ async def test_those_behind_are_blocked_and_say_why(store: Store) -> None:
     await look_again(store)
     assert (await look(store, first)).reason is None
     found = await look(store, second)
-    assert (found.status, found.reason) == (Status.BLOCKED, "in line for its key")
+    assert (found.status, found.reason) == (Status.BLOCKED, "waits for its concurrency key")
 
 
 async def test_a_limit_of_three_lets_three_run(store: Store) -> None:
@@ -180,7 +180,7 @@ async def test_a_future_job_holds_nothing_and_stands_in_line_when_it_is_due(stor
     assert job.id == now
     clock.advance(5 * SECOND)
     assert (await store.jobs.admit(10)).next_due_in is None
-    assert (await look(store, later)).reason == "in line for its key"
+    assert (await look(store, later)).reason == "waits for its concurrency key"
     await settle(store, completed(job))
     assert await drain(store) == [later]
 

@@ -8,9 +8,9 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.lines import look_again, park_all, take
 from tests.support.seed import ENDINGS, completed, enqueue, let_lapse, settle, worker_info
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Job
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed, Job
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -89,7 +89,7 @@ class Walk:
 
     async def unpark(self) -> None:
         await self.store.workers.beat(worker_info(types=TYPES))
-        await self.store.workers.forget("w1")
+        await self.store.workers.unregister("w1")
 
     async def jobs(self) -> list[Job]:
         return [job for job in await self.store.operator.get(self.ids) if job is not None]
@@ -110,7 +110,7 @@ def faults(jobs: list[Job]) -> list[str]:
     """Keys that have too many at once, and keys that somebody waits for although they have too few."""
     holding = Counter((job.queue, job.concurrency_key) for job in jobs if holds(job))
     perhaps = Counter((job.queue, job.concurrency_key) for job in jobs if may_hold(job))
-    waiting = {(job.queue, job.concurrency_key) for job in jobs if job.reason == "in line for its key"}
+    waiting = {(job.queue, job.concurrency_key) for job in jobs if job.reason == "waits for its concurrency key"}
     return [f"{line}: {count} at once" for line, count in holding.items() if count > LIMITS[str(line[1])]] + [
         f"{line}: one waits, {perhaps[line]} hold a slot" for line in waiting if perhaps[line] < LIMITS[str(line[1])]
     ]

@@ -4,8 +4,8 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, enqueue_one, new_job, open_lease, request
-from windlass.core.meter import KEPT, SLOT, Meter, histogram, slot_of
 from windlass.core.moments import DAY, SECOND
+from windlass.core.stats.meter import INTERVAL, METER_RETENTION, Meter, histogram, interval_of
 from windlass.store.contract import Store
 
 
@@ -14,7 +14,7 @@ def meter(**fields: object) -> Meter:
     return Meter(**{**given, **fields})  # type: ignore[arg-type]
 
 
-async def recorded(store: Store, length: int = KEPT) -> list[tuple[str, str, int]]:
+async def recorded(store: Store, length: int = METER_RETENTION) -> list[tuple[str, str, int]]:
     return [(each.queue, each.type, each.completed) for each in (await store.stats.recent(length)).meters]
 
 
@@ -24,10 +24,10 @@ async def test_what_is_recorded_is_read_back_whole_in_the_slot_of_the_stores_clo
     given = meter(completed=1, failed=2, dead=3, cancelled=4, snoozed=5, crashed=6)
     await store.stats.record([given])
     recent = await store.stats.recent(SECOND)
-    slot = slot_of(clock.wall())
+    slot = interval_of(clock.wall())
     assert recent.now == clock.wall()
     (found,) = recent.meters
-    assert found == meter(completed=1, failed=2, dead=3, cancelled=4, snoozed=5, crashed=6, slot=slot)
+    assert found == meter(completed=1, failed=2, dead=3, cancelled=4, snoozed=5, crashed=6, interval_start=slot)
 
 
 async def test_what_is_recorded_in_one_slot_adds_up(store: Store) -> None:
@@ -52,28 +52,28 @@ async def test_recording_nothing_is_fine(store: Store) -> None:
 
 async def test_slots_queues_and_types_are_kept_apart_and_in_order(store: Store, clock: ManualClock) -> None:
     await store.stats.record([meter(queue="b"), meter(queue="a", type="z"), meter(queue="a", type="y")])
-    clock.advance(SLOT)
+    clock.advance(INTERVAL)
     await store.stats.record([meter(queue="a", type="y")])
-    recent = (await store.stats.recent(KEPT)).meters
+    recent = (await store.stats.recent(METER_RETENTION)).meters
     assert [(each.queue, each.type) for each in recent] == [("a", "y"), ("a", "z"), ("b", "t"), ("a", "y")]
-    assert recent[3].slot - recent[0].slot == SLOT
+    assert recent[3].interval_start - recent[0].interval_start == INTERVAL
 
 
 async def test_recent_reaches_as_far_as_it_is_asked_to(store: Store, clock: ManualClock) -> None:
     for completed in (1, 2, 3):
         await store.stats.record([meter(completed=completed)])
-        clock.advance(SLOT)
-    assert [completed for _, _, completed in await recorded(store, SLOT)] == [3]
-    assert [completed for _, _, completed in await recorded(store, 2 * SLOT)] == [2, 3]
+        clock.advance(INTERVAL)
+    assert [completed for _, _, completed in await recorded(store, INTERVAL)] == [3]
+    assert [completed for _, _, completed in await recorded(store, 2 * INTERVAL)] == [2, 3]
 
 
 async def test_old_slots_are_pruned(store: Store, clock: ManualClock) -> None:
     await store.stats.record([meter(completed=1)])
-    clock.advance(KEPT)
+    clock.advance(METER_RETENTION)
     await store.stats.record([meter(completed=2)])
     await store.operator.prune(10)
     assert [completed for _, _, completed in await recorded(store, DAY)] == [1, 2]
-    clock.advance(SLOT)
+    clock.advance(INTERVAL)
     assert list(await store.operator.prune(10)) == [], "meters are not jobs"
     assert [completed for _, _, completed in await recorded(store, DAY)] == [2]
 

@@ -34,7 +34,7 @@ async def test_closing_is_final_and_may_be_repeated(store: Store) -> None:
 
 
 async def test_a_bounded_view_is_the_same_store(store: Store) -> None:
-    view = store.bounded(30)
+    view = store.with_timeout(30)
     job = await running(view)
     assert await status_of(store, job.id) is Status.RUNNING
     await open_lease(store, "r2")

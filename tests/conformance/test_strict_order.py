@@ -8,14 +8,14 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.lines import RUNNING_EXITS, WAITING_EXITS, drain, line_up, look_again, may_run, park_all, take
 from tests.support.seed import WAIT, completed, failed, look, new_job, settle, snoozed, status_of, worker_info
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import DAY, SECOND
-from windlass.core.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import Moved
+from windlass.store.records import Transition
 
 
 async def in_order(store: Store, jobs: int, **fields: Any) -> list[JobId]:
@@ -139,7 +139,7 @@ async def test_a_failed_holder_that_need_not_wait_any_longer_goes_on(
         moved = await store.operator.change([ids[0]], JobChange(delay=0))
     else:
         moved = await (store.operator.retry if verb == "retry" else store.operator.run_now)([ids[0]])
-    assert moved == [Moved(ids[0], Status.PENDING, done=True)]
+    assert moved == [Transition(ids[0], Status.PENDING, done=True)]
     assert await drain(store) == ids
 
 
@@ -147,7 +147,7 @@ async def test_a_pending_holder_that_is_due_anyway_keeps_its_place(store: Store,
     ids = await in_order(store, 2)
     await look_again(store)
     clock.advance(SECOND)
-    assert await store.operator.change(ids[:1], JobChange(delay=0)) == [Moved(ids[0], Status.PENDING, done=True)]
+    assert await store.operator.change(ids[:1], JobChange(delay=0)) == [Transition(ids[0], Status.PENDING, done=True)]
     assert await drain(store) == ids
 
 
@@ -162,7 +162,7 @@ async def test_a_failed_holder_that_is_put_off_stands_at_the_end_when_it_is_due(
     assert running.id == second
     clock.advance(DAY)
     await store.jobs.admit(10)
-    assert (await look(store, first)).reason == "in line for its key"
+    assert (await look(store, first)).reason == "waits for its concurrency key"
 
 
 async def test_a_retried_dead_job_stands_at_the_end(store: Store, clock: ManualClock) -> None:

@@ -21,10 +21,10 @@ from tests.support.seed import (
 )
 from tests.support.stores import LASTING, STORES
 from tests.support.told import Told, watched
-from windlass.core.change import JobChange
+from windlass.core.flow.queue import settings
 from windlass.core.ids import new_id
+from windlass.core.jobs.change import JobChange
 from windlass.core.moments import SECOND
-from windlass.core.queue import settings
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
@@ -35,7 +35,7 @@ async def test_an_attempt_that_ends_a_job_is_told_of(store: Store, status: Statu
     job = await running(store)
     vigil, told = await watched(store, job.id)
     await settle(store, FINISHES[status](job))
-    await told.of(job.id)
+    assert await told.of(job.id)
     await vigil.close()
 
 
@@ -45,7 +45,7 @@ async def test_an_end_of_which_nothing_is_kept_is_told_of(store: Store, status: 
     job = await running(store)
     vigil, told = await watched(store, job.id)
     await settle(store, FINISHES[status](job))
-    await told.of(job.id)
+    assert await told.of(job.id)
     assert await store.operator.get([job.id]) == [None]
     await vigil.close()
 
@@ -54,7 +54,7 @@ async def test_a_waiting_job_that_is_called_off_is_told_of(store: Store) -> None
     id_ = await enqueue_one(store)
     vigil, told = await watched(store, id_)
     await store.operator.cancel([id_], "too late")
-    await told.of(id_)
+    assert await told.of(id_)
     await vigil.close()
 
 
@@ -64,7 +64,7 @@ async def test_links_that_end_because_a_parent_did_are_told_of(store: Store) -> 
     (grandchild,) = await enqueue(store, parent=child, parents=(child,))
     vigil, told = await watched(store, child, grandchild)
     await settle(store, dead(job))
-    await told.of(child, grandchild)
+    assert await told.of(child, grandchild)
     await vigil.close()
 
 
@@ -73,7 +73,7 @@ async def test_a_job_that_expires_is_told_of(store: Store, clock: ManualClock) -
     vigil, told = await watched(store, id_)
     clock.advance(2 * SECOND)
     assert await store.jobs.expire(10) == 1
-    await told.of(id_)
+    assert await told.of(id_)
     await vigil.close()
 
 
@@ -82,7 +82,7 @@ async def test_a_job_that_ends_with_its_runner_is_told_of(store: Store) -> None:
     vigil, told = await watched(store, job.id)
     await store.operator.cancel([job.id], "enough")
     await store.leases.end(RunnerEnd(runner="r1", crashed=False, started=frozenset({(job.id, job.attempt)})))
-    await told.of(job.id)
+    assert await told.of(job.id)
     await vigil.close()
 
 
@@ -92,7 +92,7 @@ async def test_an_end_after_a_failed_attempt_is_told_of(store: Store) -> None:
     await settle(store, failed(job))
     await store.operator.run_now([job.id])
     await settle(store, completed(await claim_one(store)))
-    await told.of(job.id)
+    assert await told.of(job.id)
     await vigil.close()
 
 
@@ -100,13 +100,13 @@ async def test_a_job_that_is_back_is_told_of_again_if_it_is_watched_again(store:
     job = await running(store)
     vigil, told = await watched(store, job.id)
     await settle(store, dead(job))
-    await told.of(job.id)
+    assert await told.of(job.id)
     await store.operator.retry([job.id])
     vigil.unwatch(job.id)
     vigil.watch(job.id, "default")
-    await told.of(job.id)
+    assert await told.of(job.id)
     await settle(store, completed(await claim_one(store)))
-    await told.of(job.id)
+    assert await told.of(job.id)
     await vigil.close()
 
 
@@ -119,7 +119,7 @@ async def test_a_job_is_told_of_in_the_queue_that_it_was_moved_to(store: Store) 
     await open_lease(store)
     job = await claim_one(store, queues=("other",))
     await settle(store, completed(job))
-    await told.of(id_)
+    assert await told.of(id_)
     await vigil.close()
 
 
@@ -128,20 +128,24 @@ async def test_many_that_end_at_once_are_all_told_of(store: Store) -> None:
     ids = await enqueue(store, 300)
     vigil, told = await watched(store, *ids)
     await store.jobs.settle([completed(job) for job in await store.jobs.claim(request(limit=300, most=300))])
-    await told.of(*ids)
+    assert await told.of(*ids)
     await vigil.close()
 
 
 async def test_what_had_ended_before_it_was_watched_is_told_of(store: Store) -> None:
     job = await running(store)
     await settle(store, completed(job))
-    vigil, _ = await watched(store, job.id)
+    vigil = store.signals.watch_completions(told := Told())
+    vigil.watch(job.id, "default")
+    assert await told.of(job.id)
     await vigil.close()
 
 
 async def test_what_is_not_there_may_be_watched(store: Store) -> None:
     await store.operator.counts()
-    vigil, _ = await watched(store, new_id())
+    vigil = store.signals.watch_completions(told := Told())
+    vigil.watch(missing := new_id(), "default")
+    assert await told.of(missing), "whoever waits for it is to look"
     await vigil.close()
 
 
@@ -153,7 +157,7 @@ async def test_what_is_unwatched_is_told_of_no_more(store: Store) -> None:
     one, other = await store.jobs.claim(request())
     await settle(store, completed(one))
     await settle(store, completed(other))
-    await told.of(second)
+    assert await told.of(second)
     assert told.jobs <= {first}  # it may have been on its way
     await vigil.close()
 
@@ -164,8 +168,8 @@ async def test_each_of_several_vigils_is_told_what_it_watches(store: Store) -> N
     one, one_told = await watched(store, first)
     both, both_told = await watched(store, first, second)
     await store.jobs.settle([completed(job) for job in await store.jobs.claim(request())])
-    await one_told.of(first)
-    await both_told.of(first, second)
+    assert await one_told.of(first)
+    assert await both_told.of(first, second)
     assert one_told.jobs == set()
     await one.close()
     await both.close()
@@ -177,13 +181,15 @@ async def test_a_vigil_that_was_closed_tells_nothing(store: Store) -> None:
     await closed.close()
     vigil, told = await watched(store, job.id)
     await settle(store, completed(job))
-    await told.of(job.id)
+    assert await told.of(job.id)
     assert nothing.jobs == set()
     await vigil.close()
 
 
 async def test_a_vigil_that_never_watched_anything_can_be_closed(store: Store) -> None:
-    await store.signals.vigil(Told()).close()
+    vigil = store.signals.watch_completions(told := Told())
+    await vigil.close()
+    assert told.jobs == set()
 
 
 @pytest.fixture(params=[name for name in LASTING if name != "postgres-pgbouncer"])
@@ -203,7 +209,7 @@ async def test_it_does_not_matter_who_ends_the_job(pair: tuple[Store, Store]) ->
     vigil, told = await watched(ours, id_)
     await open_lease(theirs)
     await settle(theirs, completed(await claim_one(theirs)))
-    await told.of(id_)
+    assert await told.of(id_)
     await vigil.close()
 
 

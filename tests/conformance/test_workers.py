@@ -44,8 +44,8 @@ async def test_what_a_worker_runs_is_counted_when_it_is_listed_not_as_it_said(st
 async def test_a_worker_that_signed_off_is_gone(store: Store) -> None:
     await store.workers.beat(worker_info("w1"))
     await store.workers.beat(worker_info("w2"))
-    await store.workers.forget("w1")
-    await store.workers.forget("never there")
+    await store.workers.unregister("w1")
+    await store.workers.unregister("never there")
     assert [each.id for each in await store.workers.list()] == ["w2"]
 
 

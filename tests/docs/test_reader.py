@@ -8,13 +8,16 @@ from tests.docs.page import Block, blocks
 from tests.docs.reader import Reader, parse, unlike
 
 
-def follow(folder: Path, page: str) -> None:
+def follow(folder: Path, page: str) -> int:
+    """The number of blocks that are as the page says."""
     file = folder / "page.md"
     file.write_text(page)
     reader = Reader(folder)
     try:
-        for block in blocks(file):
+        found = list(blocks(file))
+        for block in found:
             reader.follow(block)
+        return len(found)
     finally:
         reader.close()
 
@@ -22,7 +25,7 @@ def follow(folder: Path, page: str) -> None:
 def test_files_scripts_and_commands_share_a_folder(tmp_path: Path) -> None:
     page = "```python\n# a/shop.py\nX = 1\n```\n```python\n# a/shop.py, continued\nX += 1\n```\n"
     page += "```sh\nexport PYTHONPATH=a\n```\n```sh\npython -c 'import shop; print(shop.X)'\n```\n"
-    follow(tmp_path, page + "<!-- test: output -->\n```text\n2\n```\n")
+    assert follow(tmp_path, page + "<!-- test: output -->\n```text\n2\n```\n") == 5
 
 
 @pytest.mark.parametrize(
@@ -44,8 +47,8 @@ def test_what_is_not_true_is_noticed(tmp_path: Path, page: str) -> None:
 
 def test_what_needs_a_program_that_is_not_there_is_left_out(tmp_path: Path) -> None:
     output = "<!-- test: output -->\n```text\nok\n```\n"
-    follow(tmp_path, f"<!-- test: needs no-such-program -->\n```sh\nno-such-program\n```\n{output}")
-    follow(tmp_path, f"<!-- test: needs bash -->\n```sh\necho ok\n```\n{output}")
+    assert follow(tmp_path, f"<!-- test: needs no-such-program -->\n```sh\nno-such-program\n```\n{output}") == 2
+    assert follow(tmp_path, f"<!-- test: needs bash -->\n```sh\necho ok\n```\n{output}") == 2
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,12 @@ def look_around(ctx: Context) -> list[Any]:
     trace(ctx, "start")
     mask = os.umask(0)
     os.umask(mask)
-    answer = [os.getcwd() == _HERE, mask, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, os.environ.get("TZ")]
+    answer = [
+        os.getcwd() == _HERE,
+        mask,
+        signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN,
+        os.environ.get("TZ"),
+    ]
     trace(ctx, "end")
     return [*answer, os.getpid()]
 
@@ -323,6 +328,13 @@ async def stubborn(ctx: Context, gate: str) -> str:
     return "opened"
 
 
+@app.task
+async def cancel_a_part() -> None:
+    """Cancels one of the tasks that its runner needs."""
+    (part,) = [each for each in asyncio.all_tasks() if getattr(each.get_coro(), "__qualname__", "") == "Meters.run"]
+    part.cancel()
+
+
 @app.task(run_in="process")
 def polite(ctx: Context) -> None:
     """Works until somebody wants it to stop."""
@@ -342,3 +354,25 @@ def breed(ctx: Context, left: int) -> None:
     if left:
         breed.enqueue(left=left - 1)
     trace(ctx, "end")
+
+
+@in_three_kinds("start_and_stop_others", retry=Fixed(attempts=1), timeout=None)
+def start_and_stop_others(what: str) -> list[int]:
+    """Programs and forks that it starts end at SIGTERM and SIGHUP, though it does not."""
+    program = [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"]
+    codes = []
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        child = subprocess.Popen(program, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.send_signal(number)
+        codes.append(child.wait(20))
+        child.stdout.close()
+    if (forked := os.fork()) == 0:
+        while True:
+            time.sleep(1)
+    os.kill(forked, signal.SIGTERM)
+    time.sleep(0.5)
+    os.kill(forked, signal.SIGKILL)
+    codes.append(-os.WTERMSIG(os.waitpid(forked, 0)[1]))
+    return codes

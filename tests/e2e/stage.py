@@ -5,7 +5,7 @@ import shutil
 import signal
 import socket
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.support.history import History
 from tests.support.inside import inside
 from tests.support.processes import Process, Processes, until
 from windlass import App, Job, NewJob
-from windlass.client.options import check_options
+from windlass.client.tasks.options import check_options
 from windlass.core.ids import new_id
 
 SHOP = Path(__file__).with_name("shop.py")
@@ -80,21 +80,26 @@ class Stage:
 
     # Processes.
 
-    def worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
+    def worker(
+        self, *options: str, lease: str = "2s", app: str = "shop:app", environment: Mapping[str, str] | None = None
+    ) -> Process:
         """A worker that claims: it has said so."""
-        process = self.start_worker(*options, lease=lease, app=app)
+        process = self.start_worker(*options, lease=lease, app=app, environment=environment)
         self.until_ready(process)
         return process
 
-    def start_worker(self, *options: str, lease: str = "2s", app: str = "shop:app") -> Process:
+    def start_worker(
+        self, *options: str, lease: str = "2s", app: str = "shop:app", environment: Mapping[str, str] | None = None
+    ) -> Process:
         """A worker, not waited for."""
-        process = self.processes.start("worker", "-m", "windlass", "worker", app, "--lease", lease, *options)
+        words = ("-m", "windlass", "worker", app, "--lease", lease, *options)
+        process = self.processes.start("worker", *words, environment=environment)
         self.workers.append(process)
         return process
 
-    def command(self, *arguments: str) -> str:
+    def command(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a command of the CLI to its end; what it said."""
-        process = self.processes.start(arguments[0], "-m", "windlass", *arguments)
+        process = self.processes.start(arguments[0], "-m", "windlass", *arguments, environment=environment)
         code = process.wait()
         assert code == 0, f"windlass {' '.join(arguments)} ended with {code}:\n{process.output}"
         return process.output

@@ -34,7 +34,7 @@ def test_whatever_a_handler_raises_is_a_failure_of_its_attempt_and_nothing_else(
 
     jobs = {what: den.job(id_) for what, id_ in raising.items()}
     assert {what: job.error.type if job.error else None for what, job in jobs.items()} == RAISED
-    counters = {(job.status, job.attempt, job.failures, job.crashes, job.hand_backs) for job in jobs.values()}
+    counters = {(job.status, job.attempt, job.failures, job.crashes, job.requeues) for job in jobs.values()}
     assert counters == {("dead", 1, 1, 0, 0)}
     messages = {what: job.error.message for what, job in jobs.items() if job.error}
     assert (messages["TimeoutError"], messages["circle"]) == ("my own", "first")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.parts import extended
 from tests.support.processes import alive, children, until
 
 AS_FOUND = [True, 0o022, True, None]
@@ -17,7 +18,7 @@ def child_of(den: Stage, id_: str) -> int:
     return int(path.read_text())
 
 
-@pytest.mark.parametrize("how", ["plain", "setsid", "daemon"])
+@pytest.mark.parametrize("how", ["daemon", *extended(["plain", "setsid"])])
 def test_a_child_that_is_left_behind_ends_with_its_handlers_process(den: Stage, how: str) -> None:
     id_ = den.hand_in_one("leave_child", how=how)
     den.worker("--concurrency", "2", app="rogues:app")
@@ -40,7 +41,7 @@ def test_a_child_that_hides_and_whose_parent_dies_is_found(den: Stage) -> None:
     den.close_down()
 
 
-@pytest.mark.parametrize("how", ["plain", "setsid", "clean"])
+@pytest.mark.parametrize("how", ["setsid", *extended(["plain", "clean"])])
 def test_a_process_that_took_too_long_is_killed_with_its_descendants(den: Stage, how: str) -> None:
     id_ = den.hand_in_one("leave_child_and_wait", {"max_attempts": 1, "timeout": 1}, how=how)
     worker = den.worker(app="rogues:app")
@@ -119,7 +120,7 @@ def _change_and_look(what: str) -> list[tuple[str, dict[str, str]]]:
     return [("change", {"what": what}), ("look_around", {})]
 
 
-@pytest.mark.parametrize("ending", ["\n", "", "\r\n"])
+@pytest.mark.parametrize("ending", ["\n", *extended(["", "\r\n"])])
 def test_a_handler_that_prints_without_end_is_read_and_mostly_forgotten(den: Stage, ending: str) -> None:
     id_ = den.hand_in_one("shout", megabytes=120, ending=ending)
     den.worker("--concurrency", "1", app="rogues:app")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.e2e.stage import Stage
 from tests.support.processes import Process, processes, until
@@ -76,6 +77,7 @@ def assert_flat(first: Use, last: Use) -> None:
     assert last.memory <= first.memory + GROWTH, (first, last)
 
 
+@pytest.mark.extended
 def test_a_runner_takes_no_more_after_a_thousand_jobs_than_after_the_first(den: Stage) -> None:
     bad = hand_in_batch(den)
     worker = den.worker("--concurrency", str(SLOTS), "--recycle-jobs", "20", app="rogues:app")

@@ -15,7 +15,7 @@ from tests.e2e.stage import SHOP, Stage
 from tests.support.addresses import on_every_store
 from tests.support.processes import until
 from windlass import App
-from windlass.coordinator.sweep import OLD_SECONDS
+from windlass.coordinator.duties import OLD_SECONDS
 from windlass.core.ids import new_id
 
 KINDS = ["on.the.loop", "in.a.thread", "in.a.process", "async.in.a.process"]

@@ -59,6 +59,7 @@ class Chaos:
         signal_all(tree, signal.SIGCONT)
 
 
+@pytest.mark.extended  # make test has the minutes of tests/torture
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_job_is_lost_or_overlaps_itself_whatever_happens(stage: Stage, seed: int) -> None:
     print(f"seed {seed}")
@@ -74,7 +75,7 @@ def test_no_job_is_lost_or_overlaps_itself_whatever_happens(stage: Stage, seed: 
     jobs_after = stage.all_jobs()
     assert {job.id for job in jobs_after} == set(stage.ids)
     for job in jobs_after:
-        counted = job.failures + job.crashes + job.suspicions + job.rescues + job.hand_backs
+        counted = job.failures + job.crashes + job.suspicions + job.rescues + job.requeues
         assert (job.status, job.failures) == ("completed", 0) or job.reason == "crashed its runner 3 times"
         assert job.attempt <= counted + 1
         assert len(stage.history.starts(job.id)) <= job.attempt

@@ -48,7 +48,9 @@ def test_a_process_that_dies_is_its_jobs_crash_and_three_make_it_dead(den: Stage
 
 
 @on_every_store
-@pytest.mark.parametrize(("kind", "what"), [("async", "SIGKILL"), ("thread", "exit 0")])
+@pytest.mark.parametrize(
+    ("kind", "what"), [("async", "SIGKILL"), pytest.param("thread", "exit 0", marks=pytest.mark.extended)]
+)
 def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kind: str, what: str) -> None:
     before = [
         *den.hand_in("async.wait", 12, {"max_attempts": 1}, gate="gate"),
@@ -62,7 +64,7 @@ def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kin
     den.until_finished()
 
     job = den.job(killer)
-    outcomes = [attempt.outcome for attempt in job.attempts if attempt.outcome != "handed back"]
+    outcomes = [attempt.outcome for attempt in job.attempts if attempt.outcome != "requeued"]
     assert outcomes == ["crashed among several", *["crashed"] * 3]
     assert (job.crashes, job.suspicions, job.failures, job.reason) == (3, 1, 0, "crashed its runner 3 times")
     innocents = [den.job(id_) for id_ in [*before, *after]]

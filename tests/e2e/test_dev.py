@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.parts import extended
 from tests.support.processes import Process, alive, children, until
 
 APP = """
@@ -29,7 +30,7 @@ def hold() -> str:
 """
 
 
-class Desk:
+class Enqueuer:
     """A developer at work: an app in two files, and `windlass dev` beside it."""
 
     def __init__(self, stage: Stage) -> None:
@@ -60,8 +61,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(stage: Stage) -> Desk:
-    return Desk(stage)
+def desk(stage: Stage) -> Enqueuer:
+    return Enqueuer(stage)
 
 
 def family(pid: int) -> list[int]:
@@ -73,7 +74,7 @@ def check_gone(pids: list[int]) -> None:
     until(lambda: not any(alive(pid) for pid in pids), "nothing is left")
 
 
-def test_the_next_job_runs_the_new_code(desk: Desk) -> None:
+def test_the_next_job_runs_the_new_code(desk: Enqueuer) -> None:
     dev = desk.dev()
     desk.ready(dev)
     assert (
@@ -105,7 +106,7 @@ def test_the_next_job_runs_the_new_code(desk: Desk) -> None:
     ],
 )
 def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
-    desk: Desk, broken: str, shown: list[str]
+    desk: Enqueuer, broken: str, shown: list[str]
 ) -> None:
     desk.words.write_text(broken)
     dev = desk.dev()
@@ -123,7 +124,7 @@ def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
     assert dev.wait() == 0
 
 
-def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new_code(desk: Desk) -> None:
+def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new_code(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "100ms")
     id_ = desk.stage.hand_in_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
@@ -131,12 +132,12 @@ def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new
     desk.ready(dev, 2)
     (desk.stage.folder / "let go").touch()
     job = desk.stage.until_status(id_, "completed")
-    assert (job.result, job.hand_backs, job.failures, job.crashes) == ("two", 1, 0, 0)
+    assert (job.result, job.requeues, job.failures, job.crashes) == ("two", 1, 0, 0)
     dev.send(signal.SIGTERM)
     assert dev.wait() == 0
 
 
-def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Desk) -> None:
+def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "60s")
     id_ = desk.stage.hand_in_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
@@ -152,8 +153,8 @@ def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("how", ["", ", run_in='process'"], ids=["thread", "process"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_all_that_it_started(desk: Desk, how: str, number: signal.Signals) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, *extended([signal.SIGTERM])])
+def test_a_signal_ends_it_and_all_that_it_started(desk: Enqueuer, how: str, number: signal.Signals) -> None:
     desk.write_app(how)
     dev = desk.dev("--processes", "2", "--drain", "100ms")
     id_ = desk.stage.hand_in_one("hold")
@@ -168,7 +169,7 @@ def test_a_signal_ends_it_and_all_that_it_started(desk: Desk, how: str, number: 
     assert not desk.stage.inside.is_left_behind()
 
 
-def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk: Desk) -> None:
+def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk: Enqueuer) -> None:
     dev = desk.dev()
     desk.ready(dev)
     started = family(dev.pid)
@@ -185,7 +186,7 @@ def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk
     check_gone(started)
 
 
-def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Desk) -> None:
+def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Enqueuer) -> None:
     for wrong in ("hello", "hello.py:app"):
         dev = desk.stage.processes.start("dev", "-m", "windlass", "dev", wrong)
         assert dev.wait() == 2

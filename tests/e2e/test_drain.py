@@ -11,7 +11,8 @@ import pytest
 
 from tests.e2e.stage import SHOP, Stage, free_port
 from tests.support.addresses import on_every_store
-from tests.support.processes import Processes, alive, until
+from tests.support.processes import Processes, alive, let_pass, until
+from windlass.worker.stop_signals import SAME_REQUEST_SECONDS
 
 
 def answer(port: int, path: str) -> int:
@@ -29,7 +30,8 @@ def answer(port: int, path: str) -> int:
 @on_every_store
 def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_attempt(stage: Stage) -> None:
     port = free_port()
-    worker = stage.worker("--drain", "2s", "--health", f"127.0.0.1:{port}")
+    # All slots are in use when the signal comes: the job after it cannot start before the runner has got the stop.
+    worker = stage.worker("--drain", "2s", "--concurrency", "6", "--health", f"127.0.0.1:{port}")
     assert (answer(port, "/healthz"), answer(port, "/readyz")) == (200, 200)
     ending = [*stage.hand_in("block", 1, gate="soon"), *stage.hand_in("ablock", 1, gate="soon")]
     staying = [*stage.hand_in("block", 2, gate="late"), *stage.hand_in("ablock", 2, gate="late")]
@@ -50,7 +52,7 @@ def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_atte
         assert (stage.job(id_).attempt, stage.history.ends(id_)[0].pid) == (1, runner)
     for id_ in staying:
         job = stage.job(id_)
-        assert (job.attempt, job.hand_backs, job.failures, job.crashes, job.rescues) == (2, 1, 0, 0, 0)
+        assert (job.attempt, job.requeues, job.failures, job.crashes, job.rescues) == (2, 1, 0, 0, 0)
     assert stage.history.starts(after)[0].pid == other.runner()
     stage.check(again=staying)
     stage.close_down()
@@ -64,9 +66,10 @@ def test_a_second_signal_ends_the_drain_at_once(stage: Stage) -> None:
     stage.until_started(ids)
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "the drain begins")
+    let_pass(2 * SAME_REQUEST_SECONDS)
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0
-    assert [(job.status, job.hand_backs) for job in map(stage.job, ids)] == [("pending", 1)] * 2
+    assert [(job.status, job.requeues) for job in map(stage.job, ids)] == [("pending", 1)] * 2
     stage.open("gate")
     stage.worker()
     stage.until_finished()
@@ -129,3 +132,28 @@ def test_a_worker_that_waits_for_its_store_ends_without_a_drain(
     worker.send(number)
     assert worker.wait() == code
     until(lambda: not alive(runner), "its runner ends too")
+
+
+def test_a_worker_that_is_stopped_while_its_runner_starts_ends_without_a_drain(stage: Stage) -> None:
+    """It holds nothing yet. What it waits for, such as a database of the app's own, may not come for hours."""
+    (stage.folder / "slow.py").write_text(SLOW)
+    worker = stage.processes.start("worker", "-m", "windlass", "worker", "slow:app", "--drain", "10m")
+    until(lambda: (stage.folder / "waits").exists(), "it waits")
+    runner = worker.runner()
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+    assert not alive(runner)
+
+
+SLOW = """
+import pathlib, time
+from windlass import App
+
+app = App()
+
+
+@app.on_start
+def wait(state):
+    pathlib.Path("waits").touch()
+    time.sleep(3600)
+"""

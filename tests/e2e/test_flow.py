@@ -13,10 +13,10 @@ from tests.support.addresses import on_every_store
 from tests.support.checker.spans import most_at_once, spans
 from tests.support.processes import Process, let_pass, until
 from windlass import Job, NewJob
-from windlass.core.queue import QueueSettings
+from windlass.core.flow.queue import QueueSettings
 from windlass.store.open import open_store
 
-MOST_BEFORE_A_NEWCOMER = 100
+MAX_BEFORE_A_NEWCOMER = 100
 """Jobs of another tenant that may be claimed before a newcomer's: of thousands, those of a few claims."""
 
 
@@ -139,7 +139,7 @@ def test_a_tenant_with_one_job_does_not_wait_for_the_thousands_of_another(stage:
     assert newcomer.claimed_at is not None
     began = [job.claimed_at for job in stage.all_jobs(("running", "completed")) if job.tenant == "A"]
     before = [at for at in began if at is not None and newcomer.created_at <= at < newcomer.claimed_at]
-    assert len(before) <= MOST_BEFORE_A_NEWCOMER
+    assert len(before) <= MAX_BEFORE_A_NEWCOMER
     assert len(began) < len(crowd) / 2, "the crowd was gone: this test does not test what it says"
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0

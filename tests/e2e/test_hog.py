@@ -21,6 +21,6 @@ def test_a_hog_runs_once_and_what_waits_behind_it_runs_elsewhere(stage: Stage) -
     assert {effect.pid for effect in behind} == {other.runner()}
     job = stage.job(hog)
     assert (job.attempt, history.ends(hog)[0].pid) == (1, first.runner())
-    assert sum(job.hand_backs for job in stage.all_jobs()) > 0, "nothing was prefetched behind the hog"
+    assert sum(job.requeues for job in stage.all_jobs()) > 0, "nothing was prefetched behind the hog"
     stage.check()
     stage.close_down()

@@ -43,7 +43,7 @@ def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage
     until(lambda: f"{id_} attempt 1 ended too late" in worker.output, "the stale outcome is reported")
 
     job = stage.job(id_)
-    assert (job.status, job.attempt, job.hand_backs) == ("completed", 2, 1)
+    assert (job.status, job.attempt, job.requeues) == ("completed", 2, 1)
     assert [attempt.worker == old for attempt in job.attempts] == [True, False]
     assert old not in {attempt.worker for each in later for attempt in stage.job(each).attempts}
     assert len(worker.runners()) == 1

@@ -4,6 +4,7 @@ import pytest
 
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
+from tests.support.parts import extended
 
 EACH = 60
 
@@ -27,7 +28,7 @@ print(shop.quick.using(id=sys.argv[1]).enqueue().existing)
 
 
 @on_every_store
-@pytest.mark.parametrize("producers", [2, 4, 8])
+@pytest.mark.parametrize("producers", [4, *extended([2, 8])])
 def test_what_several_producers_hand_in_to_two_workers_runs_once_each(stage: Stage, producers: int) -> None:
     (stage.folder / "producer.py").write_text(PRODUCER)
     workers = [stage.start_worker() for _ in range(2)]

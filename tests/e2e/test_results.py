@@ -8,8 +8,8 @@ import pytest
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
 from windlass import Handle, JobCancelled, JobDead, NewJob
-from windlass.client import lookout
-from windlass.client.chain import ChainHandle
+from windlass.client.runtime import result_waiter as lookout
+from windlass.client.tasks.chain import ChainHandle
 
 FOR_EVER = 10_000.0
 
@@ -20,7 +20,9 @@ def sums(count: int) -> list[NewJob]:
     for _ in range(1, count):
         before = jobs[-1].id
         takes = (("a", before),)
-        jobs.append(msgspec.structs.replace(Stage.make("add", b=1), parent=before, parents=(before,), takes=takes))
+        jobs.append(
+            msgspec.structs.replace(Stage.make("add", b=1), parent=before, parents=(before,), result_params=takes)
+        )
     return jobs
 
 

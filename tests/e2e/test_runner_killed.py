@@ -40,7 +40,7 @@ def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(st
     for id_ in prefetched:
         job = stage.job(id_)
         assert (job.failures, job.crashes, job.suspicions, job.rescues) == (0, 0, 0, 0)
-        assert job.attempt == job.hand_backs + 1 == 2
+        assert job.attempt == job.requeues + 1 == 2
     stage.check(again=blocked)
     stage.close_down()
     assert "killed by SIGKILL" in worker.output
@@ -56,7 +56,7 @@ def test_a_job_that_was_alone_is_charged_with_the_crash(stage: Stage) -> None:
     stage.open("gate")
     stage.until_finished()
     job = stage.job(id_)
-    assert (job.attempt, job.crashes, job.rescues, job.failures, job.hand_backs) == (2, 1, 0, 0, 0)
+    assert (job.attempt, job.crashes, job.rescues, job.failures, job.requeues) == (2, 1, 0, 0, 0)
     stage.check(again=[id_])
     stage.close_down()
 

@@ -1,10 +1,12 @@
 """Time that is over, and jobs that somebody cancels: each kind of handler ends, and no attempt overlaps the next."""
 
+import signal
+
 import pytest
 
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
-from tests.support.processes import let_pass, until
+from tests.support.processes import descendants, freeze, let_pass, signal_all, until
 from windlass import Job
 
 KINDS = ("async", "thread", "process")
@@ -23,7 +25,7 @@ def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, ki
     others = den.hand_in(f"{kind}.quick", 5, what="")
     job = den.until_status(id_, "dead")
     assert is_overdue(job, "1s")
-    assert (job.failures, job.crashes, job.hand_backs) == (2, 0, 0)
+    assert (job.failures, job.crashes, job.requeues) == (2, 0, 0)
     assert [attempt.outcome for attempt in job.attempts] == ["failed", "dead"]
     for start in den.history.starts(id_):
         assert den.history.last_sign(id_, start.attempt) - start.at > 0.9e9, "it was stopped before its time"
@@ -71,7 +73,7 @@ def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runn
     assert is_overdue(timed_out, "1s")
     cancelled = den.until_status(ignoring, "cancelled")
     for job in (timed_out, cancelled):
-        assert (job.attempt, job.crashes, job.rescues, job.suspicions, job.hand_backs) == (1, 0, 0, 0, 0)
+        assert (job.attempt, job.crashes, job.rescues, job.suspicions, job.requeues) == (1, 0, 0, 0, 0)
     assert (timed_out.failures, cancelled.failures) == (1, 0)
     for worker, runner in zip(workers, before, strict=True):
         assert runner not in worker.runners()
@@ -101,7 +103,7 @@ def test_a_handler_that_holds_the_loop_is_named_ended_at_its_time_and_the_rest_h
     den.until_finished()
     for id_ in others:
         found = den.job(id_)
-        assert (found.status, found.hand_backs, found.failures, found.crashes, found.suspicions) == (
+        assert (found.status, found.requeues, found.failures, found.crashes, found.suspicions) == (
             "completed", 1, 0, 0, 0,
         )  # fmt: skip
     den.check(again=others, unfinished=[holding])
@@ -192,4 +194,26 @@ def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
     assert (said.status, said.progress.note if said.progress else "") == ("cancelled", "a quarter")
     assert den.history.ends(polite), "it could not see that somebody wants it to stop"
     assert worker.runners() == [runner]
+    den.close_down()
+
+
+def test_a_timeout_does_not_pass_while_the_whole_worker_stands_still(den: Stage) -> None:
+    """A laptop that sleeps, a container that is paused: afterwards every handler has the time that it had left."""
+    worker = den.worker("--concurrency", "5", app="rogues:app")
+    runner = worker.runner()
+    for type_ in (
+        "process.wait",
+        "thread.wait",
+        "async.wait",
+        "hold_loop",
+    ):  # slow to start first, the last holds all
+        den.until_started([den.hand_in_one(type_, {"timeout": 5, "max_attempts": 1}, gate="gate")])
+    everything = [worker.pid, *descendants(worker.pid)]
+    freeze(everything, den.inside.is_held_up)
+    let_pass(7.5)
+    den.open("gate")
+    signal_all(everything, signal.SIGCONT)
+    den.until_finished()
+    assert worker.runners() == [runner]
+    den.check()
     den.close_down()

@@ -45,7 +45,7 @@ def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", markdown_files(), ids=name_of)
 def test_every_python_block_compiles(path: Path) -> None:
     for block in BLOCK.findall(path.read_text()):
-        compile(block, name_of(path), "exec", flags=0x2000)  # top-level await is how examples are written
+        assert compile(block, name_of(path), "exec", flags=0x2000)  # top-level await is how examples are written
 
 
 def test_the_readme_shows_code_and_how_to_begin() -> None:

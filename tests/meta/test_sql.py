@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.tree import QUERIES, SOURCE, name_of, python_files
+from tests.meta.tree import POSTGRES, SOURCE, SQLITE, name_of, python_files
+from windlass.store.sqlite.db import load_statements
 
-FILES = sorted(path for folder in QUERIES for path in folder.glob("*.sql"))
-BUILDERS = {"look.py", "mend.py", "rows.py", "operate.py", "migrate.py"}
+FILES = sorted(path for path in POSTGRES.rglob("*.sql") if path.parent.name != "migrations")
+BUILDERS = {"mend.py", "rows.py", "migrate.py", "db.py", "read_jobs.py", "operator_verbs.py", "repair_text.py"}
 """Where a statement may be put together, from constants."""
 STATEMENT = re.compile(r"\b(SELECT .*FROM|INSERT INTO|UPDATE .*SET|DELETE FROM)\b", re.DOTALL)
 
@@ -22,25 +23,40 @@ def test_a_query_begins_with_a_sentence(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_a_query_is_used(path: Path) -> None:
-    users = [name_of(file) for file in python_files(path.parent.parent) if f'"{path.stem}"' in file.read_text()]
-    assert users, f"nobody uses {path.name}"
+    users = [name_of(file) for file in python_files(POSTGRES) if f'"{path.stem}"' in file.read_text()]
+    assert users, f"no module uses {path.name}"
 
 
-@pytest.mark.parametrize("folder", QUERIES, ids=name_of)
-def test_every_query_that_is_named_in_the_code_exists(folder: Path) -> None:
-    named = {
-        node.args[0].value
-        for path in python_files(folder.parent)
+def test_every_query_that_is_named_in_the_code_exists() -> None:
+    assert len(_named(POSTGRES)) > 40
+    assert _named(POSTGRES) <= {path.stem for path in FILES}
+
+
+def test_every_statement_of_sqlite_is_used_and_exists() -> None:
+    assert len(_named(SQLITE)) > 40
+    assert _named(SQLITE) <= load_statements().keys()
+    used = {text for path in python_files(SQLITE) for text in re.findall(r'"(\w+)"', path.read_text())}
+    assert load_statements().keys() - used == set()
+
+
+def test_every_statement_of_sqlite_is_loaded() -> None:
+    files = [path for path in SQLITE.rglob("*.sql") if path.parent.name != "migrations"]
+    assert sum(path.read_text().count("-- name: ") for path in files) == len(load_statements())
+    assert [name_of(path) for path in files if not path.with_suffix(".py").exists()] == []
+
+
+def _named(folder: Path) -> set[str]:
+    return {
+        str(node.args[0].value)
+        for path in python_files(folder)
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
         and node.func.value.id == "db"
-        and node.func.attr in ("rows", "run", "run_many")
+        and node.func.attr in ("rows", "run", "run_many", "text", "json")
         and isinstance(node.args[0], ast.Constant)
     }
-    assert len(named) > 40
-    assert named <= {path.stem for path in folder.glob("*.sql")}
 
 
 def test_no_statement_is_put_together_outside_the_few_places_that_may() -> None:

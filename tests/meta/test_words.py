@@ -1,19 +1,31 @@
-"""One word for one thing: commands explain themselves, events have sentences, nothing is left for later."""
+"""One word for one thing: names and sentences use no retired word, commands and events explain themselves."""
 
+import ast
 import inspect
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import typer
 
-from tests.meta.tree import SOURCE, name_of, python_files
+from tests.meta.tree import ROOT, SOURCE, markdown_files, name_of, python_files
 from windlass.cli.main import cli
 from windlass.core import events
 from windlass.core.status import Status
 from windlass.observe.logs import sentence
 
+GLOSSARY = ROOT / "docs" / "glossary.md"
+RETIRED = Path(__file__).parent / "retired_words.txt"
+MAX_WORDS = 40
+MAX_PERSONS = 0
+"""Docstrings with a person for a row or a process. This number only goes down."""
+PERSON = re.compile(r"\b(nobody|somebody|whoever|who comes|who waits|whom|everybody|anybody)\b", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_COMMENT = re.compile(r"--.*|/\*.*?\*/", re.DOTALL)
 LEFT_OVER = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|pragma: no cover)\b")
 
 
@@ -91,3 +103,117 @@ def _example(kind: Any) -> Any:
     examples: dict[Any, Any] = {str: "x", int: 1, float: 1.0, bool: False, tuple[str, ...]: ("x",)}
     examples[Status] = Status.DEAD
     return examples.get(kind)
+
+
+def _retired() -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Retired words with what to say instead, and the words that still occur, by folder."""
+    words: dict[str, str] = {}
+    allowed: dict[str, set[str]] = {}
+    for line in RETIRED.read_text().splitlines():
+        if " = " in line:
+            word, _, instead = line.partition(" = ")
+            words[word] = instead
+        elif ": " in line and not line.startswith("#"):
+            folder, _, listed = line.partition(": ")
+            allowed[folder] = {each.strip() for each in listed.split(",")}
+    return words, allowed
+
+
+WORDS, ALLOWED = _retired()
+
+
+def _folder(path: Path) -> str:
+    """The folder that a file counts to: a store, a part of the package, or the documentation."""
+    parts = path.relative_to(ROOT).parts
+    if parts[0] != "src":
+        return "docs"
+    depth = 4 if parts[2] == "store" and len(parts) > 4 else 3
+    return "/".join(parts[:depth])
+
+
+def _names(path: Path) -> Iterator[str]:
+    """Every name that a file defines or uses; of SQL and Lua every word outside comments."""
+    yield path.stem
+    if path.suffix != ".py":
+        text = path.read_text()
+        yield from _WORD.findall("\n".join(_COMMENT.sub("", line) for line in text.splitlines()))
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def retired_names(path: Path) -> set[str]:
+    """The retired words among the parts of a file's names."""
+    single = {word for word in WORDS if " " not in word and "-" not in word}
+    parts = {part.lower() for name in _names(path) for part in _PART.findall(name)}
+    joined = {name.lower().strip("_").replace("_", " ") for name in _names(path)}
+    phrases = {word for word in WORDS if " " in word and any(re.search(rf"\b{word}\b", name) for name in joined)}
+    return (parts & single) | phrases
+
+
+def retired_in_prose(path: Path) -> set[str]:
+    """The retired words and phrases in the sentences of a document."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(), flags=re.DOTALL).lower()
+    return {word for word in WORDS if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)}
+
+
+def source_files() -> list[Path]:
+    """Python, SQL and Lua of the package."""
+    return [*python_files(SOURCE), *sorted(SOURCE.rglob("*.sql")), *sorted(SOURCE.rglob("*.lua"))]
+
+
+def persons() -> list[str]:
+    """Docstrings that call a row, a process or a call a person."""
+    return [
+        f"{name_of(path)}:{getattr(node, 'lineno', 1)}"
+        for path in python_files(SOURCE)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and PERSON.search(ast.get_docstring(node) or "")
+    ]
+
+
+def test_the_glossary_has_at_most_forty_words_each_once() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \|", GLOSSARY.read_text(), re.MULTILINE)
+    words = [row for row in rows if row not in ("word", "---")]
+    assert len(words) == len(set(words))
+    assert 0 < len(words) <= MAX_WORDS
+
+
+def test_no_word_of_the_glossary_is_retired() -> None:
+    rows = re.findall(r"^\| ([^|]+?) \|", GLOSSARY.read_text(), re.MULTILINE)
+    assert set(rows) & set(WORDS) == set()
+
+
+def test_no_name_uses_a_retired_word() -> None:
+    wrong = {name_of(path): retired_names(path) - ALLOWED.get(_folder(path), set()) for path in source_files()}
+    assert {name: words for name, words in wrong.items() if words} == {}
+
+
+def test_no_sentence_of_the_documents_uses_a_retired_word() -> None:
+    documents = [path for path in markdown_files() if path != GLOSSARY]
+    wrong = {name_of(path): retired_in_prose(path) - ALLOWED.get("docs", set()) for path in documents}
+    assert {name: words for name, words in wrong.items() if words} == {}
+
+
+def test_a_word_that_is_still_allowed_still_occurs() -> None:
+    found: dict[str, set[str]] = {}
+    for path in source_files():
+        found.setdefault(_folder(path), set()).update(retired_names(path))
+    for path in markdown_files():
+        found.setdefault("docs", set()).update(set() if path == GLOSSARY else retired_in_prose(path))
+    stale = {folder: words - found.get(folder, set()) for folder, words in ALLOWED.items()}
+    assert {folder: words for folder, words in stale.items() if words} == {}
+
+
+def test_docstrings_call_no_row_or_process_a_person() -> None:
+    found = persons()
+    assert len(found) <= MAX_PERSONS, found
+    assert len(found) == MAX_PERSONS, f"there are only {len(found)} left: lower the bound"

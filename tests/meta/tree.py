@@ -7,7 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "windlass"
 TESTS = ROOT / "tests"
-QUERIES = [SOURCE / "store" / kind / "queries" for kind in ("postgres", "sqlite")]
+BENCH = ROOT / "bench"
+POSTGRES = SOURCE / "store" / "postgres"
+SQLITE = SOURCE / "store" / "sqlite"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -19,7 +21,12 @@ def python_files(folder: Path) -> list[Path]:
 
 def markdown_files() -> list[Path]:
     """Every document that belongs to the repository."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted(TESTS.rglob("*.md"))]
+    return [
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted(TESTS.rglob("*.md")),
+        BENCH / "README.md",
+    ]
 
 
 def functions(path: Path) -> Iterator[Function]:

@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from tests.model.choices import IDS
 from tests.model.reference import Reference
-from windlass.core.chain import parent_in
 from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import parent_in_reason
 from windlass.core.status import LIVE, Status, may_move
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter
@@ -50,7 +50,7 @@ class Agreement(RuleBasedStateMachine):
             assert listed[found.id].status is found.status
             assert set(found.parents) == set(job.parents)
             if job.status is Status.CANCELLED:
-                assert (parent_in(found.reason) in job.waits_for) is job.called_off
+                assert (parent_in_reason(found.reason) in job.waits_for) is job.called_off
 
     @invariant()
     def attempts_never_fall_and_moves_are_legal(self) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import NO_LIMIT
+from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.moments import DAY, SECOND
-from windlass.core.queue import NO_LIMIT
 
 IDS = [f"00000000-0000-7000-8000-{n:012d}" for n in range(40)]
 ids = st.one_of(st.sampled_from(IDS[:6]), st.sampled_from(IDS))

@@ -1,15 +1,20 @@
 """Leases in plain Python: until when each holds, and what a general silence does to them."""
 
+from collections import Counter
+
+from windlass.core.grace import MIN_OUTAGE, Silence, gets_grace
 from windlass.core.moments import Micros
 
 
 class Leases:
-    """Until when each runner's lease holds, and when anybody was last heard of."""
+    """Until when each runner's lease holds, and when anybody last renewed or looked."""
 
     def __init__(self) -> None:
         self.ends: dict[str, Micros] = {}
         self._pulse: Micros | None = None
-        self._graced: set[str] = set()
+        self._seen: Micros = 0
+        self._graced_until: Micros = 0
+        self._graces: Counter[str] = Counter()
 
     def open(self, runner: str, length: Micros, now: Micros) -> None:
         """A new lease."""
@@ -21,14 +26,19 @@ class Leases:
         self.feel_pulse(length, now)
         kept = [runner for runner in runners if self.holds(runner, now)]
         self.ends.update(dict.fromkeys(kept, now + length))
-        self._graced -= set(kept)
+        self._graces.update({runner: -self._graces[runner] for runner in kept})
+        if kept:
+            self._pulse = now
         return kept
 
     def lapsed(self, length: Micros, now: Micros) -> list[str]:
         """Whom a rescuer takes: nobody, if it is the first to come after a general silence."""
-        if all(self.holds(runner, now) for runner in self.ends):
-            return []
-        self.feel_pulse(length, now)
+        graced = now <= self._graced_until
+        late = not all(self.holds(runner, now) for runner in self.ends)
+        if late or (graced and now - max(self._pulse or 0, self._seen) > MIN_OUTAGE):
+            self.feel_pulse(length, now)
+        if graced:
+            self._seen = now
         return [runner for runner in self.ends if not self.holds(runner, now)]
 
     def holds(self, runner: str, now: Micros) -> bool:
@@ -36,9 +46,14 @@ class Leases:
         return self.ends.get(runner, now) > now
 
     def feel_pulse(self, length: Micros, now: Micros) -> None:
-        """After a general silence, grace for everybody: once, until renewed."""
-        if self._pulse is not None and now - self._pulse > length // 2:
-            for runner in self.ends.keys() - self._graced:
-                self.ends[runner] = max(self.ends[runner], now + length)
-            self._graced |= self.ends.keys()
-        self._pulse = now
+        """After a general silence, a grace for everybody."""
+        if self._pulse is None:
+            self._pulse = now
+        if now - self._pulse > length // 2:
+            silence = Silence(now - self._pulse, now - max(self._pulse, self._seen))
+            for runner in self.ends:
+                if gets_grace(self._graces[runner], length, silence):
+                    self.ends[runner] = max(self.ends[runner], now + length)
+                    self._graces[runner] += 1
+                    self._graced_until = now + length
+            self._pulse = self._seen = now

@@ -41,8 +41,8 @@ class Job:
     parents: tuple[JobId, ...] = ()
     waits_for: set[JobId] = field(default_factory=set)
     """Those of its parents that have not completed, be they live, over, or gone."""
-    takes: frozenset[JobId] = frozenset()
-    inputs: dict[JobId, str | None] = field(default_factory=dict)
+    result_params: frozenset[JobId] = frozenset()
+    parent_results: dict[JobId, str | None] = field(default_factory=dict)
     """parent → the result that came from it"""
     called_off: bool = False
     """Whether it was cancelled because a parent ended badly, and not by itself."""
@@ -59,8 +59,8 @@ class Job:
     def inherit(self, parent: "Job") -> None:
         """A parent has completed."""
         self.waits_for.discard(parent.id)
-        if parent.id in self.takes:
-            self.inputs[parent.id] = parent.result
+        if parent.id in self.result_params:
+            self.parent_results[parent.id] = parent.result
 
     def go_on(self, now: Micros) -> None:
         """The last of its parents has completed: it is due, at the earliest after its own delay."""

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from tests.model.lines import move_up
 from tests.model.record import Job
-from windlass.core.admission import birth
-from windlass.core.change import JobChange
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob
+from windlass.core.jobs.admission import initial_state
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.outcome import LOST, UNSTARTED, CrashResult, Settlement, after_crash
 from windlass.core.moments import Micros
-from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
-from windlass.core.queue import DEFAULT_RETENTION, TOMBSTONE
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, WAITING, Status
 from windlass.store.records import ClaimRequest, Settled
 
@@ -70,7 +70,7 @@ class Reference:
         parents = tuple(stands.get(parent, parent) for parent in new.parents)
         if new.queue in self.closed or any(parent not in self.jobs for parent in parents):
             return None
-        born = birth(new, now)
+        born = initial_state(new, now)
         self.windows.pop((new.queue, new.idempotency_key), None)
         self.jobs[new.id] = Job(
             new.id,
@@ -89,8 +89,10 @@ class Reference:
             bool(new.key_strict),
         )
         if parents:
-            takes = frozenset(stands.get(parent, parent) for _, parent in new.takes)
-            child = replace(self.jobs[new.id], parents=parents, waits_for=set(parents), takes=takes, lag=new.delay)
+            takes = frozenset(stands.get(parent, parent) for _, parent in new.result_params)
+            child = replace(
+                self.jobs[new.id], parents=parents, waits_for=set(parents), result_params=takes, lag=new.delay
+            )
             child.status, child.run_at, child.rank = Status.BLOCKED, now, now
             self.jobs[new.id] = child
         elif born.status is Status.PENDING:
@@ -212,7 +214,7 @@ class Reference:
     def end(self, runner: str, started: frozenset[tuple[JobId, int]], crashed: bool, now: Micros) -> set[JobId]:
         """A runner ended under its supervisor's eyes."""
 
-        def fate(job: Job) -> Fate:
+        def fate(job: Job) -> CrashResult:
             if not crashed or (job.id, job.attempt) not in started:
                 return UNSTARTED
             return after_crash(
@@ -221,7 +223,7 @@ class Reference:
 
         return self._release(runner, fate, now)
 
-    def _release(self, runner: str, fate: Callable[[Job], Fate], now: Micros) -> set[JobId]:
+    def _release(self, runner: str, fate: Callable[[Job], CrashResult], now: Micros) -> set[JobId]:
         held = [job for job in self.jobs.values() if job.runner == runner]
         for job in held:
             end = fate(job)
@@ -337,6 +339,6 @@ class Reference:
     def _bury(self, job: Job, now: Micros) -> None:
         del self.jobs[job.id]
         self.progress.pop(job.id, None)
-        until = job.finished_at + TOMBSTONE
+        until = job.finished_at + TOMBSTONE_RETENTION
         if until > now:
             self.graves[job.id] = (until, job.attempt, job.ended.get(job.attempt, ""))

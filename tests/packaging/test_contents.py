@@ -51,7 +51,7 @@ def test_what_is_not_python_code_is_in_the_wheel_too(wheel: dict[str, bytes]) ->
     assert {
         "windlass/py.typed",
         "windlass/store/sqlite/migrations/0001_initial.sql",
-        "windlass/store/sqlite/queries/enqueue.sql",
+        "windlass/store/sqlite/verbs/enqueue.sql",
         "windlass_pytest/__init__.py",
         _about("licenses/LICENSE"),
     } <= set(wheel)
@@ -60,6 +60,7 @@ def test_what_is_not_python_code_is_in_the_wheel_too(wheel: dict[str, bytes]) ->
 def test_the_source_archive_has_what_people_need_to_change_and_test_it(source: dict[str, bytes]) -> None:
     needed = ["LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml"]
     needed += ["src/windlass/py.typed", "tests/conftest.py", "docs/guarantees.md", "tools/reference.py"]
+    needed += ["bench/__main__.py", "bench/peers/huey.txt"]
     assert {name: source.get(name) for name in needed} == {name: (ROOT / name).read_bytes() for name in needed}
 
 
@@ -87,7 +88,7 @@ def test_the_metadata_say_what_it_is_and_where_it_runs(metadata: Message) -> Non
 
 
 def test_the_extras_have_their_names_from_the_start(metadata: Message) -> None:
-    assert set(metadata.get_all("Provides-Extra", [])) == {"postgres", "redis", "server", "otel", "s3", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"postgres", "redis", "all"}
 
 
 def test_the_entry_points_are_the_command_and_the_pytest_plugin(wheel: dict[str, bytes]) -> None:

@@ -1,1 +1,1 @@
-"""What only the PostgreSQL store does: its locks, its shelves, its floors. SQL is allowed here."""
+"""What only the PostgreSQL store does: its locks, its partitions, its watermarks. SQL is allowed here."""

@@ -10,9 +10,11 @@ import pytest
 
 from tests.postgres.other import Other
 from tests.support.clock import ManualClock
+from tests.support.servers.address import Address
 from tests.support.servers.places import postgres_place
-from tests.support.stores import STORES
+from tests.support.stores import STORES, postgres_url
 from windlass.store.contract import Store
+from windlass.store.postgres.connection import session
 
 
 @pytest.fixture
@@ -40,3 +42,20 @@ async def connection(store: Store) -> AsyncIterator[Any]:
     opened = await asyncpg.connect(store.address)
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return postgres_url(tmp_path)
+
+
+@pytest.fixture
+def server(url: str) -> Address:
+    """The test's own way to the same database."""
+    return Address(url)
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server does not look by itself whether its client is gone: what ends a backend is the cancel request."""
+    monkeypatch.setitem(session.SETTINGS, "client_connection_check_interval", "0")

@@ -10,7 +10,7 @@ from tests.support.processes import Processes
 from tests.support.servers.places import postgres_place
 from windlass.errors import ConfigError
 from windlass.store.open import open_store
-from windlass.store.postgres.address import LIBPQ, parse_address
+from windlass.store.postgres.connection.address import LIBPQ, parse_address
 
 VALUES = {"sslmode": "prefer", "sslnegotiation": "postgres", "gsslib": "gssapi", "target_session_attrs": "any"}
 
@@ -20,6 +20,7 @@ async def test_every_option_that_is_taken_is_one_that_the_driver_takes(tmp_path:
     options = {"sslmode": "disable", option: VALUES.get(option, "none")}  # without TLS no file is looked for
     address = f"{postgres_place(tmp_path)}?{urlencode(options)}"
     connection = await asyncpg.connect(parse_address(address, "here").dsn)
+    assert await connection.fetchval("SELECT 1") == 1
     await connection.close()
 
 

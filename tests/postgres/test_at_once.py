@@ -20,11 +20,11 @@ async def test_a_rescuer_waits_until_whoever_noticed_the_outage_first_has_grante
     job = await running(store)
     clock.advance(DAY)
     now = clock.wall()
-    await other.does("SELECT at FROM windlass.pulse FOR UPDATE")
+    await other.does("SELECT at FROM windlass.lease_activity FOR UPDATE")
     rescuing = asyncio.create_task(store.leases.rescue(10))
     await other.is_waited_for()
-    await other.does("UPDATE windlass.leases SET expires_at = %s + length, graced = true", now)
-    await other.does("UPDATE windlass.pulse SET at = %s", now)
+    await other.does("UPDATE windlass.leases SET expires_at = %s + length, graces = 1", now)
+    await other.does("UPDATE windlass.lease_activity SET at = %s", now)
     await other.commits()
     assert await rescuing == []
     assert await status_of(store, job.id) is Status.RUNNING

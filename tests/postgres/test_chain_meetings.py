@@ -13,8 +13,8 @@ from tests.postgres.other import Other
 from tests.support.chains import after, given, hand_in, links, reasons, statuses
 from tests.support.lines import take
 from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, put, running, settle, status_of
-from windlass.core.chain import AWAITING, called_off_by
 from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -52,7 +52,7 @@ async def test_a_child_is_handed_in_while_its_parent_settles(
     child = after(new_job(), parent.id)
     both = [store.jobs.settle([how(parent)]), hand_in(store, [child])]
     await meet(other, (LIVE, parent.id), *both[::in_turn])
-    expected = None if how is completed else called_off_by(parent.id, DEAD)
+    expected = None if how is completed else parent_ended_reason(parent.id, DEAD)
     assert await reasons(store, [child.id]) == [expected]
     assert await status_of(store, child.id) is (PENDING if how is completed else CANCELLED)
 
@@ -63,7 +63,7 @@ async def test_a_child_is_handed_in_while_its_parent_is_cancelled(store: Store, 
     child = after(new_job(), parent)
     both = [store.operator.cancel([parent], "unwanted"), hand_in(store, [child])]
     await meet(other, (LIVE, parent), *both[::in_turn])
-    assert await reasons(store, [child.id]) == [called_off_by(parent, CANCELLED)]
+    assert await reasons(store, [child.id]) == [parent_ended_reason(parent, CANCELLED)]
 
 
 @pytest.mark.parametrize("firstborn", [False, True], ids=["its first", "its second"])
@@ -90,14 +90,14 @@ async def test_a_completion_that_began_before_a_child_was_handed_in_finds_it(
 async def test_two_parents_of_one_child_complete_at_once(store: Store, other: Other) -> None:
     first, second = await running(store), await running(store)
     takes = (("a", first.id), ("b", second.id))
-    child = new_job(parents=(first.id, second.id), takes=takes)
+    child = new_job(parents=(first.id, second.id), result_params=takes)
     await hand_in(store, [child])
     both = [store.jobs.settle([completed(job, f'"{job.id}"')]) for job in (first, second)]
     await meet(other, (LIVE, child.id), *both)
     (job,) = await take(store, "r2")
     assert job.id == child.id
-    assert job.inputs is not None
-    assert all(parent.id in job.inputs for parent in (first, second))
+    assert job.parent_results is not None
+    assert all(parent.id in job.parent_results for parent in (first, second))
 
 
 @either_order
@@ -107,7 +107,7 @@ async def test_one_parent_completes_while_the_other_dies(store: Store, other: Ot
     await hand_in(store, [child])
     both = [store.jobs.settle([completed(first)]), store.jobs.settle([dead(second)])]
     await meet(other, (LIVE, child.id), *both[::in_turn])
-    assert await reasons(store, [child.id]) == [called_off_by(second.id, DEAD)]
+    assert await reasons(store, [child.id]) == [parent_ended_reason(second.id, DEAD)]
     await store.operator.retry([second.id])
     assert await status_of(store, child.id) is BLOCKED
     await completes(store, second.id)
@@ -117,13 +117,13 @@ async def test_one_parent_completes_while_the_other_dies(store: Store, other: Ot
 @either_order
 async def test_a_link_is_called_off_while_its_parent_completes(store: Store, other: Other, in_turn: int) -> None:
     first, second = await running(store), await running(store)
-    child = new_job(parents=(first.id, second.id), takes=(("given", first.id),))
+    child = new_job(parents=(first.id, second.id), result_params=(("given", first.id),))
     await hand_in(store, [child])
     both = [store.operator.cancel([child.id], "unwanted"), store.jobs.settle([completed(first, '"kept"')])]
     await meet(other, (LIVE, child.id), *both[::in_turn])
     assert await reasons(store, [child.id]) == ["unwanted"]
     await store.operator.retry([child.id])
-    assert await reasons(store, [child.id]) == [AWAITING]
+    assert await reasons(store, [child.id]) == [WAITING_FOR_PARENT]
     await settle(store, completed(second))
     (job,) = await take(store, "r2")
     assert (job.id, given(job)) == (child.id, '"kept"')
@@ -146,12 +146,12 @@ async def test_a_link_comes_back_with_one_parent_while_the_other_completes(
     store: Store, other: Other, in_turn: int
 ) -> None:
     first, second = await running(store), await running(store)
-    child = new_job(parents=(first.id, second.id), takes=(("given", second.id),))
+    child = new_job(parents=(first.id, second.id), result_params=(("given", second.id),))
     await hand_in(store, [child])
     await settle(store, dead(first))
     both = [store.operator.retry([first.id]), store.jobs.settle([completed(second, '"kept"')])]
     await meet(other, (OVER, child.id), *both[::in_turn])
-    assert await reasons(store, [child.id]) == [AWAITING]
+    assert await reasons(store, [child.id]) == [WAITING_FOR_PARENT]
     await completes(store, first.id)
     (job,) = await take(store, "r2")
     assert (job.id, given(job)) == (child.id, '"kept"')
@@ -166,7 +166,7 @@ async def test_a_link_is_called_back_while_its_parent_dies(store: Store, other: 
     both = [store.operator.retry([child.id]), store.jobs.settle([dead(parent)])]
     await meet(other, (LIVE, parent.id), *both[::in_turn])
     assert await status_of(store, child.id) is CANCELLED
-    assert await reasons(store, [child.id]) == [called_off_by(parent.id, DEAD) if in_turn == 1 else "unwanted"]
+    assert await reasons(store, [child.id]) == [parent_ended_reason(parent.id, DEAD) if in_turn == 1 else "unwanted"]
 
 
 @either_order
@@ -176,7 +176,7 @@ async def test_a_child_is_handed_in_while_its_dead_parent_is_retried(
     parent = await put(store, DEAD, type="t")
     child = after(new_job(), parent)
     await meet(other, (OVER, parent), *[store.operator.retry([parent]), hand_in(store, [child])][::in_turn])
-    assert await reasons(store, [child.id]) == [AWAITING]
+    assert await reasons(store, [child.id]) == [WAITING_FOR_PARENT]
     await completes(store, parent)
     assert await status_of(store, child.id) is PENDING
 
@@ -202,7 +202,7 @@ async def test_both_parents_of_a_fallen_link_are_retried_at_once(store: Store, o
     await settle(store, dead(second))
     both = [store.operator.retry([parent.id]) for parent in (first, second)]
     await meet(other, (OVER, child.id), *both)
-    assert await reasons(store, [child.id]) == [AWAITING]
+    assert await reasons(store, [child.id]) == [WAITING_FOR_PARENT]
 
 
 async def test_one_parent_of_a_fallen_link_is_retried_while_the_other_dies(store: Store, other: Other) -> None:
@@ -212,4 +212,4 @@ async def test_one_parent_of_a_fallen_link_is_retried_while_the_other_dies(store
     await settle(store, dead(first))
     both = [store.operator.retry([first.id]), store.jobs.settle([dead(second)])]
     await meet(other, (OVER, child.id), *both)
-    assert await reasons(store, [child.id]) == [called_off_by(second.id, DEAD)]
+    assert await reasons(store, [child.id]) == [parent_ended_reason(second.id, DEAD)]

@@ -10,7 +10,7 @@ from tests.support.seed import enqueue, new_job
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
+from windlass.store.records import ProcessRole
 
 _REFUSE = """
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
@@ -24,7 +24,7 @@ async def test_after_a_refused_commit_a_statement_that_is_cut_off_may_have_been_
 ) -> None:
     await enqueue(store)
     await connection.execute(_REFUSE)
-    single = open_store(store.address, opener=Opener.SUPERVISOR)
+    single = open_store(store.address, opener=ProcessRole.SUPERVISOR)
     with pytest.raises(StoreUnavailable, match="not now") as refused:
         await single.queues.pause("default", None)
     assert not refused.value.maybe_done

@@ -12,17 +12,17 @@ from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, new_job, open_lease, settle
 from tests.support.stores import STORES
 from tests.support.timing import HOUR, MINUTE, add, find, fire, moment, said, ticks_of
-from windlass.core.firing import Fired, Firing, firing, key_of
-from windlass.core.job import Enqueued
-from windlass.core.queue import QueueSettings
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import Enqueued
+from windlass.core.schedules.firing import Fired, Firing, firing, overlap_key
 from windlass.errors import QueueClosed
 from windlass.store.contract import Store
-from windlass.store.keys import place_of
-from windlass.store.postgres import schedules, timing
-from windlass.store.postgres.session import Session
+from windlass.store.keys import key_ref
+from windlass.store.postgres.connection.session import Session
+from windlass.store.postgres.verbs import schedules
 
 LOCK = "SELECT name FROM windlass.schedules ORDER BY name FOR UPDATE"
-HOLD_KEY = "INSERT INTO windlass.keys (queue, hash, job) VALUES (%s, %s, gen_random_uuid())"
+HOLD_KEY = "INSERT INTO windlass.idempotency_keys (queue, hash, job) VALUES (%s, %s, gen_random_uuid())"
 
 
 @pytest.fixture
@@ -90,16 +90,17 @@ async def test_a_queue_that_is_closed_while_a_job_is_on_its_way_there_gets_none_
     await store.queues.declare({"shut": QueueSettings(), "well": QueueSettings()})
     clock.advance(MINUTE)
     # It has seen that the queue is open, and waits for somebody who may have the key.
-    await other.does(HOLD_KEY, *place_of("well", key_of("well")))
+    await other.does(HOLD_KEY, *key_ref("well", overlap_key("well")))
     task = asyncio.create_task(fire(store))
     await other.is_waited_for()
     await second.queues.close("shut")
-    await other.does("DELETE FROM windlass.keys")
+    await other.does("DELETE FROM windlass.idempotency_keys")
     await other.commits()
     assert sorted(each.skipped for each in await task) == [0, 1]
     assert (await ticks_of(store, "shut"), await ticks_of(store, "well")) == ([], [clock.wall()])
     assert (await find(store, "shut")).skipped == 1
-    assert [row[0] for row in await other.does("SELECT queue FROM windlass.keys")] == ["well"], "no key is left over"
+    held = await other.does("SELECT queue FROM windlass.idempotency_keys")
+    assert [row[0] for row in held] == ["well"], "no key is left over"
     await second.queues.open("shut")
     clock.advance(MINUTE)
     await fire(store)
@@ -123,7 +124,7 @@ async def test_a_queue_that_is_closed_again_and_again_fails_the_firing_in_the_en
         patched.setattr(schedules, "fire", closed)
         with pytest.raises(QueueClosed):
             await store.schedules.fire(wanted)
-    assert rounds == timing.MOST_ROUNDS
+    assert rounds == schedules.MAX_ROUNDS
     assert await store.schedules.fire(wanted) == [Fired(done=True, jobs=(wanted[0].jobs[0].id,))]
 
 
@@ -173,7 +174,7 @@ async def test_a_tick_whose_job_is_over_already_is_not_handed_in_again_and_leave
     await settle(store, completed(await claim_one(store)))
     assert await fire(store) == [Fired(done=True, jobs=(wanted.jobs[0].id,))]
     assert await ticks_of(store) == [clock.wall()]
-    assert await other.does("SELECT * FROM windlass.keys") == []
+    assert await other.does("SELECT * FROM windlass.idempotency_keys") == []
     assert await other.does("SELECT * FROM windlass.jobs") == []
 
 
@@ -201,7 +202,7 @@ async def test_schedules_that_two_declare_at_once_are_made_once(
 
 async def test_what_a_job_before_the_tick_left_behind_is_in_nobodys_way(store: Store, clock: ManualClock) -> None:
     """A window that somebody gave a job under the very key that ticks have."""
-    stranger = new_job(idempotency_key=key_of("s"), idempotency_window=HOUR)
+    stranger = new_job(idempotency_key=overlap_key("s"), idempotency_window=HOUR)
     assert await store.jobs.enqueue([stranger]) == [Enqueued(stranger.id)]
     await open_lease(store)
     await settle(store, completed(await claim_one(store)))

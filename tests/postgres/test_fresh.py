@@ -1,7 +1,7 @@
 """Ids that say that they are new: believed where that is cheap, and found out where it is not true."""
 
 from tests.support.seed import new_job
-from windlass.core.job import Enqueued
+from windlass.core.jobs.job import Enqueued
 from windlass.store.contract import Store
 
 

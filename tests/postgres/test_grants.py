@@ -6,12 +6,12 @@ from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule, within_rate
 from tests.support.seed import enqueue
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND
-from windlass.core.rate import parse_rate
 from windlass.store.contract import Store
-from windlass.store.postgres.tolls import AHEAD
+from windlass.store.postgres.limits.rate_check import AHEAD
 
-_GATE = "SELECT credit, at FROM windlass.gates WHERE queue = 'default' AND key = ''"
+_GATE = "SELECT credit, at FROM windlass.buckets WHERE queue = 'default' AND key = ''"
 FAST = parse_rate("1000/s", "r")
 
 
@@ -24,7 +24,7 @@ async def test_where_the_rate_is_far_claims_go_without_the_gate(store: Store, ot
     for _ in range(5):
         assert len(await runner.claim(5)) == 5
     assert await other.does(_GATE) == before
-    assert await other.does("SELECT tokens FROM windlass.shares") == [(248,)]
+    assert await other.does("SELECT tokens FROM windlass.quotas") == [(248,)]
 
 
 async def test_what_was_granted_is_not_good_any_more_after_its_time(
@@ -50,11 +50,11 @@ async def test_who_is_stopped_at_the_gate_keeps_others_from_starting_and_no_toke
     await enqueue(store, 100)
     first, second = await new_runner(store, "r1"), await new_runner(store, "r2")
     starts = [(job.claimed_at, 1) for job in await first.claim(2)]
-    await other.does("SELECT 1 FROM windlass.gates FOR NO KEY UPDATE")
+    await other.does("SELECT 1 FROM windlass.buckets FOR NO KEY UPDATE")
     assert await second.claim(5) == []
     clock.advance(10 * SECOND)
     # Whoever was stopped takes what he had found, and writes the moment at which he does.
-    await other.does("UPDATE windlass.gates SET credit = 0, at = %s", clock.wall())
+    await other.does("UPDATE windlass.buckets SET credit = 0, at = %s", clock.wall())
     await other.commits()
     starts += [(clock.wall(), 1)] * 3
     assert await second.claim(5) == []

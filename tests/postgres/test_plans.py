@@ -11,26 +11,27 @@ from typing import Any
 import pytest
 
 from windlass.store.contract import Store
-from windlass.store.postgres.db import Texts
-from windlass.store.postgres.session import Session, connect
+from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.db import Texts
+from windlass.store.postgres.connection.session import Session
 
 BY_ID = ("jobs_pkey",)
-BY_KEY = ("keys_pkey",)
+BY_KEY = ("idempotency_keys_pkey",)
 BY_NAME = ("schedules_pkey",)
 USED: dict[str, tuple[str, ...]] = {
-    "claim": ("jobs_held", "jobs_pending", "floors_pkey", "leases_pkey", "marks_queue"),
+    "claim": ("jobs_held", "jobs_pending", "watermarks_pkey", "leases_pkey", "dirty_keys_queue"),
     "claimed": ("jobs_held",),
     "complete": (*BY_ID, *BY_KEY),
     "running": BY_ID,
     "finish": BY_ID,
-    "put_back": BY_ID,
-    "put_off": BY_ID,
+    "requeue": BY_ID,
+    "reschedule": BY_ID,
     "note_starts": BY_ID,
     "cancel": BY_ID,
-    "enqueue": ("queues_pkey", "floors_pkey"),
-    "enqueue_again": ("queues_pkey", "floors_pkey"),
-    "enqueue_keyed": ("queues_pkey", "floors_pkey"),
-    "enqueue_ticks": ("queues_pkey", "floors_pkey"),
+    "enqueue": ("queues_pkey", "watermarks_pkey"),
+    "enqueue_known": ("queues_pkey", "watermarks_pkey"),
+    "enqueue_keyed": ("queues_pkey", "watermarks_pkey"),
+    "enqueue_ticks": ("queues_pkey", "watermarks_pkey"),
     "due_schedules": ("schedules_due",),
     "next_tick": ("schedules_due",),
     "named_schedules": BY_NAME,
@@ -38,66 +39,75 @@ USED: dict[str, tuple[str, ...]] = {
     "set_schedules": BY_NAME,
     "advance_schedules": BY_NAME,
     "drop_schedule": BY_NAME,
-    "lock_line": ("queues_pkey",),
-    "admit_line": ("marks_queue", "jobs_line", "jobs_slot", "floors_pkey"),
-    "marked": ("marks_queue",),
-    "mark_free": ("jobs_line", "jobs_slot"),
-    "admit": ("jobs_due", "jobs_pkey", "floors_pkey"),
-    "work": ("jobs_pending", "jobs_due"),
-    "lowest_pending": ("jobs_pending",),
+    "lock_queue_of_keys": ("queues_pkey",),
+    "admit_waiting": ("dirty_keys_queue", "jobs_waiting_for_key", "jobs_slot", "watermarks_pkey"),
+    "queues_with_dirty_keys": ("dirty_keys_queue",),
+    "mark_free_keys": ("jobs_waiting_for_key", "jobs_slot"),
+    "admit": ("jobs_due", "jobs_pkey", "watermarks_pkey"),
+    "has_work": ("jobs_pending", "jobs_due"),
+    "raise_watermarks": ("jobs_pending", "watermarks_pkey", "meters_pkey"),
     "held": ("jobs_held",),
     "lock_held": (),
     "lock_expired": ("jobs_expiring",),
     "is_any_expired": ("jobs_expiring",),
     "cancels": ("jobs_cancelling",),
     "take_keys": (),
-    "free_keys": BY_KEY,
-    "keep_keys": BY_KEY,
+    "release_keys": BY_KEY,
+    "hold_keys_for_window": BY_KEY,
     "key_holders": BY_KEY,
     "lock_keys": BY_KEY,
     "take_over_keys": BY_KEY,
-    "hand_over_keys": BY_KEY,
+    "reassign_keys": BY_KEY,
     "renew": ("leases_pkey",),
     "orphans": ("jobs_held", "leases_pkey"),
     "request_cancel": BY_ID,
     "retry_failed": BY_ID,
     "run_now": BY_ID,
     "change": BY_ID,
-    "drop_twins": BY_ID,
+    "drop_duplicates": BY_ID,
     "unpark": ("jobs_parked", *BY_ID),
+    "is_any_parked": ("jobs_parked",),
     "census_parked": ("jobs_parked",),
-    "ruled": ("queues_pkey", "shares_pkey", "floors_pkey", "leases_pkey", "gates_pkey", "jobs_held", "marks_queue"),
-    "hold": ("jobs_held",),
+    "queue_limits": (
+        "queues_pkey",
+        "quotas_pkey",
+        "watermarks_pkey",
+        "leases_pkey",
+        "buckets_pkey",
+        "jobs_held",
+        "dirty_keys_queue",
+    ),
+    "count_held": ("jobs_held",),
     "candidates": ("jobs_pending",),
-    "lane_candidates": ("jobs_lane",),
-    "tenants": ("jobs_lane",),
-    "take_best": ("jobs_pending", "leases_pkey"),
-    "take": (*BY_ID, "leases_pkey"),
-    "stepped_aside": ("jobs_slot",),
-    "lock_gates": ("gates_pkey",),
-    "count_shares": ("jobs_held", "shares_pkey"),
-    "trim_shares": ("jobs_held", "shares_pkey"),
-    "drop_shares": ("jobs_held", "leases_pkey"),
-    "terms": ("queues_pkey", "jobs_held"),
-    "put_in_lanes": ("jobs_pending",),
+    "tenant_candidates": ("jobs_tenant_queue",),
+    "tenants": ("jobs_tenant_queue",),
+    "claim_best": ("jobs_pending", "leases_pkey"),
+    "claim_candidates": (*BY_ID, "leases_pkey"),
+    "throttled": ("jobs_slot",),
+    "lock_buckets": ("buckets_pkey",),
+    "count_quotas": ("jobs_held", "quotas_pkey"),
+    "trim_quotas": ("jobs_held", "quotas_pkey"),
+    "drop_quotas": ("jobs_held", "leases_pkey"),
+    "queue_loads": ("queues_pkey", "jobs_held"),
+    "assign_tenant_queues": ("jobs_pending",),
     "age": ("jobs_pending", *BY_ID),
-    "enqueue_links": ("queues_pkey", "floors_pkey"),
+    "enqueue_dependents": ("queues_pkey", "watermarks_pkey"),
     "lock_parents": BY_ID,
-    "mark_heirs": BY_ID,
-    "descendants": (*BY_ID, "edges_pkey"),
-    "called_off_by": (*BY_ID, "edges_pkey"),
+    "set_has_dependents": BY_ID,
+    "descendants": (*BY_ID, "dependencies_pkey"),
+    "cancelled_because_of": (*BY_ID, "dependencies_pkey"),
 }
 """Statement → the indexes that it cannot do without."""
-LARGE = ("jobs", "history", "keys", "notes", "tombstones", "marks", "schedules", "edges")
-BACKLOG = ("jobs_pending", "jobs_due", "jobs_lane", "schedules_due", "jobs_held", "jobs_expiring")
+LARGE = ("jobs", "history", "idempotency_keys", "notes", "tombstones", "dirty_keys", "schedules", "dependencies")
+BACKLOG = ("jobs_pending", "jobs_due", "jobs_tenant_queue", "schedules_due", "jobs_held", "jobs_expiring")
 FILL = """
 INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
     SELECT q, 3, 0, 86400000000, 86400000000, 86400000000 FROM unnest(ARRAY['default', 'mail']) AS q;
-INSERT INTO windlass.floors (queue, urgency)
+INSERT INTO windlass.watermarks (queue, sort_priority)
     SELECT q, u FROM unnest(ARRAY['default', 'mail']) AS q, unnest(ARRAY[0, 1]) AS u;
 INSERT INTO windlass.jobs (
-    id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at, worker, claim,
-    claimed_at, idempotency_key
+    id, queue, type, payload, status, sort_priority, rank, run_at, max_attempts, created_at, updated_at, worker,
+    claim, claimed_at, idempotency_key
 )
 SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, 't', '{}',
     CASE WHEN n % 50 = 0 THEN 'running' WHEN n % 10 = 1 THEN 'scheduled' WHEN n % 10 = 2 THEN 'failed'
@@ -106,18 +116,20 @@ SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, '
     CASE WHEN n % 50 = 0 THEN n END, 'key ' || n
 FROM generate_series(1, 50000) AS n;
 INSERT INTO windlass.jobs (
-    id, queue, type, payload, status, reason, urgency, rank, run_at, max_attempts, created_at, updated_at,
+    id, queue, type, payload, status, reason, sort_priority, rank, run_at, max_attempts, created_at, updated_at,
     concurrency_key, slot
 )
 SELECT gen_random_uuid(), 'default', 't', '{}', CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'blocked' END,
-    CASE WHEN n % 10 > 0 THEN 'in line for its key' END, n % 2, n, n, 3, n, n, 'key ' || n / 20,
+    CASE WHEN n % 10 > 0 THEN 'waits for its concurrency key' END, n % 2, n, n, 3, n, n, 'key ' || n / 20,
     CASE WHEN n % 10 = 0 THEN n / 10 END
 FROM generate_series(1, 30000) AS n;
-INSERT INTO windlass.marks (queue, key) SELECT 'default', concurrency_key FROM windlass.jobs WHERE slot IS NOT NULL;
+INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT 'default', concurrency_key FROM windlass.jobs WHERE slot IS NOT NULL;
 INSERT INTO windlass.schedules (name, declared, changed, paused, created_at, next_at, missed, skipped, revision)
     SELECT 's' || n, '{}', '{}', false, n, n % 100, 0, 0, 0 FROM generate_series(1, 10000) AS n;
-INSERT INTO windlass.edges (parent, child) SELECT id, gen_random_uuid() FROM windlass.jobs WHERE urgency = 0;
-INSERT INTO windlass.keys (queue, hash, job) SELECT queue, md5(id::text), id FROM windlass.jobs;
+INSERT INTO windlass.dependencies (parent, child)
+    SELECT id, gen_random_uuid() FROM windlass.jobs WHERE sort_priority = 0;
+INSERT INTO windlass.idempotency_keys (queue, hash, job) SELECT queue, md5(id::text), id FROM windlass.jobs;
 """
 
 Plan = dict[str, Any]
@@ -210,10 +222,10 @@ async def test_plans_are_as_good_with_a_backlog_before_and_after_analyze(planner
             check(name, await planner.plan(name))
 
 
-@pytest.mark.parametrize("name", ["admit_line", "mark_free", "marked", "enqueue_keyed"])
+@pytest.mark.parametrize("name", ["admit_waiting", "mark_free_keys", "queues_with_dirty_keys", "enqueue_keyed"])
 async def test_lines_are_found_by_their_index_also_if_all_was_analysed_while_nothing_was_there(
     planner: Planner, name: str
 ) -> None:
-    await planner.session.script(f"{FILL}; DELETE FROM windlass.jobs; DELETE FROM windlass.marks; ANALYZE")
+    await planner.session.script(f"{FILL}; DELETE FROM windlass.jobs; DELETE FROM windlass.dirty_keys; ANALYZE")
     await planner.prepare(name)
     check(name, await planner.plan(name))

@@ -17,7 +17,7 @@ from tests.torture.rules import QUEUES
 from tests.torture.yard import Yard
 from windlass import App, Job, NewJob
 from windlass.core.ids import new_id
-from windlass.observe.history import SWITCH
+from windlass.observe.history import HISTORY_FOLDER
 
 
 class Mill:
@@ -72,7 +72,7 @@ class Mill:
 @pytest.fixture(autouse=True)
 def remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our own hand-ins belong into the history of the yard too."""
-    monkeypatch.setenv(SWITCH, str(tmp_path / "history"))
+    monkeypatch.setenv(HISTORY_FOLDER, str(tmp_path / "history"))
 
 
 @pytest.fixture
@@ -82,6 +82,7 @@ def mill(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[Mill]:
     made.yard.close()
 
 
+@pytest.mark.extended
 def test_a_server_that_stops_at_once_and_comes_back_under_load_loses_nothing(
     mill: Mill, postgres_server: PostgresServer
 ) -> None:

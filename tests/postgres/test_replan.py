@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.postgres.test_floors import access_of
+from tests.postgres.test_watermarks import access_of
 from windlass.store.contract import Store
-from windlass.store.postgres import session as sessions
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.connection import session as sessions
+from windlass.store.postgres.connection.session import Session
 
 FILL = """
 INSERT INTO windlass.jobs
-    (id, queue, type, payload, status, urgency, rank, run_at, max_attempts, created_at, updated_at)
+    (id, queue, type, payload, status, sort_priority, rank, run_at, max_attempts, created_at, updated_at)
 SELECT gen_random_uuid(), 'default', 't', '{}', 'pending', 0, n, n, 3, n, n FROM generate_series(1, 20000) AS n
 """
 ASKED = "SELECT count(*) FROM windlass.jobs AS job JOIN unnest($1::uuid[]) AS wanted (id) ON job.id = wanted.id"

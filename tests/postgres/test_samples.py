@@ -8,12 +8,12 @@ from typing import Any
 from tests.postgres.other import Other
 from tests.support.clock import START, ManualClock
 from tests.support.stores import STORES
-from windlass.core.course import Window
-from windlass.core.meter import Meter, histogram
 from windlass.core.moments import DAY
-from windlass.core.samples import HOUR, KEPT_FOR, LAG, MINUTE
+from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.samples import HOUR, LAG, MINUTE, SAMPLE_RETENTION
+from windlass.core.stats.timeline import SampleQuery
 from windlass.store.contract import Store
-from windlass.store.postgres.samples import SamplePruner
+from windlass.store.postgres.history.samples import SamplePruner
 from windlass.store.postgres.store import PostgresStore
 
 FILL = """
@@ -30,7 +30,7 @@ async def test_under_a_held_snapshot_pruning_does_not_walk_past_what_is_dead(
     await connection.execute(FILL.replace(":minute", str(MINUTE)).replace(":start", str(START)))
     await other.does("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     await other.does("SELECT 1")  # from here on it holds its snapshot
-    clock.advance(KEPT_FOR[MINUTE] + 10 * HOUR)
+    clock.advance(SAMPLE_RETENTION[MINUTE] + 10 * HOUR)
     pruner = SamplePruner()
     for _ in range(10):
         await pruner.prune(store._access)
@@ -40,7 +40,7 @@ async def test_under_a_held_snapshot_pruning_does_not_walk_past_what_is_dead(
 
 async def _pages(connection: Any, since: int) -> int:
     """How many pages it reads to find the first minute that is left."""
-    text = f"SELECT min(slot) FROM windlass.samples WHERE step = {MINUTE} AND slot >= {since}"
+    text = f"SELECT min(interval_start) FROM windlass.samples WHERE step = {MINUTE} AND interval_start >= {since}"
     plan = json.loads(await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}"))[0]["Plan"]
     return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
 
@@ -57,7 +57,7 @@ async def test_many_who_sample_at_once_make_what_one_makes(store: Store, clock: 
         await asyncio.gather(*(each.stats.sample() for each in crowd))
     for each in crowd:
         await each.close()
-    made = await store.stats.course(Window(step=MINUTE, since=START, until=START + DAY))
+    made = await store.stats.samples(SampleQuery(step=MINUTE, since=START, until=START + DAY))
     assert sum(each.completed for each in made.meters) == 600
     assert len(made.meters) == 30 * 21
     assert len([each for each in made.depths if not each.queue]) == 1

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.support.seed import completed, failed, new_job, open_lease, request
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.postgres import settle as settling
-from windlass.store.postgres.db import Db
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.verbs import settle as settling
 from windlass.store.records import Settled
 
 

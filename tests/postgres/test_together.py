@@ -9,10 +9,10 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, look, running, worker_info
 from tests.support.stores import STORES
-from windlass.core.job import LogLine
-from windlass.core.meter import Histogram, Meter
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import LogLine
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.queue import QueueSettings
+from windlass.core.stats.meter import Histogram, Meter
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import Campaign, Note
@@ -54,7 +54,7 @@ async def test_what_the_code_declares_and_what_operators_change_at_once_all_stay
 
 async def test_no_measurement_is_lost(crowd: list[Store]) -> None:
     meters = [
-        Meter(slot=0, queue="q", type=f"t{i}", completed=1, wait=Histogram({i: 1}), run=Histogram({5: 2}))
+        Meter(interval_start=0, queue="q", type=f"t{i}", completed=1, wait=Histogram({i: 1}), run=Histogram({5: 2}))
         for i in range(6)
     ]
     work = [store.stats.record(meters if i % 2 else meters[::-1]) for i, store in enumerate(crowd)]

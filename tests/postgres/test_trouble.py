@@ -1,6 +1,7 @@
 """Trouble on the way to the server, as a producer meets it: unnoticed where nothing was sent, else told honestly."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from windlass import App, EnqueueFailed, EnqueueUnknown, StoreUnavailable
 from windlass.core.ids import new_id
 from windlass.store.contract import Store
 from windlass.store.open import open_store
+from windlass.store.postgres.connection.trouble import translate
 
 OURS = "FROM pg_stat_activity WHERE starts_with(application_name, 'windlass') AND datname = current_database()"
 EVERYBODY = "FROM pg_stat_activity WHERE backend_type = 'client backend'"
@@ -254,7 +256,7 @@ async def test_a_silent_host_does_not_keep_us_from_the_others(url: str) -> None:
             first = await enqueue_one(store)
             kill_all(Address(url))
             # From now on the good one is asked first.
-            assert await store.bounded(HASTE).operator.get([first])
+            assert await store.with_timeout(HASTE).operator.get([first])
         finally:
             await store.close()
 
@@ -276,3 +278,21 @@ async def test_a_caller_that_is_cancelled_in_the_middle_leaves_nothing_behind(
     )
     assert asyncio.all_tasks() == tasks
     assert (await store.operator.counts()).totals["pending"] == 3
+
+
+@pytest.mark.parametrize("wrong", ["postgresql://nobody@{place}/postgres", "{right}?sslmode=require", "{nowhere}"])
+async def test_who_is_not_let_in_is_told_so_for_good(postgres_server: PostgresServer, wrong: str) -> None:
+    place = f"127.0.0.1:{postgres_server.port}"
+    url = wrong.format(place=place, right=postgres_server.dsn(), nowhere=postgres_server.dsn("nowhere"))
+    store = open_store(url, deadline=5)
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.queues.list()
+    assert caught.value.lasting
+    await store.close()
+
+
+def test_a_certificate_that_is_refused_is_refused_for_good() -> None:
+    told = translate(ssl.SSLCertVerificationError("certificate verify failed"), "postgresql://p/db")
+    assert isinstance(told, StoreUnavailable)
+    assert told.lasting
+    assert "sslrootcert" in str(told)

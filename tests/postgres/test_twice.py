@@ -7,17 +7,16 @@ import pytest
 from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, new_job, open_lease, put, request, running, settle
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.job import Enqueued, NewJob
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import DAY
-from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
-from windlass.store.contest import Contest
 from windlass.store.contract import Store
-from windlass.store.keys import Place
-from windlass.store.postgres import enqueue as handing_in
-from windlass.store.postgres.db import Db
+from windlass.store.keys import KeyConflicts, KeyRef
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.verbs import enqueue as handing_in
 from windlass.store.records import Settled
 
 
@@ -33,7 +32,7 @@ async def test_a_job_that_is_in_history_already_keeps_no_other_from_being_settle
     await store.jobs.enqueue([other])
     jobs = await store.jobs.claim(request(limit=10))
     while len(jobs) < 2:
-        # Its id is not above the last one claimed: it is found by a claim that begins at the floor again.
+        # Its id is not above the last one claimed: it is found by a claim that begins at the watermark again.
         jobs += await store.jobs.claim(request(limit=10))
     assert {job.id for job in jobs} == {twice.id, other.id}
     answers = await store.jobs.settle([completed(job) for job in jobs])
@@ -56,11 +55,11 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
-    async def settle_first(db: Db, jobs: list[NewJob]) -> tuple[Contest, dict[Place, JobId]]:
+    async def settle_first(db: Db, jobs: list[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
         await settle(store, completed(job))
         return await contest(db, jobs)
 
-    monkeypatch.setattr(handing_in, "_standing", look_too_early)
+    monkeypatch.setattr(handing_in, "_existing", look_too_early)
     monkeypatch.setattr(handing_in, "_contest", settle_first)
     again = new_job(id=job.id, idempotency_key="k")
     assert await store.jobs.enqueue([again]) == [Enqueued(job.id, existing=True)]
@@ -77,7 +76,7 @@ async def test_whoever_hands_in_again_too_late_replaces_nobody(store: Store, mon
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
 
-    monkeypatch.setattr(handing_in, "_standing", look_too_early)
+    monkeypatch.setattr(handing_in, "_existing", look_too_early)
     again = new_job(id=ended, idempotency_key="k", on_conflict=OnConflict.REPLACE)
     assert await store.jobs.enqueue([again]) == [Enqueued(ended, existing=True)]
     monkeypatch.undo()
@@ -93,12 +92,11 @@ async def test_ids_that_are_remembered_while_a_shelf_is_about_to_be_emptied_are_
     await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
     await put(store, Status.COMPLETED)
     clock.advance(2 * DAY)
-    # The next day begins, by the clock of the server, while a pruner that has just looked waits for the shelf.
+    # The next day begins, by the clock of the server, while a pruner that has just looked waits for the partition.
     new = new_job()
     until = clock.wall() + DAY
-    await other.does(
-        "INSERT INTO windlass.tombstones SELECT %s, shelf, 1, 'completed', %s FROM windlass.tombstones", new.id, until
-    )
+    copy = "INSERT INTO windlass.tombstones SELECT %s, partition, 1, 'completed', %s FROM windlass.tombstones"
+    await other.does(copy, new.id, until)
     pruning = asyncio.create_task(store.operator.prune(10))
     waiting = asyncio.create_task(other.is_waited_for())
     await asyncio.wait([pruning, waiting], return_when=asyncio.FIRST_COMPLETED)

@@ -9,16 +9,19 @@ import pytest
 from tests.support.chains import follow_on
 from tests.support.clock import ManualClock
 from tests.support.seed import new_job
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 from windlass.core.moments import SECOND
-from windlass.errors import StoreUnavailable
-from windlass.store.redis.access import Access
+from windlass.store.redis.connection.access import Access
 from windlass.store.redis.store import RedisStore
 
 LONG = 10 * SECOND
 """After which nobody is taken to be still at it."""
 Step = tuple[str, bool]
 """At which script a process dies, and whether that was done."""
+
+
+class Death(BaseException):
+    """Nobody goes on after it."""
 
 
 def steps(*names: str) -> list[Step]:
@@ -33,14 +36,14 @@ def shown(step: object) -> str:
 def dying_at(step: Step) -> Iterator[None]:
     """Whoever comes to this script dies there."""
     name, done = step
-    call, calls = Access.call, Access.calls
+    call, calls, each = Access.call, Access.call_queues, Access.call_each
 
     async def watched(self: Access, wanted: str, act: Callable[[], Awaitable[Any]]) -> Any:
         if wanted == name and not done:
-            raise StoreUnavailable("it is dead")
+            raise Death
         reply = await act()
         if wanted == name:
-            raise StoreUnavailable("it is dead")
+            raise Death
         return reply
 
     async def one(self: Access, wanted: str, queue: str, request: Any, *blobs: bytes) -> Any:
@@ -49,13 +52,17 @@ def dying_at(step: Step) -> Iterator[None]:
     async def many(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
         return await watched(self, wanted, lambda: calls(self, wanted, requests)) if requests else {}
 
+    async def apart(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
+        return await watched(self, wanted, lambda: each(self, wanted, requests)) if requests else {}
+
     died = False
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Access, "call", one)
-        patched.setattr(Access, "calls", many)
+        patched.setattr(Access, "call_queues", many)
+        patched.setattr(Access, "call_each", apart)
         try:
             yield
-        except StoreUnavailable:
+        except Death:
             died = True
     assert died, f"nobody came to {name}"
 
@@ -74,7 +81,7 @@ async def be_left_alone(store: RedisStore, clock: ManualClock) -> None:
 async def wipe(store: RedisStore, queue: str) -> None:
     """As if no job had ever come to it."""
     access = store._access
-    keys = ("jobs", "ids", "counts", "heirs", "asking", "ready", "pend")
+    keys = ("jobs", "ids", "counts", "dependents", "parent_checks", "ready", "pending_counts")
     await access._command("DEL", *access.server.keys.of_queue(queue, keys))
 
 
@@ -83,7 +90,7 @@ async def nothing_left(store: RedisStore) -> bool:
     access = store._access
     now = await access.now()
     for queue in await access.queue_names():
-        wake, outbox, asking = access.server.keys.of_queue(queue, ("wake", "outbox", "asking"))
+        wake, outbox, asking = access.server.keys.of_queue(queue, ("parent_changes", "outbox", "parent_checks"))
         if await access._command("EXISTS", wake) or await access._command("EXISTS", outbox):
             return False
         if await access._command("ZCOUNT", asking, "-inf", now):

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
-from windlass.store.manual import ManualClock
+from windlass.core.jobs.job import NewJob
+from windlass.store.clock import ManualClock
 from windlass.store.open import open_store
-from windlass.store.redis.access import Access
+from windlass.store.redis.connection.access import Access
 
 
 class DyingAccess(Access):

@@ -8,8 +8,8 @@ import msgspec
 import redis
 
 from tests.support.servers.redis_places import shared_redis
-from windlass.store.redis.keys import KeyMap
-from windlass.store.redis.script import put_together
+from windlass.store.redis.records.keys import KeyMap
+from windlass.store.redis.scripts.loader import assemble
 
 _keys = KeyMap(f"t{token_hex(4)}")
 """Others may be at work on the same server."""
@@ -25,7 +25,7 @@ def run(body: str, *given: Any) -> Any:
 
     The keys are those of a queue of this process: what was written is there at the next call.
     """
-    script = put_together("test", f"local given = cmsgpack.unpack(ARGV[1])\n{body}")
+    script = assemble("test", f"local given = cmsgpack.unpack(ARGV[1])\n{body}")
     keys = _keys.of_queue("lua", script.keys)
     packed: bytes = _server().eval(script.text, len(keys), *keys, msgspec.msgpack.encode(given))
     return msgspec.msgpack.decode(packed)

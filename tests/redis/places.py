@@ -10,12 +10,12 @@ import redis
 
 from tests.support.redis_books import claim_head
 from windlass.core.status import WAITING
-from windlass.store.redis.keys import KeyMap
-from windlass.store.redis.record import NOBODY, Flag, Letter, Record, unpack
+from windlass.store.redis.records.keys import KeyMap
+from windlass.store.redis.records.record import NO_SLOT, Flag, Letter, Record, unpack
 from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
-_DUE = (Letter.SCHEDULED, Letter.FAILED, Letter.ASIDE)
+_DUE = (Letter.SCHEDULED, Letter.FAILED, Letter.THROTTLED)
 _RARE = (Letter.FAILED, Letter.DEAD, Letter.CANCELLED)
 
 Place = tuple[str, bytes, Any]
@@ -42,10 +42,21 @@ class Shelf(msgspec.Struct, frozen=True):
         return set(self.client.smembers(self.names[name]))
 
 
-HASHES = ("counts", "pend", "left")
-BY_SCORE = ("due", "expiring", "failing")
-BY_MEMBER = ("ids", "ready", "lanes", "rare", "line", "slots", "parked", "aside", "ended", "children")
-ALL = (*HASHES, *BY_SCORE, *BY_MEMBER, "queue", "jobs", "more", "held", "cancels", "keys")
+HASHES = ("counts", "pending_counts", "claim_counts")
+BY_SCORE = ("due", "expiring", "failures")
+BY_MEMBER = (
+    "ids",
+    "ready",
+    "tenant_queues",
+    "by_status",
+    "waiting_for_key",
+    "slots",
+    "parked",
+    "throttled",
+    "drop_times",
+    "children",
+)
+ALL = (*HASHES, *BY_SCORE, *BY_MEMBER, "queue", "jobs", "details", "held", "cancels", "idempotency_keys")
 
 
 async def misplaced(store: RedisStore, queue: str = "default") -> list[str]:
@@ -61,7 +72,7 @@ def _faults(shelf: Shelf, queue: str) -> list[str]:
     found = set(_found(shelf))
     missing = sorted(expected - found, key=repr)
     if not _in_lanes(shelf):
-        missing = [place for place in missing if place[0] != "lanes"]
+        missing = [place for place in missing if place[0] != "tenant_queues"]
     wrong = [f"{queue}: not in {place}" for place in missing]
     wrong += [f"{queue}: left in {place}" for place in sorted(found - expected, key=repr)]
     return wrong + _loose(shelf, records)
@@ -70,7 +81,7 @@ def _faults(shelf: Shelf, queue: str) -> list[str]:
 def _in_lanes(shelf: Shelf) -> bool:
     """Whether the queue is fair, and all of its pending jobs have been put into lanes since it is."""
     settings = shelf.mapping("queue")
-    return settings.get(b"fair") == b"1" and b"laning" not in settings
+    return settings.get(b"fair") == b"1" and b"assigning_tenants" not in settings
 
 
 def _found(shelf: Shelf) -> Iterator[Place]:
@@ -88,41 +99,41 @@ def _added_up(records: Iterable[Record]) -> Iterator[Place]:
     for record in records:
         counts["counts", bytes([record.letter])] += 1
         if record.letter == Letter.PENDING:
-            counts["pend", str(record.type).encode()] += 1
+            counts["pending_counts", str(record.type).encode()] += 1
         if record.letter == Letter.RUNNING:
-            counts["left", claim_head(record)] += 1
+            counts["claim_counts", claim_head(record)] += 1
     yield from ((name, field, count) for (name, field), count in counts.items())
 
 
 def _places(record: Record) -> Iterator[Place]:
     id_, letter, fields = record.id.encode(), record.letter, record.fields
-    line = (fields.line or "").encode()
-    level, rank = struct.pack(">H", record.urgency + LEVEL), struct.pack(">Q", record.rank)
+    line = (fields.concurrency_digest or "").encode()
+    level, rank = struct.pack(">H", record.sort_priority + LEVEL), struct.pack(">Q", record.rank)
     type_ = struct.pack(">I", record.type)
     yield "ids", id_, None
     if letter == Letter.PENDING:
         yield "ready", type_ + level + rank + id_, None
-        yield "lanes", level + (fields.tenant or "").encode() + b"\0" + type_ + rank + id_, None
+        yield "tenant_queues", level + (fields.tenant or "").encode() + b"\0" + type_ + rank + id_, None
     if letter in _DUE:
         yield "due", id_, record.run_at
-    if letter == Letter.ASIDE:
-        yield "aside", line + level + rank + id_, None
-    if letter == Letter.IN_LINE:
+    if letter == Letter.THROTTLED:
+        yield "throttled", line + level + rank + id_, None
+    if letter == Letter.WAITING_FOR_KEY:
         strict = bool(record.flags & Flag.STRICT)
-        yield "line", line + (struct.pack(">H", LEVEL) if strict else level) + rank + id_, None
-    if letter == Letter.PARKED:
+        yield "waiting_for_key", line + (struct.pack(">H", LEVEL) if strict else level) + rank + id_, None
+    if letter == Letter.NO_WORKER:
         yield "parked", type_ + rank + id_, None
     if letter in _RARE:
-        yield "rare", bytes([letter]) + id_, None
+        yield "by_status", bytes([letter]) + id_, None
     if letter in (Letter.FAILED, Letter.DEAD):
-        yield "failing", id_, record.updated_at
+        yield "failures", id_, record.updated_at
     if record.finished:
-        yield "ended", id_, None
-    if record.slot != NOBODY:
+        yield "drop_times", id_, None
+    if record.slot != NO_SLOT:
         yield "slots", line + struct.pack(">H", record.slot) + id_, None
     if record.expires_at and record.status in WAITING:
         yield "expiring", id_, record.expires_at
-    if letter == Letter.RUNNING and record.flags & Flag.CANCELLING:
+    if letter == Letter.RUNNING and record.flags & Flag.CANCEL_REQUESTED:
         yield "cancels", id_, None
     if fields.parent is not None:
         yield "children", fields.parent.encode() + id_, None
@@ -131,8 +142,10 @@ def _places(record: Record) -> Iterator[Place]:
 def _loose(shelf: Shelf, records: Iterable[Record]) -> list[str]:
     """What is kept of jobs elsewhere: more than no job has, claims without their jobs, keys without a holder."""
     jobs = {record.id: record for record in records}
-    said = {id_.decode() for id_ in shelf.mapping("more")}
-    wrong = [f"`more` of {id_}" for id_ in said ^ {id_ for id_, each in jobs.items() if each.flags & Flag.MORE}]
+    said = {id_.decode() for id_ in shelf.mapping("details")}
+    wrong = [
+        f"`more` of {id_}" for id_ in said ^ {id_ for id_, each in jobs.items() if each.flags & Flag.HAS_DETAILS}
+    ]
     held: dict[bytes, set[str]] = defaultdict(set)
     for member in shelf.scores("held"):
         ids = member.index(b"\0") + 9
@@ -142,10 +155,12 @@ def _loose(shelf: Shelf, records: Iterable[Record]) -> list[str]:
         for record in jobs.values()
         if record.letter == Letter.RUNNING and record.id not in held[claim_head(record)]
     ]
-    holders = {digest.decode(): id_.decode() for digest, id_ in shelf.mapping("keys").items()}
+    holders = {digest.decode(): id_.decode() for digest, id_ in shelf.mapping("idempotency_keys").items()}
     for record in jobs.values():
         digest = record.fields.key_digest
         if digest is not None and not record.finished and holders.get(digest) != record.id:
             wrong.append(f"{record.id} lives, and does not have its key")
-    two = Counter((record.fields.line, record.slot) for record in jobs.values() if record.slot != NOBODY)
+    two = Counter(
+        (record.fields.concurrency_digest, record.slot) for record in jobs.values() if record.slot != NO_SLOT
+    )
     return wrong + [f"{count} in slot {place}" for place, count in two.items() if count > 1]

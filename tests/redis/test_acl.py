@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from importlib.resources import files
 
 import pytest
 import redis
@@ -14,12 +13,14 @@ from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_programs import Program, programs
 from tests.support.timing import add, moment
 from windlass import StoreUnavailable
-from windlass.core.change import JobChange
-from windlass.core.firing import firing
+from windlass.core.jobs.change import JobChange
+from windlass.core.schedules.firing import firing
 from windlass.store.contract import Store
 from windlass.store.open import examine, open_store
 from windlass.store.records import Settled
-from windlass.store.redis.acl import COMMANDS, SHARDED, acl_rules
+from windlass.store.redis.connection.acl import COMMANDS, SHARDED, acl_rules
+from windlass.store.redis.connection.rights import TRIED
+from windlass.store.redis.scripts.loader import lua_texts
 
 SECRET = "hunter2"
 
@@ -47,8 +48,8 @@ async def test_the_user_may_do_what_a_store_does(store: Store) -> None:
     await enqueue(store, 3)
     assert await settle(store, completed(await claim_one(store))) is Settled.SETTLED
     assert len(await store.jobs.claim(request())) == 2
-    store.signals.attend(["default"])
-    mark = store.signals.mark()
+    store.signals.subscribe(["default"])
+    mark = store.signals.cursor()
     await enqueue_one(store, type="other")
     assert await store.signals.wait(mark, 10)
     await store.stats.sample()
@@ -71,7 +72,7 @@ async def test_the_user_may_hand_chains_on_and_examine(server: RedisServer, stor
         await end_next(store, completed, runner=f"r{at}", queues=(queue,))
     assert set(await statuses(store, ids)) == {"completed"}
     await store.tidy()
-    assert not await store.signals.work(("default", "other"), None)
+    assert not await store.signals.has_work(("default", "other"), None)
     found = await examine(f"redis://windlass:{SECRET}@127.0.0.1:{server.port}/0?prefix=shop", deep=True)
     assert not [each for each in found.findings if each.says.startswith("could not be checked")]
 
@@ -103,8 +104,8 @@ async def test_another_prefix_is_refused_with_what_to_do_and_without_the_passwor
 
 
 def test_the_recipe_names_every_command_of_the_scripts() -> None:
-    home = files("windlass.store.redis") / "scripts"
-    texts = [path.read_text() for folder in (home, home / "parts") for path in folder.iterdir() if path.is_file()]
-    called = {word.lower() for text in texts for word in re.findall(r"redis\.p?call\('(\w+)'", text)}
+    called = {word.lower() for text in lua_texts().values() for word in re.findall(r"redis\.p?call\('(\w+)'", text)}
     assert called
     assert called <= {command.partition("|")[0] for command in (*COMMANDS, *SHARDED)}
+    tried = {"time", "sadd", "publish", *(command.lower() for command in TRIED)}
+    assert called - {"spublish", "pubsub"} == tried, "each is tried when a store is opened"

@@ -4,7 +4,7 @@ import pytest
 
 from windlass.errors import ConfigError
 from windlass.store.open import open_store, redact
-from windlass.store.redis.address import Address, Kind, parse_address
+from windlass.store.redis.connection.address import Address, Kind, parse_address
 
 
 def _parsed(url: str) -> Address:

@@ -15,18 +15,18 @@ from tests.support.processes import Processes
 from tests.support.seed import claim_ids, enqueue_one, new_job, open_lease, status_of
 from tests.support.servers.redis_places import redis_place
 from tests.support.stores import STORES
-from windlass.core.idempotency import OnConflict
-from windlass.core.job import Enqueued, NewJob
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.drive import drive
-from windlass.store.redis.access import Access
-from windlass.store.redis.bulk import MOST_TEXT, MOST_WEIGHT, portions, weight_of
-from windlass.store.redis.tidy import ABANDONED, IDLE
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.duties.tidy import ABANDONED, IDLE
+from windlass.store.redis.enqueue.large_batch import MAX_TEXT, MAX_WEIGHT, portions, weight_of
 
-MANY = 3 * MOST_WEIGHT + 7
+MANY = 3 * MAX_WEIGHT + 7
 PRODUCER = Path(__file__).parent / "dying_producer.py"
 
 
@@ -42,7 +42,7 @@ def is_staged(folder: Path, queue: str = "default") -> bool:
     parts = urlsplit(redis_place(folder))
     (prefix,) = parse_qs(parts.query)["prefix"]
     with redis.Redis.from_url(parts._replace(query="").geturl()) as client:
-        return bool(client.exists(f"{prefix}:{{{queue}}}:stage", f"{prefix}:{{{queue}}}:batches"))
+        return bool(client.exists(f"{prefix}:{{{queue}}}:staged", f"{prefix}:{{{queue}}}:batches"))
 
 
 async def pending(store: Store) -> int:
@@ -62,7 +62,12 @@ async def test_a_hundred_thousand_jobs_come_all_of_them_and_in_their_order(store
 
 @pytest.mark.parametrize(
     ("script", "number", "side"),
-    [("stage", 1, "before"), ("stage", 1, "after"), ("stage", 3, "after"), ("flip", 1, "before")],
+    [
+        ("stage_batch", 1, "before"),
+        ("stage_batch", 1, "after"),
+        ("stage_batch", 3, "after"),
+        ("commit_batch", 1, "before"),
+    ],
 )
 async def test_a_producer_that_dies_before_the_flip_has_handed_in_nothing(
     store: Store, clock: ManualClock, tmp_path: Path, processes: Processes, script: str, number: int, side: str
@@ -70,10 +75,10 @@ async def test_a_producer_that_dies_before_the_flip_has_handed_in_nothing(
     dying = processes.start("producer", str(PRODUCER), redis_place(tmp_path), str(MANY), script, str(number), side)
     assert dying.wait() == -signal.SIGKILL, dying.output
     assert await pending(store) == 0
-    assert is_staged(tmp_path) is (side == "after" or script == "flip")
+    assert is_staged(tmp_path) is (side == "after" or script == "commit_batch")
     clock.advance(ABANDONED - 1)
     await store.tidy()
-    assert is_staged(tmp_path) is (side == "after" or script == "flip"), "it might live still"
+    assert is_staged(tmp_path) is (side == "after" or script == "commit_batch"), "it might live still"
     clock.advance(1)
     await store.tidy()
     assert not is_staged(tmp_path)
@@ -82,7 +87,11 @@ async def test_a_producer_that_dies_before_the_flip_has_handed_in_nothing(
 
 @pytest.mark.parametrize(
     ("script", "number", "side", "unfolded"),
-    [("flip", 1, "after", 0), ("unfold", 1, "after", MOST_WEIGHT), ("unfold", 3, "after", 3 * MOST_WEIGHT)],
+    [
+        ("commit_batch", 1, "after", 0),
+        ("store_batch", 1, "after", MAX_WEIGHT),
+        ("store_batch", 3, "after", 3 * MAX_WEIGHT),
+    ],
 )
 async def test_a_producer_that_dies_after_the_flip_has_handed_in_everything(
     store: Store,
@@ -168,7 +177,7 @@ async def test_a_queue_that_is_closed_while_jobs_are_staged_takes_none_of_them(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def close_first(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        if name == "flip":
+        if name == "commit_batch":
             await store.queues.close("default")
         return await call(access, name, queue, request, *blobs)
 
@@ -184,14 +193,17 @@ async def test_a_queue_that_is_closed_after_another_was_committed_takes_none_and
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def close_second(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        if name == "flip" and queue == "b":
+        if name == "commit_batch" and queue == "b":
             await store.queues.close("b")
         return await call(access, name, queue, request, *blobs)
 
     call = Access.call
     monkeypatch.setattr(Access, "call", close_second)
-    with pytest.raises(QueueClosed):
+    with pytest.raises(
+        StoreUnavailable, match=r"only a part is stored, in the queues 'a': queue 'b' is closed"
+    ) as caught:
         await store.jobs.enqueue([new_job(queue="abc"[n % 3]) for n in range(3 * MANY)])
+    assert caught.value.maybe_done
     counts = (await store.operator.counts()).queues
     assert {queue: jobs["pending"] for queue, jobs in counts.items() if jobs["pending"]} == {"a": MANY}
     assert not any(is_staged(tmp_path, queue) for queue in "abc")
@@ -201,7 +213,7 @@ async def test_an_outage_after_one_of_several_was_committed_is_said_to_have_mayb
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse_second(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
-        if name == "flip" and queue == "b":
+        if name == "commit_batch" and queue == "b":
             raise StoreUnavailable("refused")
         return await call(access, name, queue, request, *blobs)
 
@@ -222,7 +234,7 @@ async def test_a_slow_producer_is_helped_and_is_told_the_same(
 
     async def be_slow(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         reply = await call(access, name, queue, request, *blobs)
-        if name == "flip":
+        if name == "commit_batch":
             clock.advance(IDLE)
             await coordinator.tidy()
         return reply
@@ -243,7 +255,7 @@ async def test_what_comes_after_the_flip_does_not_overtake(
 
     async def come_between(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         reply = await call(access, name, queue, request, *blobs)
-        if name == "flip":
+        if name == "commit_batch":
             clock.advance(1)
             later.append(new_job())
             await store.jobs.enqueue(later)
@@ -269,7 +281,7 @@ async def test_a_key_that_is_taken_after_the_flip_answers_with_its_job(
 
     async def come_between(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         reply = await call(access, name, queue, request, *blobs)
-        if name == "flip":
+        if name == "commit_batch":
             await store.jobs.enqueue([quicker])
         return reply
 
@@ -288,16 +300,16 @@ def test_a_large_hand_in_needs_no_event_loop(tmp_path: Path) -> None:
 
 
 def test_portions_are_all_the_jobs_in_their_order_and_none_is_too_large() -> None:
-    small, large = new_job(), new_job(payload="x" * (MOST_TEXT // 3))
+    small, large = new_job(), new_job(payload="x" * (MAX_TEXT // 3))
     keyed = msgspec.structs.replace(small, idempotency_key="k")
     jobs = [
-        *[small] * MOST_WEIGHT,
+        *[small] * MAX_WEIGHT,
         *[large] * 10,
-        *[keyed] * MOST_WEIGHT,
-        new_job(payload="y" * 2 * MOST_TEXT),
+        *[keyed] * MAX_WEIGHT,
+        new_job(payload="y" * 2 * MAX_TEXT),
         small,
     ]
     found = list(portions(jobs))
     assert [job for portion in found for job in portion] == jobs
-    assert all(sum(len(job.payload) for job in portion) <= MOST_TEXT or len(portion) == 1 for portion in found)
-    assert all(sum(map(weight_of, portion)) <= MOST_WEIGHT for portion in found)
+    assert all(sum(len(job.payload) for job in portion) <= MAX_TEXT or len(portion) == 1 for portion in found)
+    assert all(sum(map(weight_of, portion)) <= MAX_WEIGHT for portion in found)

@@ -1,7 +1,7 @@
 """Claims from Redis: how many trips they take, that each is bounded, and that every index is in step afterwards."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -9,15 +9,16 @@ import pytest
 
 from tests.redis.places import misplaced
 from tests.support.clock import ManualClock
+from tests.support.parts import extended
 from tests.support.runners import Runner, new_runner, rule
 from tests.support.seed import completed, enqueue, enqueue_one, failed, handed_back, look, settle
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import parse_rate
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
+from windlass.store.redis.connection.wire import Call
 from windlass.store.redis.store import RedisStore
-from windlass.store.redis.wire import Call
 
 TEN = parse_rate("10/s burst 2", "r")
 
@@ -29,14 +30,14 @@ def trips(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     wire = store._access.server.wire
     call, calls = wire.call, wire.calls
 
-    async def count_one(one: Call, seconds: float) -> Any:
+    async def count_one(one: Call, seconds: float, *, patient: bool) -> Any:
         counted[one.script.name] += 1
-        return await call(one, seconds)
+        return await call(one, seconds, patient=patient)
 
-    async def count_several(several: Sequence[Call], seconds: float) -> list[Any]:
+    async def count_several(several: Sequence[Call], seconds: float, *, patient: bool) -> list[Any]:
         if len(several) > 1:  # one alone goes by the other way
             counted[several[0].script.name] += 1
-        return await calls(several, seconds)
+        return await calls(several, seconds, patient=patient)
 
     monkeypatch.setattr(wire, "call", count_one)
     monkeypatch.setattr(wire, "calls", count_several)
@@ -61,7 +62,7 @@ async def test_a_claim_from_a_ruled_queue_is_one_trip_once_that_is_known(
     await runner.claim(1)
     trips.clear()
     assert len(await runner.claim()) == 2
-    assert trips == {"claim_ruled": 1}
+    assert trips == {"claim_limited": 1}
 
 
 async def test_of_many_queues_only_those_with_work_are_asked(store: RedisStore, trips: Counter[str]) -> None:
@@ -74,7 +75,7 @@ async def test_of_many_queues_only_those_with_work_are_asked(store: RedisStore, 
     trips.clear()
     jobs = await runner.claim(queues=names)
     assert [job.queue for job in jobs] == ["q0", "q0", "q17", "q17"]
-    assert trips == {"claim": 2, "work": 1}
+    assert trips == {"claim": 2, "has_work": 1}
 
 
 async def test_the_best_of_many_types_are_taken_in_their_order(store: RedisStore, clock: ManualClock) -> None:
@@ -93,7 +94,7 @@ async def test_very_many_of_a_key_step_aside_to_the_microsecond(store: RedisStor
     await enqueue(store, 500, concurrency_key="k", key_limit=1000, key_rate=TEN)
     runner, start = await new_runner(store), clock.wall()
     first = await runner.claim()
-    while await store.signals.work(["default"], None):
+    while await store.signals.has_work(["default"], None):
         assert await runner.claim() == []
     jobs = await _all_of(store)
     assert len(first) == 2
@@ -117,7 +118,7 @@ async def test_buckets_that_are_full_again_go(store: RedisStore, clock: ManualCl
     runner = await new_runner(store)
     for _ in range(3):
         await runner.claim()
-    (key,) = store._access.server.keys.of_queue("default", ("gates",))
+    (key,) = store._access.server.keys.of_queue("default", ("buckets",))
     wire = store._access.server.wire
     assert await wire.command("HLEN", key, seconds=5) == 300
     clock.advance(SECOND)
@@ -146,7 +147,7 @@ async def test_a_reason_is_gone_when_the_job_runs(store: RedisStore) -> None:
     assert (await look(store, again.id)).reason is None
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *extended(range(2, 6))])
 async def test_whatever_is_claimed_by_whatever_rules_every_index_is_in_step(
     store: RedisStore, clock: ManualClock, seed: int
 ) -> None:
@@ -154,7 +155,7 @@ async def test_whatever_is_claimed_by_whatever_rules_every_index_is_in_step(
     runners = [await new_runner(store, f"r{i}") for i in range(2)]
     claimed = 0
     for _ in range(60):
-        await _hand_in(store, random)
+        await _enqueue_jobs(store, random)
         if random.random() < 0.15:
             await _change_rules(store, random)
         runner = random.choice(runners)
@@ -162,12 +163,13 @@ async def test_whatever_is_claimed_by_whatever_rules_every_index_is_in_step(
         claimed += len(await runner.claim(random.choice([1, 5, 30]), types=types))
         await _end_some(store, runner, random)
         clock.advance(random.choice([1, 1000, 100_000, SECOND]))
-        await random.choice([store.jobs.admit, store.jobs.expire, store.operator.prune])(50)
+        verbs: list[Callable[[int], Awaitable[object]]] = [store.jobs.admit, store.jobs.expire, store.operator.prune]
+        await random.choice(verbs)(50)
         assert await misplaced(store) == []
     assert claimed > 50
 
 
-async def _hand_in(store: RedisStore, random: Random) -> None:
+async def _enqueue_jobs(store: RedisStore, random: Random) -> None:
     fields: dict[str, Any] = {"type": random.choice("tuvwx"), "priority": random.choice([0, 0, 5, -3])}
     if random.random() < 0.6:
         fields["tenant"] = random.choice("abc")

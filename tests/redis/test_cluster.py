@@ -5,13 +5,28 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.redis.faulty_wire import FaultyWire
+from tests.support.chains import after
 from tests.support.processes import until
-from tests.support.seed import claim_ids, claim_one, completed, enqueue, enqueue_one, look, open_lease, settle
+from tests.support.seed import (
+    claim_ids,
+    claim_one,
+    completed,
+    enqueue,
+    enqueue_one,
+    look,
+    new_job,
+    open_lease,
+    settle,
+)
 from tests.support.servers.redis import RedisServer
 from tests.support.servers.redis_cluster import RedisCluster, new_cluster
 from windlass import StoreUnavailable
+from windlass.core.jobs.job import Enqueued
 from windlass.store.contract import Store
 from windlass.store.open import open_store
+from windlass.store.redis.dependencies import dependents as heirs
+from windlass.store.redis.store import RedisStore
 
 QUEUES = tuple(f"q{number}" for number in range(12))
 
@@ -56,27 +71,78 @@ async def test_what_spans_queues_spans_servers(cluster: RedisCluster, store: Sto
 async def test_a_slot_that_moves_while_jobs_come_and_go_is_followed(cluster: RedisCluster, store: Store) -> None:
     await open_lease(store)
     await enqueue_one(store, queue="moving")
-    source = _home(cluster, "moving")
-    target = next(node for node in cluster.masters() if node.port != source.port)
-    slot = int(source.execute("CLUSTER", "KEYSLOT", "{moving}"))
-    ids = {name: node.execute("CLUSTER", "MYID").decode() for name, node in (("to", target), ("from", source))}
-    target.execute("CLUSTER", "SETSLOT", slot, "IMPORTING", ids["from"])
-    source.execute("CLUSTER", "SETSLOT", slot, "MIGRATING", ids["to"])
-    keys = source.execute("CLUSTER", "GETKEYSINSLOT", slot, 1000)
+    move = SlotMove(cluster, "moving")
     # The slot is half here and half there: what is asked now is refused, with certainty.
-    for key in keys[: len(keys) // 2]:
-        source.execute("MIGRATE", "127.0.0.1", target.port, key.decode(), 0, 5000)
+    move.half()
     with pytest.raises(StoreUnavailable, match="being moved") as caught:
         await enqueue_one(store, queue="moving")
     assert not caught.value.maybe_done
-    for key in keys[len(keys) // 2 :]:
-        source.execute("MIGRATE", "127.0.0.1", target.port, key.decode(), 0, 5000)
-    for node in cluster.masters():
-        node.execute("CLUSTER", "SETSLOT", slot, "NODE", ids["to"])
+    move.finish()
     await enqueue_one(store, queue="moving")
-    assert _home(cluster, "moving").port == target.port
+    assert _home(cluster, "moving").port == move.target.port
     assert len(await claim_ids(store, queues=("moving",))) == 2
     cluster.settle()
+
+
+async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure_of_the_hand_in(
+    cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child is stored; its parent's queue cannot be asked for long. It is asked later, and the child goes on."""
+    store = open_store(cluster.url, deadline=2)
+    assert isinstance(store, RedisStore)
+    await open_lease(store)
+    parent = await enqueue_one(store, queue="parents")
+    wire = store._server.wire = FaultyWire(store._server.wire)
+    move = SlotMove(cluster, "parents")
+    asked: list[str] = []
+
+    async def begin_to_move(script: str) -> None:
+        if script == "parent_checks" and script not in asked:
+            move.half()
+        asked.append(script)
+
+    wire.before = begin_to_move
+    child = after(new_job(queue="children"), parent)
+    assert await store.jobs.enqueue([child]) == [Enqueued(child.id)]
+    assert "parent_checks" in asked
+    move.finish()
+    cluster.settle()
+    monkeypatch.setattr(heirs, "ABANDONED_AFTER", 0)
+    await store.tidy()
+    await settle(store, completed(await claim_one(store, queues=("parents",))))
+    assert await claim_ids(store, queues=("children",)) == [child.id]
+    await store.close()
+
+
+class SlotMove:
+    """The slot of a queue goes to another server, in two steps."""
+
+    def __init__(self, cluster: RedisCluster, queue: str) -> None:
+        self._cluster = cluster
+        self._source = _home(cluster, queue)
+        self.target = next(node for node in cluster.masters() if node.port != self._source.port)
+        self._slot = int(self._source.execute("CLUSTER", "KEYSLOT", f"{{{queue}}}"))
+
+    def half(self) -> None:
+        """Half of its keys are here, and half there."""
+        source, target = (node.execute("CLUSTER", "MYID").decode() for node in (self._source, self.target))
+        self.target.execute("CLUSTER", "SETSLOT", self._slot, "IMPORTING", source)
+        self._source.execute("CLUSTER", "SETSLOT", self._slot, "MIGRATING", target)
+        keys = self._keys()
+        self._migrate(keys[: len(keys) // 2])
+
+    def finish(self) -> None:
+        self._migrate(self._keys())
+        name = self.target.execute("CLUSTER", "MYID").decode()
+        for node in self._cluster.masters():
+            node.execute("CLUSTER", "SETSLOT", self._slot, "NODE", name)
+
+    def _keys(self) -> list[bytes]:
+        return list(self._source.execute("CLUSTER", "GETKEYSINSLOT", self._slot, 1000))
+
+    def _migrate(self, keys: list[bytes]) -> None:
+        for key in keys:
+            self._source.execute("MIGRATE", "127.0.0.1", self.target.port, key.decode(), 0, 5000)
 
 
 async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: RedisCluster) -> None:

@@ -9,7 +9,7 @@ from tests.support.servers.redis_cluster import RedisCluster, new_cluster
 from tests.support.servers.redis_programs import Program, programs
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.acl import acl_rules
+from windlass.store.redis.connection.acl import acl_rules
 
 QUEUES = tuple(f"q{number}" for number in range(6))
 SHARDED_SINCE = 7
@@ -39,8 +39,8 @@ async def producer(cluster: RedisCluster) -> AsyncIterator[Store]:
 async def server(cluster: RedisCluster, producer: Store) -> AsyncIterator[Store]:
     """Who serves all of the queues, and listens to each."""
     opened = open_store(cluster.url, deadline=5)
-    mark = opened.signals.mark()
-    opened.signals.attend(QUEUES)
+    mark = opened.signals.cursor()
+    opened.signals.subscribe(QUEUES)
     homes = {cluster.master_of(f"{{{queue}}}").port for queue in QUEUES}
     assert len(homes) == 3
     await heard(opened, mark, len(homes))
@@ -50,8 +50,8 @@ async def server(cluster: RedisCluster, producer: Store) -> AsyncIterator[Store]
 
 async def heard(store: Store, mark: int, times: int = 1) -> None:
     """So often since the mark."""
-    while store.signals.mark() < mark + times:
-        assert await store.signals.wait(store.signals.mark(), 20)
+    while store.signals.cursor() < mark + times:
+        assert await store.signals.wait(store.signals.cursor(), 20)
 
 
 def calls_of(cluster: RedisCluster, command: str) -> int:
@@ -62,10 +62,10 @@ def calls_of(cluster: RedisCluster, command: str) -> int:
 
 async def test_every_queue_is_heard_of_whichever_server_keeps_it(producer: Store, server: Store) -> None:
     for number, queue in enumerate(QUEUES):
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await enqueue_one(producer, queue=queue, type=f"type {number}")
         await heard(server, mark)
-    assert server.signals.silence is None
+    assert server.signals.outage is None
 
 
 async def test_since_seven_only_the_server_of_the_queue_is_told(
@@ -73,8 +73,9 @@ async def test_since_seven_only_the_server_of_the_queue_is_told(
 ) -> None:
     spoken = "spublish" if is_sharded(cluster) else "publish"
     silent = "publish" if is_sharded(cluster) else "spublish"
+    await producer.operator.counts()  # so that it has tried its rights, by a word to nobody
     before, others = calls_of(cluster, spoken), calls_of(cluster, silent)
-    mark = server.signals.mark()
+    mark = server.signals.cursor()
     await enqueue_one(producer, queue="q0", type="a new type")
     await heard(server, mark)
     assert calls_of(cluster, spoken) == before + 1
@@ -86,10 +87,10 @@ async def test_a_user_who_may_not_use_shard_channels_hands_in_and_hears_all_the_
         node.execute("ACL", "SETUSER", "plain", "on", ">secret", *acl_rules())
     url = cluster.url.replace("redis+cluster://", "redis+cluster://plain:secret@")
     store = open_store(url, deadline=5)
-    mark = store.signals.mark()
-    store.signals.attend(["q1"])
+    mark = store.signals.cursor()
+    store.signals.subscribe(["q1"])
     await heard(store, mark)
-    mark = store.signals.mark()
+    mark = store.signals.cursor()
     other = open_store(url, deadline=5)
     await enqueue_one(other, queue="q1", type="of the plain user")
     await heard(store, mark)
@@ -104,12 +105,13 @@ async def test_a_user_by_the_recipe_for_clusters_uses_shard_channels(cluster: Re
         node.execute("ACL", "SETUSER", "shards", "on", ">secret", *acl_rules(sharded=True))
     url = cluster.url.replace("redis+cluster://", "redis+cluster://shards:secret@")
     store = open_store(url, deadline=5)
-    mark = store.signals.mark()
-    store.signals.attend(["q2"])
+    mark = store.signals.cursor()
+    store.signals.subscribe(["q2"])
     await heard(store, mark)
-    before = calls_of(cluster, "publish")
-    mark = store.signals.mark()
     other = open_store(url, deadline=5)
+    await other.operator.counts()  # so that it has tried its rights, by a word to nobody
+    before = calls_of(cluster, "publish")
+    mark = store.signals.cursor()
     await enqueue_one(other, queue="q2", type="of the shard user")
     await heard(store, mark)
     assert calls_of(cluster, "publish") == before
@@ -121,11 +123,11 @@ async def test_a_queue_whose_server_died_is_heard_of_again(
     cluster: RedisCluster, producer: Store, server: Store
 ) -> None:
     lost = cluster.master_of("{q3}")
-    mark = server.signals.mark()
+    mark = server.signals.cursor()
     lost.kill()
     await heard(server, mark)
     assert cluster.master_of("{q3}") is not lost
-    mark = server.signals.mark()
+    mark = server.signals.cursor()
     await enqueue_one(producer, queue="q3", type="after the failover", fresh="here")
     await heard(server, mark)
     lost.start()

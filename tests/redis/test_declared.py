@@ -1,23 +1,17 @@
 """Every key that a script touches is declared: in a cluster it may touch no other."""
 
 import re
-from importlib.resources import files
 
 import pytest
 
-from windlass.store.redis.script import script
+from windlass.store.redis.scripts.loader import script, script_names
 
-NAMES = sorted(
-    each.name.removesuffix(".lua")
-    for each in (files("windlass.store.redis") / "scripts").iterdir()
-    if each.name.endswith(".lua")
-)
 CALLED = re.compile(r"redis\.p?call\(\s*('\w+'|[^,)\s]+)(?:,\s*([^,)]+))?")
 DECLARED = re.compile(r"KEYS\[\d+\]|K\.\w+|K\[\w+\]")
 KEYLESS = {"'TIME'": "", "'PUBLISH'": "channel", "'SPUBLISH'": "channel", "'PUBSUB'": "count"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", script_names())
 def test_a_script_calls_nothing_but_with_a_declared_key(name: str) -> None:
     """`key` is what a part calls the one that it is given; whoever gives it is looked at, too."""
     text = script(name).text

@@ -12,11 +12,11 @@ from tests.support.servers.redis_places import redis_place
 from tests.support.timing import MINUTE, add, fire
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.examination import Finding, Level
+from windlass.store.doctor import Finding, Level
 from windlass.store.open import apart, discard, examine, open_store
-from windlass.store.redis.acl import acl_rules
-from windlass.store.redis.address import Address
-from windlass.store.redis.examination.server import (
+from windlass.store.redis.connection.acl import acl_rules
+from windlass.store.redis.connection.address import Address
+from windlass.store.redis.doctor.server import (
     Info,
     check_connections,
     check_durability,
@@ -125,6 +125,21 @@ async def test_sound_contents_are_said_to_be_sound(store: Store) -> None:
     assert [each.level for each in found] == [Level.OK, Level.OK]
 
 
+async def test_keys_that_nothing_will_ever_free_are_found(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, 1, idempotency_key="alive")
+    ended = await put(store, Status.CANCELLED)
+    address, _, prefix = store.address.partition("?prefix=")
+    with redis.Redis.from_url(address) as client:
+        client.hset(f"{prefix}:{{default}}:idempotency_keys", b"\x00\xff", ended)
+        client.hset(f"{prefix}:{{default}}:idempotency_keys", b"gone", "00000000-0000-0000-0000-000000000000")
+        found = await findings(store, "idempotency keys", deep=True)
+        assert [each.level for each in found] == [Level.PROBLEM] * 2
+        (one,) = [each for each in found if ended in each.says]
+        assert one.advice == f'free the key: in redis-cli: HDEL "{prefix}:{{default}}:idempotency_keys" "\\x00\\xff"'
+        client.hdel(f"{prefix}:{{default}}:idempotency_keys", b"\x00\xff", b"gone")
+    assert [each.level for each in await findings(store, "idempotency keys", deep=True)] == [Level.OK]
+
+
 async def test_what_was_changed_past_us_is_found(store: Store) -> None:
     id_, *_ = await enqueue(store, 3)
     address, _, prefix = store.address.partition("?prefix=")
@@ -192,7 +207,7 @@ async def test_a_schedule_that_is_not_where_its_tick_says_is_told_and_pausing_it
     await store.schedules.pause("still")
     assert "each of 3 schedules is found when its tick comes" in await said_of_contents(store)
     assert isinstance(store, RedisStore)
-    (key,) = store._server.keys.of_office(("ticking",))
+    (key,) = store._server.keys.global_keys(("next_ticks",))
     await store._access._command("ZREM", key, "lost")
     (found,) = [each for each in await findings(store, "contents") if each.level is Level.PROBLEM]
     assert found.says == "schedule 'lost' is not found when its next tick comes"
@@ -205,7 +220,7 @@ async def test_a_schedule_that_was_dropped_by_hand_is_in_nobodys_way(store: Stor
     for name in ("dropped", "well"):
         await add(store, name)
     assert isinstance(store, RedisStore)
-    for key in store._server.keys.of_office(("schedules", "standings")):
+    for key in store._server.keys.global_keys(("schedules", "schedule_states")):
         await store._access._command("HDEL", key, "dropped")
     clock.advance(MINUTE)
     assert [each.name for each in (await store.schedules.due(1)).schedules] == ["well"]

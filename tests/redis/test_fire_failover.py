@@ -7,7 +7,7 @@ from tests.support.seed import enqueue_one
 from tests.support.timing import MINUTE, add, find, fire, moment, ticks_of
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.keys import OFFICE_KEYS
+from windlass.store.redis.records.keys import GLOBAL_KEYS
 from windlass.store.redis.store import RedisStore
 
 
@@ -20,7 +20,7 @@ async def test_a_schedule_goes_on_after_a_failover_to_a_clock_that_is_behind(
     await add(store)
     tick = moment(await find(store))
     clock.advance(tick - clock.wall() + 2 * SECOND)
-    keys = access.server.keys.of_office(tuple(OFFICE_KEYS))
+    keys = access.server.keys.global_keys(tuple(GLOBAL_KEYS))
     kept = [await access._command("DUMP", key) for key in keys]
     await fire(store)
     for key, value in zip(keys, kept, strict=True):

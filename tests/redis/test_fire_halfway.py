@@ -10,14 +10,15 @@ from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, look, open_lease, settle
 from tests.support.servers.redis_places import redis_place
 from tests.support.timing import HOUR, MINUTE, add, find, fire, jobs_of, moment, said, ticks_of
-from windlass.core.firing import Fired, firing
 from windlass.core.moments import DAY, Micros
-from windlass.core.schedule import amended, settings
+from windlass.core.schedules.firing import Fired, firing
+from windlass.core.schedules.schedule import amended, settings
 from windlass.errors import StoreUnavailable
 from windlass.store.open import open_store
-from windlass.store.redis.fire import finish
-from windlass.store.redis.roster import see
-from windlass.store.redis.standing import Due, due_of
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.schedules.fire import finish
+from windlass.store.redis.schedules.read_schedules import read_by_name
+from windlass.store.redis.schedules.schedule_state import PlannedTicks, due_of
 from windlass.store.redis.store import RedisStore
 
 
@@ -32,47 +33,50 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[RedisStore]
 class Line:
     """The way to the queues, which is cut after so many trips; `dead` are queues that are never reached."""
 
-    def __init__(self, store: RedisStore, trips: int = 0, dead: tuple[str, ...] = ()) -> None:
-        self._access, self._each = store._access, store._access.each
+    def __init__(self, trips: int = 0, dead: tuple[str, ...] = ()) -> None:
+        self._each = Access.call_each
         self.trips, self._dead = trips, dead
 
     def __enter__(self) -> "Line":
-        self._access.each = self.each  # type: ignore[method-assign]
+        async def each(access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+            return await self.each(access, name, requests)
+
+        Access.call_each = each  # type: ignore[method-assign, assignment]
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._access.each = self._each  # type: ignore[method-assign]
+        Access.call_each = self._each  # type: ignore[method-assign]
 
-    async def each(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    async def each(self, access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         if not self.trips and not self._dead:
             raise StoreUnavailable("cut")
         self.trips -= 1
         reached = {queue: request for queue, request in requests.items() if queue not in self._dead}
         lost = dict.fromkeys(requests.keys() - reached, StoreUnavailable("cut"))
-        return {**await self._each(name, reached), **lost}
+        return {**await self._each(access, name, reached), **lost}
 
 
-async def plan(store: RedisStore, name: str = "s", trips: int = 0) -> Due:
+async def plan(store: RedisStore, name: str = "s", trips: int = 0) -> PlannedTicks:
     """What is due is planned, and whoever planned it goes no further: what it knows."""
-    with Line(store, trips), pytest.raises(StoreUnavailable):
+    with Line(trips), pytest.raises(StoreUnavailable):
         await fire(store)
-    _, found = await see(store._access, [name])
+    _, found = await read_by_name(store._access, [name])
     return due_of(found[name])
 
 
 async def marks(store: RedisStore, queue: str = "default") -> int:
     """Of how many schedules a queue knows."""
-    (key,) = store._server.keys.of_queue(queue, ("ticks",))
+    (key,) = store._server.keys.of_queue(queue, ("fired_ticks",))
     known: int = await store._access._command("HLEN", key)
     return known
 
 
-async def drop(store: RedisStore, due: Due) -> None:
+async def drop(store: RedisStore, due: PlannedTicks) -> None:
     """The job of a plan is deleted, and nothing remembers its id."""
     (job,) = due.firing.jobs
     await store.operator.cancel([job.id], "unwanted")
     assert await store.operator.delete([job.id]) != [None]
-    for key in store._server.keys.of_queue(job.queue, ("tombs", "buried")):
+    for key in store._server.keys.of_queue(job.queue, ("tombstones", "tombstone_times")):
         await store._access._command("UNLINK", key)
 
 
@@ -167,15 +171,15 @@ async def test_what_got_a_job_is_not_skipped_when_it_is_repeated_though_that_job
 
 
 async def die_before_advance(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    office = store._access.office
+    office = Access.call_global
 
-    async def cut(name: str, request: Any, *blobs: bytes) -> Any:
-        if name == "advance":
+    async def cut(access: Access, name: str, request: Any, *blobs: bytes) -> Any:
+        if name == "advance_schedules":
             raise StoreUnavailable("cut")
-        return await office(name, request, *blobs)
+        return await office(access, name, request, *blobs)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store._access, "office", cut)
+        patched.setattr(Access, "call_global", cut)
         with pytest.raises(StoreUnavailable):
             await fire(store)
 
@@ -209,15 +213,15 @@ async def test_a_change_gives_way_to_a_plan_that_was_made_while_it_was_decided(
 ) -> None:
     tick = moment(await add(store))
     clock.advance(MINUTE)
-    office = store._access.office
+    office = Access.call_global
 
-    async def paused(name: str, request: Any, *blobs: bytes) -> Any:
+    async def paused(access: Access, name: str, request: Any, *blobs: bytes) -> Any:
         if name in ("set_schedules", "drop_schedule"):
             monkeypatch.undo()
             await plan(store)
-        return await office(name, request, *blobs)
+        return await office(access, name, request, *blobs)
 
-    monkeypatch.setattr(store._access, "office", paused)
+    monkeypatch.setattr(Access, "call_global", paused)
     assert await getattr(store.schedules, verb)("s")
     assert await ticks_of(store) == [tick]
     assert await store._access.command("HLEN", "plans") == 0
@@ -274,7 +278,7 @@ async def test_queues_forget_removed_schedules_after_a_day_and_not_those_that_ar
     await fire(store)
     await store.operator.prune(1000)
     assert await marks(store) == 1
-    assert await store._access.command("ZCARD", "removed") == 0
+    assert await store._access.command("ZCARD", "removed_schedules") == 0
 
 
 async def test_who_carries_a_plan_for_longer_than_queues_remember_must_ask_again(
@@ -309,7 +313,7 @@ async def test_a_queue_that_cannot_be_reached_holds_up_its_own_schedules_only(
     await add(store, "well", job={"queue": "well"})
     tick: Micros = clock.wall() + MINUTE
     clock.advance(MINUTE)
-    with Line(store, dead=("down",)), pytest.raises(StoreUnavailable):
+    with Line(dead=("down",)), pytest.raises(StoreUnavailable):
         await fire(store)
     assert (moment(await find(store, "down")), moment(await find(store, "well"))) == (tick, tick + MINUTE)
     assert len(await fire(store)) == 1
@@ -334,14 +338,14 @@ async def test_whose_plan_was_taken_is_told_what_became_of_it_though_another_fin
 ) -> None:
     await add(store)
     clock.advance(MINUTE)
-    each = store._access.each
+    each = Access.call_each
 
-    async def paused(name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    async def paused(access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         monkeypatch.undo()
         assert await fire(store) == [Fired(done=False)]
-        return await each(name, requests)
+        return await each(access, name, requests)
 
-    monkeypatch.setattr(store._access, "each", paused)
+    monkeypatch.setattr(Access, "call_each", paused)
     (fired,) = await fire(store)
     assert fired == Fired(done=True, jobs=((await jobs_of(store))[0].id,))
 
@@ -352,16 +356,16 @@ async def test_who_slept_until_the_next_tick_was_fired_does_not_know_what_became
     begin = clock.wall()
     await add(store)
     clock.advance(MINUTE)
-    each = store._access.each
+    each = Access.call_each
 
-    async def paused(name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    async def paused(access: Access, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         monkeypatch.undo()
         clock.advance(MINUTE)
         for _ in range(2):
             await fire(store)
-        return await each(name, requests)
+        return await each(access, name, requests)
 
-    monkeypatch.setattr(store._access, "each", paused)
+    monkeypatch.setattr(Access, "call_each", paused)
     with pytest.raises(StoreUnavailable, match="others have gone on") as told:
         await fire(store)
     assert told.value.maybe_done

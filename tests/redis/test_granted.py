@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redis.lua import run
-from windlass.core.slots import granted
+from windlass.core.flow.slots import assign_slots
 
 GRANT = """
--- uses: line
--- keys: slots
+--! uses: key_queue
+--! keys: slots
 local taken, limits, written = unpack(given, 1, 3)
 local line, slots = string.rep('a', 32), {}
 local function take(slot) redis.call('ZADD', K.slots, 0, line .. struct.pack('>I2', slot) .. 'id') end
@@ -40,4 +40,4 @@ def test_the_lowest_free_slots_go_to_the_first_in_line(
 ) -> None:
     """Whether those that were given are written one by one, or all of them later."""
     given_out = run(GRANT, sorted(taken), [limit or False for limit in wanted], written)
-    assert given_out == granted(taken, wanted)
+    assert given_out == assign_slots(taken, wanted)

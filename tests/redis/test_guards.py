@@ -5,22 +5,33 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.support.processes import until
-from tests.support.seed import claim_one, completed, enqueue, enqueue_one, new_job, open_lease, request, settle
+from tests.support.seed import (
+    claim_one,
+    completed,
+    enqueue,
+    enqueue_one,
+    new_job,
+    open_lease,
+    request,
+    settle,
+    status_of,
+)
 from tests.support.servers.redis import RedisServer, new_redis
 from windlass import App, EnqueueFailed, StoreUnavailable
+from windlass.core.status import Status
 from windlass.errors import SchemaMismatch
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import Settled
-from windlass.store.redis import watch
-from windlass.store.redis.access import VERSION
+from windlass.store.redis.connection import server_watch as watch
+from windlass.store.redis.records.migrate import VERSION
 
 
 @pytest.fixture
 def attentive(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server is looked at before every call, so that no test waits for ten seconds."""
     monkeypatch.setattr(watch, "INTERVAL", 0.0)
-    monkeypatch.setattr(watch, "HURRY", 0.0)
+    monkeypatch.setattr(watch, "SHORT_INTERVAL", 0.0)
 
 
 @pytest.fixture
@@ -88,7 +99,7 @@ async def test_a_server_that_does_not_write_is_refused_at_the_start_and_when_it_
 async def test_whoever_accepts_the_loss_may_use_a_server_that_does_not_write(redis_server: RedisServer) -> None:
     redis_server.config(appendonly="no")
     store = open_store(f"{redis_server.url}?durability=none")
-    await enqueue_one(store)
+    assert await status_of(store, await enqueue_one(store)) is Status.PENDING
     await store.close()
 
 
@@ -196,7 +207,7 @@ async def test_an_emptied_store_is_noticed_by_those_who_only_look(redis_server: 
 
 async def test_keys_of_a_later_version_are_left_alone(redis_server: RedisServer, store: Store) -> None:
     await enqueue_one(store)
-    redis_server.execute("HSET", "windlass:{*}:meta", "version", VERSION + 1)
+    redis_server.execute("HSET", "windlass:{*}:meta", "version", VERSION + 1, "oldest", VERSION + 1)
     with pytest.raises(SchemaMismatch, match=f"version {VERSION + 1}"):
         await enqueue_one(store)
     later = open_store(redis_server.url)

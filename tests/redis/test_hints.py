@@ -12,19 +12,19 @@ from tests.support.proxy import Proxy
 from tests.support.seed import claim_one, enqueue, enqueue_one, handed_back, open_lease, request, settle
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND
-from windlass.core.queue import QueueSettings
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis import hearing
+from windlass.store.redis.signals import subscription as hearing
 
 
 @asynccontextmanager
 async def two(url: str) -> AsyncIterator[tuple[Store, Store]]:
     """One who hands in, and one who serves the queue `default`, and has begun to listen."""
     producer, server = open_store(url), open_store(url)
-    mark = server.signals.mark()
-    server.signals.attend(["default"])
+    mark = server.signals.cursor()
+    server.signals.subscribe(["default"])
     assert await server.signals.wait(mark, 20), "whoever begins to listen looks once"
     try:
         yield producer, server
@@ -40,18 +40,18 @@ async def hears(store: Store, mark: int, seconds: float = 20) -> bool:
 async def silence_of(store: Store) -> str:
     """Why nothing is heard, as soon as that is so; nobody is told of it."""
     async with asyncio.timeout(20):
-        while (why := store.signals.silence) is None:  # noqa: ASYNC110
+        while (why := store.signals.outage) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return why
 
 
 def hears_all(store: Store) -> bool:
-    return store.signals.silence is None
+    return store.signals.outage is None
 
 
 async def test_a_hand_in_of_another_process_is_heard(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await enqueue_one(producer)
         assert await hears(server, mark)
         assert hears_all(server)
@@ -59,16 +59,16 @@ async def test_a_hand_in_of_another_process_is_heard(tmp_path: Path) -> None:
 
 async def test_of_other_queues_nothing_is_heard(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await enqueue_one(producer, queue="other")
         await enqueue_one(producer)
         assert await hears(server, mark)
-        assert server.signals.mark() == mark + 1
+        assert server.signals.cursor() == mark + 1
 
 
 async def test_as_long_as_a_type_has_work_nothing_more_is_said(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         for _ in range(5):
             await enqueue(producer, 3)
         await enqueue_one(producer, type="other")
@@ -76,8 +76,8 @@ async def test_as_long_as_a_type_has_work_nothing_more_is_said(tmp_path: Path) -
         await producer.jobs.claim(request())
         await enqueue_one(producer)
         async with asyncio.timeout(20):
-            while server.signals.mark() < mark + 3:
-                await hears(server, server.signals.mark())
+            while server.signals.cursor() < mark + 3:
+                await hears(server, server.signals.cursor())
         assert not await hears(server, mark + 3, 0.05), "once for each of the types, and once more after it was empty"
 
 
@@ -86,7 +86,7 @@ async def test_a_job_that_is_handed_back_is_heard_of(tmp_path: Path) -> None:
         await open_lease(producer)
         await enqueue_one(producer)
         job = await claim_one(producer)
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await settle(producer, handed_back(job))
         assert await hears(server, mark)
 
@@ -94,7 +94,7 @@ async def test_a_job_that_is_handed_back_is_heard_of(tmp_path: Path) -> None:
 async def test_a_due_job_is_heard_of_when_it_is_admitted(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
         await enqueue_one(producer, delay=1)
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await producer.jobs.admit(10)
         assert await hears(server, mark)
 
@@ -111,7 +111,7 @@ async def test_a_queue_that_lets_jobs_start_again_is_heard_of(tmp_path: Path, li
             await claim_one(producer)
         await enqueue_one(producer)
         await asyncio.sleep(0.05)
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         if lifted == "pause":
             await producer.queues.resume("default")
         else:
@@ -126,7 +126,7 @@ async def test_a_slot_that_is_free_again_in_a_full_queue_is_heard_of(tmp_path: P
         await enqueue(producer, 2)
         job = await claim_one(producer)
         await asyncio.sleep(0.05)
-        mark = server.signals.mark()
+        mark = server.signals.cursor()
         await settle(producer, handed_back(job))
         assert await hears(server, mark)
 
@@ -138,11 +138,11 @@ async def test_a_lost_subscription_is_said_and_made_again() -> None:
         async with two(redis.url) as (producer, server):
             redis.stop()
             assert (await silence_of(server)).startswith("the subscription is lost: ")
-            mark = server.signals.mark()
+            mark = server.signals.cursor()
             redis.start()
             assert await hears(server, mark), "something may have been missed"
             assert hears_all(server)
-            mark = server.signals.mark()
+            mark = server.signals.cursor()
             await enqueue_one(producer)
             assert await hears(server, mark)
     finally:
@@ -160,7 +160,7 @@ async def test_a_line_that_is_dead_without_a_word_is_noticed(tmp_path: Path, mon
             assert hears_all(server), "who answers is there"
             line.fall_silent()
             assert "no answer in time" in await silence_of(server)
-            mark = server.signals.mark()
+            mark = server.signals.cursor()
             line.speak()
             assert await hears(server, mark)
             assert hears_all(server)

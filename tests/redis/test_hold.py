@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.job import Claimed
-from windlass.store.redis.hold import to_claimed
-from windlass.store.redis.record import Fields, Letter, Record, pack
+from windlass.core.jobs.job import Claimed
+from windlass.store.redis.records.record import Fields, Letter, Record, pack
+from windlass.store.redis.verbs.claimed_jobs import to_claimed
 
 moments = st.integers(0, 2**62)
 words = st.text(max_size=20)
@@ -22,8 +22,8 @@ RECORDS = st.builds(
     runner=st.just("ä-runner"),
     flags=st.integers(0, 1023),
     type=st.integers(1, 1000),
-    urgency=st.integers(-1000, 1000),
-    lifted=st.integers(0, 2000),
+    sort_priority=st.integers(-1000, 1000),
+    aged_by=st.integers(0, 2000),
     rank=moments,
     run_at=moments,
     created_at=moments,
@@ -35,7 +35,7 @@ RECORDS = st.builds(
     crashes=st.integers(0, 1000),
     rescues=st.integers(0, 2**32 - 1),
     suspicions=st.integers(0, 1000),
-    hand_backs=st.integers(0, 2**32 - 1),
+    requeues=st.integers(0, 2**32 - 1),
     snoozes=st.integers(0, 2**32 - 1),
     fields=st.builds(
         Fields,
@@ -73,9 +73,9 @@ def _said(record: Record) -> Claimed:
         crashes=record.crashes,
         rescues=record.rescues,
         suspicions=record.suspicions,
-        hand_backs=record.hand_backs,
+        requeues=record.requeues,
         snoozes=record.snoozes,
-        priority=-record.urgency - record.lifted,
+        priority=-record.sort_priority - record.aged_by,
         run_at=record.run_at,
         created_at=record.created_at,
         claimed_at=record.claimed_at,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from tests.support.seed import enqueue_one, new_job
-from windlass.core.idempotency import OnConflict
-from windlass.core.job import Enqueued
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Enqueued
 from windlass.errors import KeyConflict, StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.redis.access import Access
-from windlass.store.redis.enqueue import OTHER
-from windlass.store.redis.joint import MOST_JOINED
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.enqueue.coalesce import MAX_COALESCED
+from windlass.store.redis.enqueue.enqueue import OTHER
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 async def test_many_hand_ins_of_one_moment_take_few_trips(store: Store, trips: Counter[str]) -> None:
-    jobs = [new_job() for _ in range(2 * MOST_JOINED)]
+    jobs = [new_job() for _ in range(2 * MAX_COALESCED)]
     answers = await asyncio.gather(*(store.jobs.enqueue([job]) for job in jobs))
     assert answers == [[Enqueued(job.id)] for job in jobs]
     assert trips["hand-in"] == 3, "the first one alone, then as many at a time as go together"

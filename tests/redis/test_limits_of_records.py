@@ -6,26 +6,26 @@ from tests.redis.places import misplaced
 from tests.support.seed import claim_ids, claim_one, completed, enqueue_one, look, new_job, open_lease, settle
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.ids import new_id
-from windlass.core.job import HIGHEST_PRIORITY, LOWEST_PRIORITY, MOST_ATTEMPTS, MOST_PER_KEY
-from windlass.core.names import LONGEST_CONCURRENCY_KEY, LONGEST_KEY, LONGEST_NAME, MOST_TAGS
+from windlass.core.jobs.job import MAX_ATTEMPTS, MAX_PER_KEY, MAX_PRIORITY, MIN_PRIORITY
+from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, MAX_KEY_LENGTH, MAX_NAME_LENGTH, MAX_TAGS
 from windlass.store.redis.store import RedisStore
 
 
-@pytest.mark.parametrize("priority", [LOWEST_PRIORITY, HIGHEST_PRIORITY])
+@pytest.mark.parametrize("priority", [MIN_PRIORITY, MAX_PRIORITY])
 async def test_a_job_of_which_as_much_is_said_as_may_be_runs(store: RedisStore, priority: int) -> None:
     meta = '{"a":"' + "x" * (INLINE_LIMIT - 8) + '"}'
     assert len(meta) == INLINE_LIMIT
-    tags = tuple(f"{n:02}" + "t" * (LONGEST_NAME - 2) for n in range(MOST_TAGS))
+    tags = tuple(f"{n:02}" + "t" * (MAX_NAME_LENGTH - 2) for n in range(MAX_TAGS))
     job = new_job(
         meta=meta,
         tags=tags,
-        idempotency_key="k" * LONGEST_KEY,
-        concurrency_key="c" * LONGEST_CONCURRENCY_KEY,
-        key_limit=MOST_PER_KEY,
-        tenant="z" * LONGEST_NAME,
+        idempotency_key="k" * MAX_KEY_LENGTH,
+        concurrency_key="c" * MAX_CONCURRENCY_KEY_LENGTH,
+        key_limit=MAX_PER_KEY,
+        tenant="z" * MAX_NAME_LENGTH,
         parent=new_id(),
         flow=new_id(),
-        max_attempts=MOST_ATTEMPTS,
+        max_attempts=MAX_ATTEMPTS,
         priority=priority,
         payload='{"b":1}',
     )

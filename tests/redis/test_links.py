@@ -9,22 +9,24 @@ from tests.redis.deaths import Step, be_left_alone, dying_at, nothing_left, show
 from tests.support.chains import after, chain, follow_on, given, hand_in, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, NewJob
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis import enqueue, links, waiting
-from windlass.store.redis.access import Access
-from windlass.store.redis.decide import Decided, replace_decided
-from windlass.store.redis.replace import Replaced
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.dependencies import parents as links
+from windlass.store.redis.enqueue import enqueue
+from windlass.store.redis.operator import operator_verbs as waiting
+from windlass.store.redis.operator.decide import Decided, replace_decided
+from windlass.store.redis.operator.replace import Replaced
 from windlass.store.redis.store import RedisStore
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
 
-@pytest.mark.parametrize("step", steps("asking", "register", "deliver"), ids=shown)
+@pytest.mark.parametrize("step", steps("parent_checks", "register_children", "deliver_mail"), ids=shown)
 @pytest.mark.parametrize("ending", [completed, dead, None])
 async def test_a_child_whose_producer_dies_finds_its_parent_in_another_queue(
     store: RedisStore, clock: ManualClock, step: Step, ending: Callable[[Claimed], Settlement] | None
@@ -50,7 +52,7 @@ async def test_a_producer_that_hands_in_again_after_it_died_finishes_nothing_twi
 ) -> None:
     (parent,) = await hand_in(store, [new_job()])
     child = after(new_job(queue="other"), parent)
-    with dying_at(("register", False)):
+    with dying_at(("register_children", False)):
         await hand_in(store, [child])
     assert await hand_in(store, [child]) == [child.id]
     await be_left_alone(store, clock)
@@ -58,12 +60,12 @@ async def test_a_producer_that_hands_in_again_after_it_died_finishes_nothing_twi
     assert given(await take_one(store, queues=("other",))) == "1"
 
 
-@pytest.mark.parametrize("step", [("complete", True), *steps("deliver", "delivered")], ids=shown)
+@pytest.mark.parametrize("step", [("complete", True), *steps("deliver_mail", "clear_mail")], ids=shown)
 async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
     store: RedisStore, clock: ManualClock, step: Step
 ) -> None:
     first, second = new_job(), new_job(queue="third")
-    child = new_job(queue="other", parents=(first.id, second.id), takes=(("x", first.id),))
+    child = new_job(queue="other", parents=(first.id, second.id), result_params=(("x", first.id),))
     await hand_in(store, [first, second, child])
     job = await take_one(store)
     with dying_at(step):
@@ -73,12 +75,14 @@ async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
     assert await status_of(store, child.id) is BLOCKED, "one parent counts once"
     await settle(store, completed(await take_one(store, runner="r2", queues=("third",)), '"two"'))
     found = await take_one(store, runner="r3", queues=("other",))
-    assert found.inputs is not None
-    assert found.inputs.count(first.id) == 1
+    assert found.parent_results is not None
+    assert found.parent_results.count(first.id) == 1
     assert await nothing_left(store)
 
 
-@pytest.mark.parametrize("step", [("replace", True), *steps("follow", "deliver", "delivered")], ids=shown)
+@pytest.mark.parametrize(
+    "step", [("replace_records", True), *steps("notify_dependents", "deliver_mail", "clear_mail")], ids=shown
+)
 async def test_a_chain_falls_to_its_end_though_who_ended_it_dies(
     store: RedisStore, clock: ManualClock, step: Step
 ) -> None:
@@ -91,7 +95,11 @@ async def test_a_chain_falls_to_its_end_though_who_ended_it_dies(
     assert await nothing_left(store)
 
 
-@pytest.mark.parametrize("step", [("replace", True), *steps("follow", "deliver", "delivered", "register")], ids=shown)
+@pytest.mark.parametrize(
+    "step",
+    [("replace_records", True), *steps("notify_dependents", "deliver_mail", "clear_mail", "register_children")],
+    ids=shown,
+)
 async def test_a_chain_stands_up_to_its_end_though_who_retried_it_dies(
     store: RedisStore, clock: ManualClock, step: Step
 ) -> None:
@@ -108,17 +116,17 @@ async def test_a_chain_stands_up_to_its_end_though_who_retried_it_dies(
 async def test_a_long_chain_that_falls_goes_on_from_where_it_stood(store: RedisStore, clock: ManualClock) -> None:
     ids = await chain(store, 500)
     job = await take_one(store)
-    original, calls = Access.calls, 0
+    original, calls = Access.call_queues, 0
 
     async def some(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
         nonlocal calls
-        calls += wanted == "follow"
+        calls += wanted == "notify_dependents"
         if calls == 3:
             raise StoreUnavailable("it is dead")
         return await original(self, wanted, requests)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Access, "calls", some)
+        patched.setattr(Access, "call_queues", some)
         with pytest.raises(StoreUnavailable):
             await settle(store, dead(job))
     counts = (await store.operator.counts()).queues["default"]
@@ -137,12 +145,12 @@ async def test_links_that_are_moved_find_each_other(store: RedisStore, which: in
 
 
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("step", [("departed", True), *steps("follow", "register")], ids=shown)
+@pytest.mark.parametrize("step", [("move_done", True), *steps("notify_dependents", "register_children")], ids=shown)
 async def test_links_find_each_other_though_who_moved_one_dies(
     store: RedisStore, clock: ManualClock, which: int, step: Step
 ) -> None:
-    if which == 1 and step[0] == "follow":
-        step = ("asking", step[1])  # a child asks, and has nobody to tell
+    if which == 1 and step[0] == "notify_dependents":
+        step = ("parent_checks", step[1])  # a child asks, and has nobody to tell
     ids = await chain(store, 2)
     with dying_at(step):
         await store.operator.change([ids[which]], JobChange(queue="there"))
@@ -154,7 +162,7 @@ async def test_links_find_each_other_though_who_moved_one_dies(
 async def test_a_link_is_shown_with_what_its_parents_do(store: RedisStore) -> None:
     first, second = follow_on([new_job(), new_job(queue="other")])
     await hand_in(store, [first, second])
-    facts = await store.operator.circumstances(second.id)
+    facts = await store.operator.why_facts(second.id)
     assert facts is not None
     assert [(each.id, each.status) for each in facts.parents] == [(first.id, PENDING)]
     assert (await look(store, second.id)).parents == (first.id,)
@@ -183,7 +191,7 @@ async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
 ) -> None:
     """It was free when it was looked who stands: those behind that link wait for the job that has it now."""
-    original, stands = links.checked_links, list[JobId]()
+    original, stands = links.with_checked_parents, list[JobId]()
 
     async def late(access: Access, jobs: list[NewJob]) -> Sequence[NewJob]:
         checked = await original(access, jobs)
@@ -191,7 +199,7 @@ async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
             stands.append(await enqueue_one(store, idempotency_key="k"))
         return checked
 
-    monkeypatch.setattr(enqueue, "checked_links", late)
+    monkeypatch.setattr(enqueue, "with_checked_parents", late)
     first, second, third = follow_on([new_job(queue=queue), new_job(idempotency_key="k"), new_job()])
     assert await hand_in(store, [first, second, third]) == [first.id, *stands, third.id]
     assert (await look(store, third.id)).parents == tuple(stands)

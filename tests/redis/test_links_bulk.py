@@ -8,7 +8,7 @@ from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 from windlass.core.moments import SECOND
 from windlass.store.redis.store import RedisStore
 
@@ -19,10 +19,10 @@ async def test_a_thousand_chains_of_ten_come_in_one_hand_in(store: RedisStore) -
     assert await hand_in(store, jobs) == [job.id for job in jobs]
     counts = (await store.operator.counts()).queues["default"]
     assert (counts["pending"], counts["blocked"]) == (1000, 9000)
-    assert await store._access.call("tallies", "default", ()) == []
+    assert await store._access.call("check_counts", "default", ()) == []
 
 
-@pytest.mark.parametrize(("name", "comes"), [("stage", False), ("flip", True), ("unfold", True)])
+@pytest.mark.parametrize(("name", "comes"), [("stage_batch", False), ("commit_batch", True), ("store_batch", True)])
 async def test_a_large_hand_in_of_chains_comes_wholly_or_not_at_all(
     store: RedisStore, clock: ManualClock, name: str, comes: bool
 ) -> None:

@@ -23,10 +23,10 @@ from windlass.store.redis.store import RedisStore
 ACTOR = """
 import asyncio, sys
 from datetime import datetime
-from windlass.core.job import NewJob
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
-from windlass.store.manual import ManualClock
+from windlass.store.clock import ManualClock
 from windlass.store.open import open_store
 
 url, now, deed, first, second = sys.argv[1:]
@@ -36,7 +36,8 @@ if deed == "settle":
     asyncio.run(store.jobs.settle([done]))
 else:
     parent = NewJob(id=first, type="t", payload="{}")
-    child = NewJob(id=second, type="t", payload="{}", queue="other", parents=(first,), takes=(("given", first),))
+    given = (("given", first),)
+    child = NewJob(id=second, type="t", payload="{}", queue="other", parents=(first,), result_params=given)
     asyncio.run(store.jobs.enqueue([parent, child]))
 """
 

@@ -10,19 +10,22 @@ from tests.support.chains import after, follow_on, given, hand_in, statuses, tak
 from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed, dead, new_job, settle, status_of
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
+from windlass.core.jobs.change import JobChange
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.core.why import explain
-from windlass.store.redis import asking, change, heirs, mail
-from windlass.store.redis.access import Access
-from windlass.store.redis.anywhere import see_anywhere
-from windlass.store.redis.keys import QUEUE_KEYS
-from windlass.store.redis.portion import MOST_TEXT
-from windlass.store.redis.sight import Sight
+from windlass.core.why.explain import explain
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.dependencies import dependents as heirs
+from windlass.store.redis.dependencies import mail
+from windlass.store.redis.dependencies import parent_checks as asking
+from windlass.store.redis.operator import change
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import JobView
+from windlass.store.redis.records.keys import QUEUE_KEYS
+from windlass.store.redis.records.portion import MAX_TEXT
 from windlass.store.redis.store import RedisStore
-from windlass.worker.empty import is_empty
+from windlass.worker.supervisor.side_tasks import is_empty
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 
@@ -44,7 +47,7 @@ async def test_a_worker_does_not_wait_long_for_a_child_whose_parent_is_unknown(
     store: RedisStore, clock: ManualClock
 ) -> None:
     first, second = follow_on([new_job(queue="other"), new_job()])
-    with dying_at(("register", False)):
+    with dying_at(("register_children", False)):
         await hand_in(store, [first, second])
     await wipe(store, "other")
     assert not await is_empty(store, ["default"])
@@ -54,15 +57,15 @@ async def test_a_worker_does_not_wait_long_for_a_child_whose_parent_is_unknown(
 
 async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
     carried: list[list[mail.Message]] = []
-    original = mail.carry_mail
+    original = mail.deliver_mail
 
-    async def carry(access: Access, messages: list[mail.Message]) -> mail.ToDo:
+    async def carry(access: Access, messages: list[mail.Message]) -> mail.FollowUp:
         carried.append(messages)
         return await original(access, messages)
 
-    monkeypatch.setattr(heirs, "carry_mail", carry)
+    monkeypatch.setattr(heirs, "deliver_mail", carry)
     first, second = new_job(), new_job()
-    child = new_job(queue="other", parents=(first.id, second.id), takes=(("x", first.id),))
+    child = new_job(queue="other", parents=(first.id, second.id), result_params=(("x", first.id),))
     await hand_in(store, [first, second, child])
     jobs = {job.id: job for job in await take(store)}
     await settle(store, completed(jobs[first.id]))
@@ -71,8 +74,8 @@ async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatc
     await settle(store, completed(jobs[second.id]))
     await original(store._access, carried[0])
     found = await take_one(store, runner="r2", queues=("other",))
-    assert found.inputs is not None
-    assert found.inputs.count(first.id) == 1
+    assert found.parent_results is not None
+    assert found.parent_results.count(first.id) == 1
 
 
 async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
@@ -83,7 +86,7 @@ async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
     await hand_in(store, [parent, child])
     await settle(store, dead(await take_one(store)))
     await store.operator.retry([parent.id])
-    await mail.carry_mail(store._access, [mail.Message("other", child.id, parent.id, ord("d"))])
+    await mail.deliver_mail(store._access, [mail.Message("other", child.id, parent.id, ord("d"))])
     assert await status_of(store, child.id) is CANCELLED
     await settle(store, completed(await take_one(store, runner="r2")))
     assert given(await take_one(store, runner="r3", queues=("other",))) == "1"
@@ -92,7 +95,7 @@ async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
 async def test_a_producer_that_is_back_finishes_what_it_left(store: RedisStore) -> None:
     """Without a coordinator: the ids are the same."""
     jobs = follow_on([new_job(), new_job(queue="other")])
-    with dying_at(("register", False)):
+    with dying_at(("register_children", False)):
         await hand_in(store, jobs)
     assert await hand_in(store, jobs) == [job.id for job in jobs]
     await settle(store, completed(await take_one(store)))
@@ -102,10 +105,10 @@ async def test_a_producer_that_is_back_finishes_what_it_left(store: RedisStore) 
 
 async def test_a_link_whose_parent_did_not_come_with_it_says_so(store: RedisStore) -> None:
     first, second = follow_on([new_job(queue="other"), new_job()])
-    with dying_at(("register", False)):
+    with dying_at(("register_children", False)):
         await hand_in(store, [first, second])
     await wipe(store, "other")
-    facts = await store.operator.circumstances(second.id)
+    facts = await store.operator.why_facts(second.id)
     assert facts is not None
     (reason,) = (each for each in explain(facts).reasons if each.code == "awaits_parent")
     assert reason.text == f"It waits for {first.id}, and there is no such job yet."
@@ -120,13 +123,13 @@ async def test_a_result_that_is_gone_is_not_taken_for_none(store: RedisStore, cl
     (parent,) = await hand_in(store, [new_job()])
     job = await take_one(store)
     taker, waiter = after(new_job(queue="other"), parent), new_job(queue="other", parents=(parent,))
-    with dying_at(("register", False)):
+    with dying_at(("register_children", False)):
         await hand_in(store, [taker, waiter])
     await settle(store, completed(job))
     await store.operator.delete([parent])
     await be_left_alone(store, clock)
     assert await statuses(store, [taker.id, waiter.id]) == [BLOCKED, PENDING]
-    clock.advance(asking.GIVEN_UP)
+    clock.advance(asking.GIVE_UP_AFTER)
     await store.tidy()
     assert await status_of(store, taker.id) is CANCELLED
     assert await nothing_left(store)
@@ -149,7 +152,7 @@ async def test_who_clears_away_late_leaves_what_was_sent_since(
     clock.advance(1)
     await store.operator.retry([parent.id])
     job = await take_one(store, runner="r2")
-    with dying_at(("deliver", False)):
+    with dying_at(("deliver_mail", False)):
         await settle(store, dead(job))
     await mail._clear(store._access, carried)
     await be_left_alone(store, clock)
@@ -162,15 +165,15 @@ async def test_mail_for_a_child_that_is_always_gone_on_is_kept(
     """Whenever it is looked for, it is moved to another queue."""
     parent, child = follow_on([new_job(), new_job(queue="other")])
     await hand_in(store, [parent, child])
-    job, original, places = await take_one(store), see_anywhere, iter(("third", "fourth", "fifth"))
+    job, original, places = await take_one(store), read_anywhere, iter(("third", "fourth", "fifth"))
 
-    async def see_and_move(access: Access, ids: set[JobId]) -> Sight:
+    async def see_and_move(access: Access, ids: set[JobId]) -> JobView:
         sight = await original(access, ids)
         await store.operator.change([child.id], JobChange(queue=next(places)))
         return sight
 
     with monkeypatch.context() as patched:
-        patched.setattr(mail, "see_anywhere", see_and_move)
+        patched.setattr(mail, "read_anywhere", see_and_move)
         patched.setattr(change, "_find_again", stay_quiet)
         await store.operator.change([child.id], JobChange(queue="second"))
         await settle(store, completed(job))
@@ -196,7 +199,7 @@ async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
     await wipe(store, "other")
     await be_left_alone(store, clock)
     assert await status_of(store, third.id) is BLOCKED, "it may come yet"
-    clock.advance(asking.GIVEN_UP)
+    clock.advance(asking.GIVE_UP_AFTER)
     await store.tidy()
     assert await status_of(store, third.id) is CANCELLED
 
@@ -208,7 +211,7 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
     """The new master of one queue has not received the newest of it, and the other queue takes it for done."""
     access = store._access
     (parent,) = await hand_in(store, [new_job()])
-    jobs, heirs_ = access.server.keys.of_queue("default", ("jobs", "heirs"))
+    jobs, heirs_ = access.server.keys.of_queue("default", ("jobs", "dependents"))
     of_parent = await access._command("HGET", jobs, parent)
     child = after(new_job(queue="other"), parent)
     await hand_in(store, [child])
@@ -238,22 +241,22 @@ async def test_long_results_are_passed_on_one_by_one(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch, queue: str
 ) -> None:
     """No script copies all of them at once."""
-    long, original = '"' + "x" * (MOST_TEXT // 2) + '"', Access.calls
+    long, original = '"' + "x" * (MAX_TEXT // 2) + '"', Access.call_queues
     texts: list[int] = []
 
     async def measured(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
-        if wanted in ("complete", "deliver"):
+        if wanted in ("complete", "deliver_mail"):
             texts.extend(len(repr(request)) for request in requests.values())
         return await original(self, wanted, requests)
 
     families = [follow_on([new_job(), new_job(queue=queue)]) for _ in range(5)]
     await hand_in(store, [job for family in families for job in family])
     jobs = await take(store)
-    monkeypatch.setattr(Access, "calls", measured)
+    monkeypatch.setattr(Access, "call_queues", measured)
     await store.jobs.settle([completed(job, long) for job in jobs])
-    assert max(texts) < 1.5 * MOST_TEXT
+    assert max(texts) < 1.5 * MAX_TEXT
     late = [after(new_job(queue="late"), family[0].id) for family in families]
     await hand_in(store, late)
-    assert max(texts) < 1.5 * MOST_TEXT
+    assert max(texts) < 1.5 * MAX_TEXT
     found = [*await take(store, runner="r2", queues=(queue,)), *await take(store, runner="r3", queues=("late",))]
     assert [given(job) for job in found] == [long] * 10

@@ -7,12 +7,12 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.seed import cancelled, completed, dead, failed, new_job, open_lease, request
-from windlass.core.chain import AWAITING
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, NewJob
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
-from windlass.core.outcome import Settlement
 from windlass.core.status import FINISHED, Status
 from windlass.store.contract import Store
 from windlass.store.open import open_memory
@@ -33,7 +33,11 @@ def family(chance: random.Random, elders: list[JobId], most: int) -> list[NewJob
         queue = chance.choice(QUEUES)
         jobs.append(
             new_job(
-                queue=queue, parents=parents, takes=takes, concurrency_key=key, delay=chance.choice((0, 0, SECOND))
+                queue=queue,
+                parents=parents,
+                result_params=takes,
+                concurrency_key=key,
+                delay=chance.choice((0, 0, SECOND)),
             )
         )
     return jobs
@@ -86,7 +90,7 @@ class Walk:
             jobs = await store.jobs.claim(request(runner, queues=(queue,), most=1, limit=1))
             await store.jobs.settle([ending(job) for job in jobs])
             taken.append(jobs)
-        assert len({tuple((job.id, job.inputs) for job in jobs) for jobs in taken}) == 1
+        assert len({tuple((job.id, job.parent_results) for job in jobs) for jobs in taken}) == 1
 
     async def cancel(self) -> None:
         await self.on_one(lambda store, id_: store.operator.cancel([id_], "enough"))
@@ -135,7 +139,7 @@ async def test_nobody_waits_for_one_that_will_not_complete(store: Store, clock: 
         step = await walk.step()
         jobs = {job.id: job for job in await store.operator.get(walk.ids) if job}
         for job in jobs.values():
-            if job.reason != AWAITING:
+            if job.reason != WAITING_FOR_PARENT:
                 continue
             ends = [jobs[parent].status for parent in job.parents if parent in jobs]
             assert not {Status.DEAD, Status.CANCELLED}.intersection(ends), step

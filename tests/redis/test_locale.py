@@ -19,7 +19,7 @@ from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.store.open import open_store
 from windlass.store.records import JobFilter
-from windlass.store.redis.script import put_together
+from windlass.store.redis.scripts.loader import assemble
 
 NAME = "cy_GB.UTF-8"
 """Welsh: `dd` is a letter of its own there, after `d`, so not even ids would keep their order."""
@@ -44,10 +44,10 @@ def test_texts_are_compared_byte_by_byte(abroad: RedisServer) -> None:
     texts = [random.randbytes(random.choice([0, 1, 5, 6, 7, 46])) for _ in range(300)]
     pairs = [(a, b) for a in texts for b in random.sample(texts, 5)] + [(a, a) for a in texts]
     pairs += [(a, a + b) for a, b in pairs[:50]] + [(a + b"\0", a) for a in texts[:50]]
-    script = put_together(
+    script = assemble(
         "test",
         """
-        -- uses: order
+        --! uses: byte_order
         local answer = {}
         for i = 1, #ARGV, 2 do answer[#answer + 1] = comes_before(ARGV[i], ARGV[i + 1]) and 1 or 0 end
         return answer

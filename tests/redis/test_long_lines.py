@@ -8,7 +8,7 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 
 WAITING = 1200
-"""More than twice what a call moves: see MOST_UP in parts/line.lua."""
+"""More than twice what a call moves: see MAX_UP in parts/line.lua."""
 
 
 async def blocked(store: Store) -> int:
@@ -62,7 +62,7 @@ async def test_a_newcomer_waits_behind_a_line_that_has_not_all_moved_yet(store: 
     await settle(store, completed(holder))
     newcomer = new_job(concurrency_key="k", key_limit=10_000)
     await store.jobs.enqueue([newcomer])
-    assert (await look(store, newcomer.id)).reason == "in line for its key"
+    assert (await look(store, newcomer.id)).reason == "waits for its concurrency key"
     while (await store.jobs.admit(100)).next_due_in == 0:
         pass
     assert (await look(store, newcomer.id)).status is Status.PENDING

@@ -8,11 +8,12 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_one, enqueue_one, open_lease
 from tests.support.servers.redis_places import redis_place
+from windlass.core.grace import MAX_GRACES
 from windlass.core.moments import SECOND
 from windlass.store.open import open_store
 from windlass.store.records import LeaseRequest
-from windlass.store.redis.leases import lease_ends
-from windlass.store.redis.office import late_runners
+from windlass.store.redis.liveness.leadership import late_runners
+from windlass.store.redis.liveness.leases import lease_ends
 from windlass.store.redis.store import RedisStore
 
 RUNNERS = [f"runner-{number}" for number in range(1_000)]
@@ -39,7 +40,7 @@ async def test_one_call_tells_some_and_nobody_is_dead_until_all_were_told(
     store: RedisStore, clock: ManualClock
 ) -> None:
     clock.advance(2 * LEASE)
-    runners, _, more = await store._access.office("sink", (10,))
+    runners, _, more, _ = await store._access.call_global("lapsed_runners", (10,))
     assert (runners, more) == ([], 1)
     assert 0 < await told(store, clock) < len(RUNNERS)
     assert await store.leases.rescue(10) == []
@@ -49,17 +50,19 @@ async def test_one_call_tells_some_and_nobody_is_dead_until_all_were_told(
 async def test_who_was_not_told_yet_may_go_on_as_if_it_were(store: RedisStore, clock: ManualClock) -> None:
     await enqueue_one(store)
     clock.advance(2 * LEASE)
-    await store._access.office("sink", (10,))
+    await store._access.call_global("lapsed_runners", (10,))
     assert await told(store, clock) < len(RUNNERS)
     assert (await store.leases.renew("w", RUNNERS[:500], LEASE)).lost == ()
     for runner in RUNNERS[500:]:
-        assert await store._access.office("berth", (runner, ["default"])) == LEASE
+        assert await store._access.call_global("register_runner", (runner, ["default"])) == LEASE
     assert (await claim_one(store, RUNNERS[-1])).attempt == 1
 
 
-async def test_grace_is_given_once_until_somebody_renews(store: RedisStore, clock: ManualClock) -> None:
-    clock.advance(2 * LEASE)
-    await store.leases.rescue(10)
+async def test_graces_are_counted_until_somebody_renews(store: RedisStore, clock: ManualClock) -> None:
+    for _ in range(MAX_GRACES):
+        clock.advance(2 * LEASE)
+        assert await store.leases.rescue(10) == []
+        assert await told(store, clock) == len(RUNNERS)
     kept = RUNNERS[::2]
     assert (await store.leases.renew("w", kept, LEASE)).lost == ()
     clock.advance(2 * LEASE)
@@ -90,7 +93,7 @@ async def test_a_clock_that_was_set_back_makes_all_leases_end_in_time(store: Red
 async def test_the_shortest_lease_is_known_after_all_were_told(store: RedisStore, clock: ManualClock) -> None:
     """Half of it is a silence; one that comes while the others are told counts too."""
     clock.advance(2 * LEASE)
-    await store._access.office("sink", (10,))
+    await store._access.call_global("lapsed_runners", (10,))
     await store.leases.open(LeaseRequest(runner="short", worker="w", length=2 * SECOND))
     await store.leases.rescue(10)
     clock.advance(3 * SECOND)
@@ -99,5 +102,5 @@ async def test_the_shortest_lease_is_known_after_all_were_told(store: RedisStore
 
 
 async def test_wrecks_are_late_runners(store: RedisStore, clock: ManualClock) -> None:
-    await store._access.office("end_runner", ("runner-7",))
+    await store._access.call_global("end_runner", ("runner-7",))
     assert await late_runners(store._access, clock.wall()) == ["runner-7"]

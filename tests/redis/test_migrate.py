@@ -7,8 +7,8 @@ import pytest
 from tests.support.seed import enqueue_one
 from tests.support.servers.redis_places import redis_place
 from windlass.store.open import open_store
-from windlass.store.redis.access import VERSION, Access
-from windlass.store.redis.migrate import STEPS, Step, bring_up
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.records.migrate import STEPS, VERSION, Step, bring_up
 from windlass.store.redis.store import RedisStore
 
 
@@ -54,6 +54,18 @@ async def test_a_step_that_fails_is_done_again_and_a_slow_one_takes_nothing_back
         await bring_up(access, VERSION, (*STEPS, Step("second", fail)))
     assert int(await access.command("HGET", "meta", "version")) == VERSION
     await bring_up(access, VERSION, (*STEPS, Step("second"), Step("third")))
-    await access.office("raise_version", VERSION + 1)
+    await access.call_global("raise_version", (VERSION + 1, False))
     assert int(await access.command("HGET", "meta", "version")) == VERSION + 2
+    await store.close()
+
+
+async def test_only_a_breaking_step_raises_the_oldest_version_and_nothing_lowers_it(tmp_path: Path) -> None:
+    store = _opened(tmp_path)
+    await store.migrate()
+    access, oldest = store._access, list[int]()
+    for version, breaking in ((VERSION + 1, False), (VERSION + 3, True), (VERSION + 2, True), (VERSION + 4, False)):
+        await access.call_global("raise_version", (version, breaking))
+        oldest.append(int(await access.command("HGET", "meta", "oldest")))
+    assert oldest == [0, VERSION + 3, VERSION + 3, VERSION + 3]
+    assert int(await access.command("HGET", "meta", "version")) == VERSION + 4
     await store.close()

@@ -17,26 +17,26 @@ from tests.support.seed import (
     settle,
     snoozed,
 )
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
-from windlass.core.job import Enqueued, LogLine
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Enqueued, LogLine
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.records import JobFilter, Moved, Note
-from windlass.store.redis import move
-from windlass.store.redis.access import Access
-from windlass.store.redis.sight import see
+from windlass.store.records import JobFilter, Note, Transition
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.operator import move
+from windlass.store.redis.operator.read_records import read_records
 from windlass.store.redis.store import RedisStore
 
 THERE = JobChange(queue="there")
-STEPS = [("reserve", False), ("depart", False), ("depart", True), ("arrive", True), ("departed", True)]
+STEPS = [("reserve_keys", False), ("move_out", False), ("move_out", True), ("move_in", True), ("move_done", True)]
 """At which script the mover dies, and whether it was done."""
 
 
 def broken_off(name: str, done: bool) -> Callable[[Access, str, Mapping[str, Any]], Any]:
     """Calls of scripts, as long as it is not this one."""
-    original = Access.calls
+    original = Access.call_queues
 
     async def calls(self: Access, wanted: str, requests: Mapping[str, Any]) -> Any:
         if wanted == name and not done:
@@ -51,7 +51,7 @@ def broken_off(name: str, done: bool) -> Callable[[Access, str, Mapping[str, Any
 
 async def move_and_die(store: RedisStore, id_: JobId, step: tuple[str, bool]) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Access, "calls", broken_off(*step))
+        patched.setattr(Access, "call_queues", broken_off(*step))
         with pytest.raises(StoreUnavailable):
             await store.operator.change([id_], THERE)
 
@@ -72,7 +72,7 @@ async def test_a_job_is_in_one_queue_wherever_its_mover_dies(store: RedisStore, 
     assert await whereabouts(store) == [(id_, found.queue)]
     assert (await store.operator.counts()).totals["pending"] == 1
     again = await store.operator.change([id_], THERE)
-    assert again == [Moved(id_, Status.PENDING, done=True)]
+    assert again == [Transition(id_, Status.PENDING, done=True)]
     assert await whereabouts(store) == [(id_, "there")]
     await open_lease(store)
     assert await claim_ids(store, queues=("default", "there")) == [id_]
@@ -82,7 +82,7 @@ async def test_a_job_is_in_one_queue_wherever_its_mover_dies(store: RedisStore, 
 async def test_its_key_is_where_the_job_is(store: RedisStore, clock: ManualClock, step: tuple[str, bool]) -> None:
     id_ = await enqueue_one(store, idempotency_key="k")
     await move_and_die(store, id_, step)
-    clock.advance(move.RESERVED)
+    clock.advance(move.RESERVED_FOR)
     await store.tidy()
     place = (await look(store, id_)).queue
     other = "default" if place == "there" else "there"
@@ -97,7 +97,7 @@ async def test_a_move_that_is_under_way_is_left_to_its_mover_and_finished_when_t
     store: RedisStore, clock: ManualClock
 ) -> None:
     id_ = await enqueue_one(store)
-    await move_and_die(store, id_, ("depart", True))
+    await move_and_die(store, id_, ("move_out", True))
     clock.advance(move.OVERDUE - 1)
     await store.tidy()
     assert await whereabouts(store) == []
@@ -153,7 +153,7 @@ async def test_a_mover_that_comes_late_does_not_end_a_later_move(
     id_ = await enqueue_one(store)
     await store.operator.change([id_], THERE)
     await store.operator.change([id_], JobChange(queue="default"))
-    await move_and_die(store, id_, ("depart", True))
+    await move_and_die(store, id_, ("move_out", True))
     await original(*carried[0])
     assert (await look(store, id_)).queue == "there"
     assert await whereabouts(store) == [(id_, "there")]
@@ -162,7 +162,9 @@ async def test_a_mover_that_comes_late_does_not_end_a_later_move(
 async def test_there_and_back_again(store: RedisStore) -> None:
     id_ = await enqueue_one(store)
     for queue in ("there", "default", "there", "default"):
-        assert await store.operator.change([id_], JobChange(queue=queue)) == [Moved(id_, Status.PENDING, done=True)]
+        assert await store.operator.change([id_], JobChange(queue=queue)) == [
+            Transition(id_, Status.PENDING, done=True)
+        ]
         assert await whereabouts(store) == [(id_, queue)]
 
 
@@ -177,7 +179,7 @@ async def test_who_hands_a_moved_job_in_again_learns_that_it_is_known(store: Red
 async def test_a_key_that_was_reserved_for_a_job_that_could_not_leave_is_free_again(store: RedisStore) -> None:
     id_ = await enqueue_one(store, idempotency_key="k")
     access = store._access
-    stale = (await see(access, {"default": [id_]})).jobs[id_].record
+    stale = (await read_records(access, {"default": [id_]})).jobs[id_].record
     await store.operator.change([id_], JobChange(priority=1))
     moved = await move.move_all(access, "there", {"default": [(stale, stale)]})
     assert (moved[id_].status, moved[id_].holder) == (None, None)
@@ -187,9 +189,9 @@ async def test_a_key_that_was_reserved_for_a_job_that_could_not_leave_is_free_ag
 
 async def test_a_job_in_line_that_moves_lets_others_go_on_here_and_goes_on_there(store: RedisStore) -> None:
     first, second = await enqueue(store, 2, concurrency_key="k")
-    assert await store.operator.change([first], THERE) == [Moved(first, Status.PENDING, done=True)]
+    assert await store.operator.change([first], THERE) == [Transition(first, Status.PENDING, done=True)]
     assert (await look(store, second)).status is Status.PENDING
-    assert await store.operator.change([second], THERE) == [Moved(second, Status.BLOCKED, done=True)]
+    assert await store.operator.change([second], THERE) == [Transition(second, Status.BLOCKED, done=True)]
 
 
 async def test_very_many_are_moved_at_once(store: RedisStore, clock: ManualClock) -> None:

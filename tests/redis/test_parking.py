@@ -5,7 +5,7 @@ import pytest
 from tests.support.seed import enqueue, look, worker_info
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.redis import park as parking
+from windlass.store.redis.duties import park as parking
 from windlass.store.redis.store import RedisStore
 
 
@@ -38,8 +38,8 @@ async def test_very_many_are_parked_and_freed_in_portions(store: RedisStore) -> 
     for _ in range(6):
         await enqueue(store, 200, type="strange")
     await enqueue(store, 3, type="odd")
-    assert sum((await store.jobs.park()).values()) == parking.MOST_PARKED
-    assert sum((await store.jobs.park()).values()) == 1203 - parking.MOST_PARKED
+    assert sum((await store.jobs.park()).values()) == parking.MAX_PARKED
+    assert sum((await store.jobs.park()).values()) == 1203 - parking.MAX_PARKED
     assert await counted(store, "blocked") == 1203
     await store.workers.beat(worker_info(types=("strange",)))
     assert (await counted(store, "pending"), await counted(store, "blocked")) == (1200, 3)
@@ -48,7 +48,7 @@ async def test_very_many_are_parked_and_freed_in_portions(store: RedisStore) -> 
 async def test_more_than_a_beat_may_free_is_freed_by_the_next(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parking, "MOST_FREED", 300)
+    monkeypatch.setattr(parking, "MAX_FREED", 300)
     await store.workers.beat(worker_info(types=("known",)))
     for _ in range(3):
         await enqueue(store, 200, type="strange")

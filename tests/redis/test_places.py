@@ -8,9 +8,9 @@ from tests.support.clock import ManualClock
 from tests.support.lines import look_again
 from tests.support.runners import rule
 from tests.support.seed import ENDINGS, enqueue, let_lapse
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.moments import DAY, SECOND
-from windlass.core.rate import Rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.redis.store import RedisStore

@@ -12,15 +12,15 @@ import redis
 from tests.support.clock import ManualClock
 from tests.support.seed import new_job, open_lease, request
 from tests.support.stores import STORES
-from windlass.core.job import NewJob
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import NewJob
 from windlass.core.moments import SECOND
-from windlass.core.queue import QueueSettings
 from windlass.errors import QueueClosed
 from windlass.store.contract import Store
-from windlass.store.redis.access import Access
-from windlass.store.redis.enqueue import OTHER, enqueue
-from windlass.store.redis.intake import to_intake
-from windlass.store.redis.keys import QUEUE_KEYS
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.enqueue.batch import to_batch
+from windlass.store.redis.enqueue.enqueue import OTHER, enqueue
+from windlass.store.redis.records.keys import QUEUE_KEYS
 from windlass.store.redis.store import RedisStore
 
 STEPS = 150
@@ -106,7 +106,7 @@ class Twins:
 
     async def hand_in(self) -> None:
         jobs = self.some_jobs()
-        intake = to_intake(jobs)
+        intake = to_batch(jobs)
         by_one: object
         by_other: object
         try:

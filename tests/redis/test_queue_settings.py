@@ -9,10 +9,10 @@ import redis
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue, enqueue_one
 from tests.support.stores import STORES
-from windlass.core.queue import NO_RATE, Queue, QueueSettings
-from windlass.core.rate import Rate
+from windlass.core.flow.queue import NO_RATE, Queue, QueueSettings
+from windlass.core.flow.rate import Rate
 from windlass.store.contract import Store
-from windlass.store.redis.settings import FIELDS, kept_settings
+from windlass.store.redis.records.queue_settings import FIELDS, kept_settings
 
 
 def connected(store: Store) -> tuple[redis.Redis, str]:
@@ -63,13 +63,13 @@ async def test_there_are_lanes_only_while_a_queue_is_fair(store: Store) -> None:
     client, head = connected(store)
     with client:
         await store.queues.change("default", QueueSettings(fair=True))
-        assert not client.hexists(head + "queue", "laning")
+        assert not client.hexists(head + "queue", "assigning_tenants")
         await enqueue(store, 3, tenant="acme")
-        assert client.zcard(head + "lanes") == 3
+        assert client.zcard(head + "tenant_queues") == 3
         await store.queues.change("default", QueueSettings())
-        assert client.zcard(head + "lanes") == 0
+        assert client.zcard(head + "tenant_queues") == 0
         await store.queues.change("default", QueueSettings(fair=True))
-        assert client.hget(head + "queue", "laning") == b"1"
+        assert client.hget(head + "queue", "assigning_tenants") == b"1"
 
 
 async def test_who_waits_is_told_when_a_pause_is_lifted(store: Store) -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redis.lua import run
+from windlass.core.flow.rate import MAX_TOKENS, Bucket, Rate, ready_at, refilled
+from windlass.core.flow.rate_check import JobOrder, RateBuckets, RateDecision, StartCost, Throttled, check_rates
 from windlass.core.moments import DAY, SECOND, Micros
-from windlass.core.rate import MOST_TOKENS, Bucket, Rate, ready_at, refilled
-from windlass.core.toll import Aside, Fare, Place, Purses, Verdict, charge
 
 EXACT = 2**53
 """Numbers in a script are exact up to here: the year 2255."""
@@ -18,9 +18,7 @@ NOW: Micros = 1_800_000_000 * SECOND
 periods = st.one_of(
     st.sampled_from([SECOND, 60 * SECOND, 3600 * SECOND, DAY]), st.integers(1, 86_400).map(SECOND.__mul__)
 )
-tokens = st.one_of(
-    st.sampled_from([1, 2, 3, 7, 10, 1000, 1023, 1024, 1025, MOST_TOKENS]), st.integers(1, MOST_TOKENS)
-)
+tokens = st.one_of(st.sampled_from([1, 2, 3, 7, 10, 1000, 1023, 1024, 1025, MAX_TOKENS]), st.integers(1, MAX_TOKENS))
 rates = st.builds(Rate, tokens, periods, tokens)
 passed = st.one_of(st.integers(-20 * SECOND, 20 * SECOND), st.integers(0, 40 * 365 * DAY), st.integers(0, 5))
 
@@ -70,7 +68,7 @@ def test_a_bucket_is_refilled_as_in_core(case: tuple[Rate, Bucket, int]) -> None
     rate, bucket, wanted = case
     found, moment = run(
         """
-        -- uses: bucket
+        --! uses: token_bucket
         local full = refilled(given[2], given[1], given[3])
         return cmsgpack.pack({full, ready_at(full, given[1], given[4])})
         """.replace("        ", ""),
@@ -87,87 +85,88 @@ def test_a_bucket_is_refilled_as_in_core(case: tuple[Rate, Bucket, int]) -> None
 KEYS = ("k" * 32, "l" * 32)
 
 
-def place(text: Place) -> str:
+def place(text: JobOrder) -> str:
     """A place that sorts as it does in core."""
-    urgency, rank, id_ = text
-    return f"{urgency + 32768:05}{rank:020}{id_}"
+    sort_priority, rank, id_ = text
+    return f"{sort_priority + 32768:05}{rank:020}{id_}"
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[list[Fare], Purses]:
+def queues(draw: st.DrawFn) -> tuple[list[StartCost], RateBuckets]:
     """Jobs in a line, and what there is to be spent."""
     own = draw(st.one_of(st.none(), rates, st.builds(Rate, st.integers(1, 5), periods, st.integers(1, 9))))
     keyed = st.builds(Rate, st.integers(1, 5), st.just(SECOND), st.integers(1, 9))
     of_keys = {key: draw(st.one_of(keyed, rates)) for key in KEYS}
     places = draw(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 9)), min_size=1, max_size=12))
-    fares, aside = [], {key: [] for key in KEYS}  # type: tuple[list[Fare], dict[str, list[Aside]]]
-    for number, (urgency, rank) in enumerate(places):
-        at, cost, key = (urgency, rank, f"{number:036}"), draw(st.integers(1, 12)), draw(st.sampled_from(KEYS))
+    fares, aside = [], {key: [] for key in KEYS}  # type: tuple[list[StartCost], dict[str, list[Throttled]]]
+    for number, (sort_priority, rank) in enumerate(places):
+        at, cost, key = (sort_priority, rank, f"{number:036}"), draw(st.integers(1, 12)), draw(st.sampled_from(KEYS))
         if draw(st.integers(0, 2)) == 0:
-            aside[key].append(Aside(at, NOW + draw(st.integers(-SECOND, 5 * SECOND)), cost))
+            aside[key].append(Throttled(at, NOW + draw(st.integers(-SECOND, 5 * SECOND)), cost))
         elif draw(st.booleans()):
-            fares.append(Fare(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
+            fares.append(StartCost(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
         else:
-            fares.append(Fare(at, cost))
+            fares.append(StartCost(at, cost))
     kept = {key: draw(buckets(of_keys[key])) for key in KEYS if draw(st.booleans())}
     mine = draw(buckets(own)) if own is not None and draw(st.booleans()) else None
-    return sorted(fares, key=lambda fare: fare.place), Purses(own, mine, kept, aside)
+    return sorted(fares, key=lambda fare: fare.order), RateBuckets(own, mine, kept, aside)
 
 
 CHARGE = """
--- uses: toll
-local fares, rate, own, buckets, asides, now = unpack(given, 1, 6)
-local till = open_till(now, rate or nil, own or nil)
-function till.bucket_of(key) return buckets[key] end
-function till.aside_of(key, from, to)
+--! uses: rate_check
+local charges, rate, own, buckets, throttled_by_key, now = unpack(given, 1, 6)
+local session = open_rate_session(now, rate or nil, own or nil)
+function session.bucket_of(key) return buckets[key] end
+function session.throttled_of(key, from, to)
   local found = {}
-  for _, each in ipairs(asides[key] or {}) do
+  for _, each in ipairs(throttled_by_key[key] or {}) do
     if (not from or from < each[1]) and each[1] < to then found[#found + 1] = {each[2], each[3]} end
   end
   return found
 end
-local paid, aside, stopped = {}, {}, -1
-for _, fare in ipairs(fares) do
-  local what, moment = pay(till, {place = fare[1], cost = fare[2], key = fare[3], rate = fare[4] or nil})
-  if what == PAID then paid[#paid + 1] = fare[1]
-  elseif what == STEPS_ASIDE then aside[#aside + 1] = {fare[1], moment}
+local paid, throttled, stopped = {}, {}, -1
+for _, charge in ipairs(charges) do
+  local due = {place = charge[1], cost = charge[2], key = charge[3], rate = charge[4] or nil}
+  local what, moment = check_rate(session, due)
+  if what == PAID then paid[#paid + 1] = charge[1]
+  elseif what == THROTTLE then throttled[#throttled + 1] = {charge[1], moment}
   else stopped = moment break end
 end
 local spent_from = {}
-for key, plan in pairs(till.plans) do
+for key, plan in pairs(session.plans) do
   if plan.rate then spent_from[#spent_from + 1] = {key, plan.now, plan.rate.burst} end
 end
-return cmsgpack.pack({paid, aside, stopped, till.paid and {till.own} or {}, spent_from})
+return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_bucket} or {}, spent_from})
 """
 
 
 @given(queues())
-def test_a_toll_is_paid_as_in_core(case: tuple[list[Fare], Purses]) -> None:
+def test_a_toll_is_paid_as_in_core(case: tuple[list[StartCost], RateBuckets]) -> None:
     fares, purses = case
     asides = {
-        key: [[place(each.place), each.until, each.cost] for each in sorted(all_)]
-        for key, all_ in purses.aside.items()
+        key: [[place(each.order), each.until, each.cost] for each in sorted(all_)]
+        for key, all_ in purses.throttled.items()
     }
     paid, aside, stopped, own, keys = run(
         CHARGE,
-        [[place(fare.place), fare.cost, fare.key, table(fare.rate) or False] for fare in fares],
+        [[place(fare.order), fare.cost, fare.key, table(fare.rate) or False] for fare in fares],
         table(purses.rate) or False,
-        split(purses.own) or False,
-        {key: split(bucket) for key, bucket in purses.keys.items()},
+        split(purses.queue_bucket) or False,
+        {key: split(bucket) for key, bucket in purses.key_buckets.items()},
         asides,
         NOW,
     )
-    _check(charge(fares, purses, NOW), fares, (paid, aside, stopped, own, keys))
+    _check(check_rates(fares, purses, NOW), fares, (paid, aside, stopped, own, keys))
 
 
-def _check(meant: Verdict, fares: Sequence[Fare], found: tuple[Any, ...]) -> None:
+def _check(meant: RateDecision, fares: Sequence[StartCost], found: tuple[Any, ...]) -> None:
     paid, aside, stopped, own, keys = found
-    ids = {place(fare.place): fare.id for fare in fares}
-    assert [ids[each] for each in paid] == meant.paid
-    assert [ids[each] for each, _ in aside] == list(meant.aside)
-    assert all(same_moment(moment, meant.aside[ids[each]]) for each, moment in aside)
+    ids = {place(fare.order): fare.id for fare in fares}
+    assert [ids[each] for each in paid] == meant.allowed
+    assert [ids[each] for each, _ in aside] == list(meant.throttled)
+    assert all(same_moment(moment, meant.throttled[ids[each]]) for each, moment in aside)
     assert (stopped == -1) if meant.until is None else same_moment(stopped, meant.until)
-    assert [joined(each) for each in own] == ([] if meant.own is None else [meant.own])
+    assert [joined(each) for each in own] == ([] if meant.queue_bucket is None else [meant.queue_bucket])
     assert {key: (joined(bucket), burst) for key, bucket, burst in keys} == {
-        key: (bucket, rate.burst) for key, (bucket, rate) in meant.keys.items()
+        key: (bucket, rate.burst) for key, (bucket, rate) in meant.key_buckets.items()
     }

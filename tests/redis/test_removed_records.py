@@ -26,7 +26,7 @@ async def test_others_are_claimed(store: RedisStore, rules: dict[str, Any]) -> N
     await remove(store, ids[1])
     await open_lease(store)
     assert await claim_ids(store) == [ids[0], ids[2]]
-    assert not await store.signals.work(["default"], None)
+    assert not await store.signals.has_work(["default"], None)
 
 
 async def test_others_get_their_lanes(store: RedisStore) -> None:

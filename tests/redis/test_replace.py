@@ -22,18 +22,18 @@ from tests.support.seed import (
     settle,
     status_of,
 )
-from windlass.core.change import JobChange
 from windlass.core.ids import JobId
+from windlass.core.jobs.change import JobChange
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.records import Moved, Settled
-from windlass.store.redis import decide
-from windlass.store.redis.access import Access
-from windlass.store.redis.anywhere import see_anywhere
-from windlass.store.redis.ending import called_off
-from windlass.store.redis.replace import Replaced, replace_all
-from windlass.store.redis.sight import Sight, see
+from windlass.store.records import Settled, Transition
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.operator import decide
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import JobView, read_records
+from windlass.store.redis.operator.replace import Replaced, replace_all
+from windlass.store.redis.records.ending import cancelled
 from windlass.store.redis.store import RedisStore
 
 
@@ -41,23 +41,23 @@ from windlass.store.redis.store import RedisStore
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each script was called for anything, from now on."""
     counted: Counter[str] = Counter()
-    original = Access.calls
+    original = Access.call_queues
 
     async def count(self: Access, name: str, requests: Mapping[str, Any]) -> Any:
         if requests:
             counted[name] += 1
         return await original(self, name, requests)
 
-    monkeypatch.setattr(Access, "calls", count)
+    monkeypatch.setattr(Access, "call_queues", count)
     return counted
 
 
 async def test_who_has_changed_since_is_told_and_the_others_are_done(store: RedisStore, clock: ManualClock) -> None:
     ids = await enqueue(store, 3)
     access = store._access
-    seen = (await see(access, {"default": ids})).jobs
+    seen = (await read_records(access, {"default": ids})).jobs
     await store.operator.change([ids[1]], JobChange(priority=7))
-    pairs = [(seen[id_].record, called_off(seen[id_].record, "enough", clock.wall())) for id_ in ids]
+    pairs = [(seen[id_].record, cancelled(seen[id_].record, "enough", clock.wall())) for id_ in ids]
     replaced = await replace_all(access, {"default": pairs})
     assert replaced == {
         ids[0]: Replaced(Status.CANCELLED),
@@ -72,9 +72,9 @@ async def test_who_has_changed_since_is_told_and_the_others_are_done(store: Redi
 def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]:
     """Whenever somebody has looked at jobs to decide about them, the ones named here are changed by another."""
     named: list[JobId] = []
-    original = see_anywhere
+    original = read_anywhere
 
-    async def see_and_change(access: Access, ids: Any) -> Sight:
+    async def see_and_change(access: Access, ids: Any) -> JobView:
         sight = await original(access, ids)
         taken, named[:] = named[:], []
         if taken:
@@ -82,7 +82,7 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]
             named[:] = taken if len(taken) > 1 else []
         return sight
 
-    monkeypatch.setattr(decide, "see_anywhere", see_and_change)
+    monkeypatch.setattr(decide, "read_anywhere", see_and_change)
     return named
 
 
@@ -90,7 +90,7 @@ async def test_what_another_changed_meanwhile_is_decided_again(store: RedisStore
     ids = await enqueue(store, 3)
     disturbed.append(ids[1])
     assert await store.operator.change(ids, JobChange(payload="{}", delay=DAY)) == [
-        Moved(id_, Status.SCHEDULED, done=True) for id_ in ids
+        Transition(id_, Status.SCHEDULED, done=True) for id_ in ids
     ]
     found = await look(store, ids[1])
     assert (found.priority, found.payload) == (5, {}), "both changes hold"
@@ -113,7 +113,7 @@ async def test_hundreds_of_outcomes_take_a_few_trips(store: RedisStore, calls: C
     calls.clear()
     batch = [failed(job) if place % 3 else completed(job) for place, job in enumerate(jobs)]
     assert await store.jobs.settle(batch) == [Settled.SETTLED] * 150
-    assert calls == {"complete": 1, "see": 1, "replace": 1}
+    assert calls == {"complete": 1, "read_records": 1, "replace_records": 1}
     totals = (await store.operator.counts()).totals
     assert (totals["completed"], totals["failed"]) == (50, 100)
 
@@ -124,11 +124,11 @@ async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
     ids = await enqueue(store, 200) + await enqueue(store, 200, queue="other")
     calls.clear()
     moved = await store.operator.cancel(ids, "enough")
-    assert moved == [Moved(id_, Status.CANCELLED, done=True) for id_ in ids]
-    assert calls == {"see": 4, "replace": 4}, "by no more than a hundred at a time"
+    assert moved == [Transition(id_, Status.CANCELLED, done=True) for id_ in ids]
+    assert calls == {"read_records": 4, "replace_records": 4}, "by no more than a hundred at a time"
     calls.clear()
     assert all(each is not None and each.done for each in await store.operator.retry(ids))
-    assert calls == {"see": 4, "replace": 4}
+    assert calls == {"read_records": 4, "replace_records": 4}
 
 
 async def test_who_waits_is_told_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:
@@ -157,7 +157,7 @@ async def test_nothing_is_left_of_a_key_when_all_is_over(
     await settle(store, completed(job))
     clock.advance(400 * DAY)
     await store.operator.prune(10)
-    assert await left_of(store) == {"queue", "counts", "types", "pend", "leases"}
+    assert await left_of(store) == {"queue", "counts", "types", "pending_counts", "leases"}
 
 
 async def left_of(store: RedisStore) -> set[str]:
@@ -187,4 +187,4 @@ async def test_a_job_with_everything_leaves_nothing(store: RedisStore, clock: Ma
     for _ in range(2):
         clock.advance(400 * DAY)
         await store.operator.prune(10)
-    assert await left_of(store) <= {"queue", "counts", "types", "pend", "leases", "turns"}
+    assert await left_of(store) <= {"queue", "counts", "types", "pending_counts", "leases", "fairness"}

@@ -12,7 +12,7 @@ from windlass.core.status import Status
 from windlass.errors import LeaseLost
 from windlass.store.open import examine, open_store
 from windlass.store.records import RunnerEnd
-from windlass.store.redis.leases import embark
+from windlass.store.redis.liveness.leases import allow_runner
 from windlass.store.redis.store import RedisStore
 
 
@@ -27,40 +27,40 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[RedisStore]
 async def test_what_a_rescuer_left_is_put_back_by_the_next_one(store: RedisStore, clock: ManualClock) -> None:
     job = await running(store)
     await let_lapse(store, clock)
-    await store._access.office("sink", (10,))
+    await store._access.call_global("lapsed_runners", (10,))
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
-    assert await store._access.command("HLEN", "wrecks") == 0
+    assert await store._access.command("HLEN", "dead_runners") == 0
 
 
 async def test_what_a_supervisor_left_is_put_back_by_a_rescuer(store: RedisStore) -> None:
     job = await running(store)
-    await store._access.office("end_runner", ("r1",))
+    await store._access.call_global("end_runner", ("r1",))
     assert [(each.id, each.outcome) for each in await store.leases.rescue(10)] == [(job.id, "rescued")]
 
 
 async def test_who_died_after_the_queue_was_told_leaves_nothing_behind_either(store: RedisStore) -> None:
     job = await running(store)
-    await store._access.office("end_runner", ("r1",))
-    await store._access.call("desert", "default", (["r1"], 0))
+    await store._access.call_global("end_runner", ("r1",))
+    await store._access.call("runner_jobs", "default", (["r1"], 0))
     ended = RunnerEnd(runner="r1", started=frozenset(), crashed=False)
-    assert [(each.id, each.outcome) for each in await store.leases.end(ended)] == [(job.id, "handed back")]
+    assert [(each.id, each.outcome) for each in await store.leases.end(ended)] == [(job.id, "requeued")]
 
 
 async def test_a_runner_that_is_gone_in_a_queue_does_not_come_back_there(store: RedisStore) -> None:
     """The office was asked just before it was told of the end."""
     await enqueue_one(store)
     await open_lease(store)
-    await store._access.office("berth", ("r1", ["default"]))
+    await store._access.call_global("register_runner", ("r1", ["default"]))
     await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=False))
-    assert await store._access.call("embark", "default", ("r1", 1_000_000)) == 0
+    assert await store._access.call("allow_runner", "default", ("r1", 1_000_000)) == 0
     with pytest.raises(LeaseLost):
-        await embark(store._access, "r1", ["default"])
+        await allow_runner(store._access, "r1", ["default"])
 
 
 async def test_a_runner_that_the_office_does_not_know_any_more_is_rescued(store: RedisStore) -> None:
     job = await running(store)
     await store._access.command("DEL", "leases")
-    await store._access.command("DEL", "lapses")
+    await store._access.command("DEL", "lease_ends")
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
     assert await status_of(store, job.id) is Status.PENDING
     with pytest.raises(LeaseLost):
@@ -74,7 +74,7 @@ async def test_very_many_jobs_are_put_back_in_portions(store: RedisStore) -> Non
     assert claimed == [250, 250, 200]
     rescued = await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=False))
     assert [each.id for each in rescued] == sorted(ids)
-    assert await store._access.command("ZCARD", "berths") == 0
+    assert await store._access.command("ZCARD", "registrations") == 0
 
 
 async def test_a_lease_that_is_renewed_needs_no_call_to_other_queues(store: RedisStore, clock: ManualClock) -> None:
@@ -89,7 +89,7 @@ async def test_a_lease_that_is_renewed_needs_no_call_to_other_queues(store: Redi
 
 async def test_the_doctor_tells_of_those_whom_a_rescuer_left(store: RedisStore) -> None:
     await running(store)
-    await store._access.office("end_runner", ("r1",))
+    await store._access.call_global("end_runner", ("r1",))
     census = (await examine(store.address)).census
     assert census is not None
     assert (census.late_runners, census.late_jobs) == (1, 1)

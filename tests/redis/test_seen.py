@@ -1,14 +1,14 @@
 """Where jobs were seen: a hint that is bounded, and never more than a hint."""
 
 from tests.support.seed import enqueue_one
-from windlass.core.change import JobChange
 from windlass.core.ids import new_id
+from windlass.core.jobs.change import JobChange
 from windlass.store.contract import Store
-from windlass.store.redis.seen import MOST_AT_ONCE, MOST_REMEMBERED, Seen
+from windlass.store.redis.records.job_locations import MAX_AT_ONCE, MAX_REMEMBERED, JobLocations
 
 
 def test_what_was_seen_is_found_by_queue() -> None:
-    seen = Seen()
+    seen = JobLocations()
     first, second, third, unknown = (new_id() for _ in range(4))
     seen.note("a", (first, second))
     seen.note("b", (third,))
@@ -16,20 +16,20 @@ def test_what_was_seen_is_found_by_queue() -> None:
 
 
 def test_the_oldest_are_forgotten_first() -> None:
-    seen = Seen()
+    seen = JobLocations()
     first = new_id()
     seen.note("a", (first,))
-    for _ in range(MOST_REMEMBERED // MOST_AT_ONCE):
+    for _ in range(MAX_REMEMBERED // MAX_AT_ONCE):
         assert seen.places((first,))
-        seen.note("b", [new_id() for _ in range(MOST_AT_ONCE)])
+        seen.note("b", [new_id() for _ in range(MAX_AT_ONCE)])
     assert seen.places((first,)) == {}
 
 
 def test_a_large_hand_in_pushes_nobody_out() -> None:
-    seen = Seen()
+    seen = JobLocations()
     first = new_id()
     seen.note("a", (first,))
-    seen.note("b", [new_id() for _ in range(MOST_REMEMBERED + 1)])
+    seen.note("b", [new_id() for _ in range(MAX_REMEMBERED + 1)])
     assert seen.places((first,)) == {"a": [first]}
 
 

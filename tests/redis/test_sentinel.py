@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.processes import until
-from tests.support.seed import claim_ids, enqueue_one, open_lease
+from tests.support.seed import claim_ids, enqueue_one, open_lease, status_of
 from tests.support.servers.redis_sentinel import SERVICE, RedisSentinels
 from windlass import App, StoreUnavailable
+from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 
@@ -30,7 +31,7 @@ async def test_a_service_that_nobody_knows_is_said(redis_sentinels: RedisSentine
 
 async def test_a_lost_sentinel_is_no_loss(redis_sentinels: RedisSentinels, store: Store) -> None:
     await asyncio.to_thread(redis_sentinels.watchers[0].kill)
-    await enqueue_one(store)
+    assert await status_of(store, await enqueue_one(store)) is Status.PENDING
 
 
 def test_a_producer_without_a_loop_finds_the_master(redis_sentinels: RedisSentinels) -> None:

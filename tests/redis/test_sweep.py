@@ -6,16 +6,16 @@ from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Admitted
-from windlass.store.redis.sweep import MOST_IN_CALL
+from windlass.store.redis.duties.sweep import MAX_IN_CALL
 
 
 async def test_one_that_is_due_does_not_wait_behind_very_many_of_another_queue(
     store: Store, clock: ManualClock
 ) -> None:
-    await enqueue(store, 2 * MOST_IN_CALL, queue="large", delay=SECOND)
+    await enqueue(store, 2 * MAX_IN_CALL, queue="large", delay=SECOND)
     other = await enqueue_one(store, queue="small", delay=SECOND + 1)
     clock.advance(2 * SECOND)
-    assert await store.jobs.admit(MOST_IN_CALL) == Admitted(MOST_IN_CALL, 0)
+    assert await store.jobs.admit(MAX_IN_CALL) == Admitted(MAX_IN_CALL, 0)
     assert await status_of(store, other) is Status.PENDING
 
 

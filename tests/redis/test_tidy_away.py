@@ -12,8 +12,8 @@ from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, settle, status_of
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.access import Access
-from windlass.store.redis.script import Script
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.scripts.loader import Script
 from windlass.store.redis.store import RedisStore
 
 

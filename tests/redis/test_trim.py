@@ -1,7 +1,7 @@
 """A script carries only what it needs of its parts."""
 
-from windlass.store.redis.script import put_together, script
-from windlass.store.redis.trim import trimmed
+from windlass.store.redis.scripts.loader import assemble, script
+from windlass.store.redis.scripts.trim import trimmed
 
 PART = """-- part: a few things
 local ONE, TWO = 1, 2
@@ -68,16 +68,16 @@ def test_what_is_rarely_called_is_made_at_its_first_call() -> None:
 
 
 def test_only_keys_that_are_touched_are_declared() -> None:
-    counting = put_together("counting", "-- uses: index\nbump(PENDING, 1)")
+    counting = assemble("counting", "--! uses: indexes\nadd_count(PENDING, 1)")
 
     assert counting.keys == ("counts",)
 
 
 def test_a_script_that_chooses_its_keys_declares_all_that_it_says() -> None:
-    choosing = put_together("choosing", "-- keys: ready due\nreturn redis.call('ZCARD', K[ARGV[1]])")
+    choosing = assemble("choosing", "--! keys: ready, due\nreturn redis.call('ZCARD', K[ARGV[1]])")
 
     assert choosing.keys == ("ready", "due")
 
 
 def test_claims_carry_no_part_that_they_do_not_use() -> None:
-    assert "local function leave_places" not in script("claim").text
+    assert "local function remove_from_indexes" not in script("claim").text

@@ -8,13 +8,14 @@ import redis.exceptions
 
 from tests.support.processes import until
 from tests.support.proxy import Proxy
-from tests.support.seed import enqueue_one, look, new_job
+from tests.support.seed import enqueue_one, look, new_job, status_of
 from tests.support.servers.redis import RedisServer
 from windlass import App, EnqueueFailed, StoreUnavailable
+from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.trouble import translate
-from windlass.store.redis.wire import NotReplicated
+from windlass.store.redis.connection.errors import translate
+from windlass.store.redis.connection.wire import NotReplicated
 
 HASTE = 0.5
 
@@ -80,7 +81,7 @@ async def test_connections_that_were_killed_while_idle_are_replaced_unnoticed(
     await enqueue_one(store)
     redis_server.execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     await asyncio.to_thread(until, lambda: redis_server.info()["connected_clients"] == 1, "they are gone")
-    await enqueue_one(store)
+    assert await status_of(store, await enqueue_one(store)) is Status.PENDING
 
 
 async def test_a_killed_server_comes_back_with_what_it_had_answered(redis_server: RedisServer, store: Store) -> None:
@@ -101,7 +102,7 @@ async def test_a_silent_server_leaves_a_doubt_and_the_same_id_settles_it(redis_s
         await store.jobs.enqueue([job])
     assert caught.value.maybe_done
     redis_server.thaw()
-    patient = store.bounded(20)
+    patient = store.with_timeout(20)
     answers = [await patient.jobs.enqueue([job]) for _ in range(2)]
     assert answers[1][0].existing
     assert (await store.operator.counts()).totals["pending"] == 2
@@ -164,6 +165,23 @@ async def test_a_node_of_a_cluster_and_a_server_that_is_none_are_told_apart(redi
     await store.close()
 
 
+@pytest.mark.parametrize(
+    ("said", "certain"),
+    [
+        ("OOM command not allowed when used memory > 'maxmemory'. script: 50, on @user_script:1.", True),
+        ("Error running script (call to f_50): @user_script:1: @user_script: 1: -OOM command not allowed", True),
+        ("READONLY You can't write against a read only replica. script: 50, on @user_script:1.", True),
+        ("NOPERM this user has no permissions to run the 'evalsha' command", True),
+        ("NOPERM ACL failure in script: User u has no permissions to run the 'zadd' command", False),
+        ("The user executing the script can't run this command or subcommand script: 84, on @user_script:1.", False),
+        ("Error running script (call to f_84): @user_script:1: The user executing the script can't run this", False),
+        ("user_script:1: attempt to index a number value script: 6c, on @user_script:1.", False),
+    ],
+)
+def test_a_script_that_stopped_may_have_written_unless_it_could_not_begin(said: str, certain: bool) -> None:
+    assert translate(redis.exceptions.ResponseError(said), "redis://h").maybe_done is not certain
+
+
 def test_only_a_refusal_is_certain() -> None:
     for error in (redis.exceptions.ConnectionError("Connection closed by server."), OSError("gone"), TimeoutError()):
         assert translate(error, "redis://h").maybe_done
@@ -206,3 +224,29 @@ async def test_a_full_server_can_still_be_looked_at(redis_server: RedisServer, s
     assert (await look(other, id_)).id == id_
     assert (await other.operator.counts()).totals["pending"] == 1
     await other.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "lasting"),
+    [
+        ("Error 1 connecting to r:1. [SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate", True),
+        ("Error 1 connecting to r:1. [SSL: WRONG_VERSION_NUMBER] wrong version number", True),
+        ("Error 2 connecting to r:1. No such file or directory", True),
+        ("Error 111 connecting to r:1. Connection refused", False),
+    ],
+)
+def test_what_waiting_does_not_mend_about_tls_is_lasting(said: str, lasting: bool) -> None:
+    error = redis.exceptions.ConnectionError(said)
+    assert translate(error, "rediss://r:1/0").lasting is lasting
+    assert not translate(error, "unix:///run/redis.sock").lasting, "a socket that is not there may come"
+
+
+@pytest.mark.parametrize("wrong", ["redis://:no@{place}/0", "redis://nobody:no@{place}/0", "redis://{place}/9999"])
+async def test_who_is_not_let_in_is_told_so_for_good(redis_server: RedisServer, wrong: str) -> None:
+    if "9999" not in wrong:
+        redis_server.execute("CONFIG", "SET", "requirepass", "secret")
+    store = open_store(wrong.format(place=f"127.0.0.1:{redis_server.port}"), deadline=5)
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.queues.list()
+    assert caught.value.lasting
+    await store.close()

@@ -11,13 +11,13 @@ from tests.support.clock import ManualClock
 from tests.support.redis_books import wrong_books
 from tests.support.seed import completed, dead, enqueue, failed, handed_back, new_job, open_lease, request, snoozed
 from tests.support.stores import STORES
-from windlass.core.change import JobChange
-from windlass.core.idempotency import OnConflict
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId, new_id
-from windlass.core.job import NewJob
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
-from windlass.core.outcome import Settlement
-from windlass.core.queue import QueueSettings
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Note

@@ -16,12 +16,12 @@ from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_places import redis_place
 from tests.support.told import looked, watched
 from windlass import App, Handle
-from windlass.client import lookout
-from windlass.core.change import JobChange
-from windlass.core.job import Claimed
+from windlass.client.runtime import result_waiter as lookout
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.acl import acl_rules
+from windlass.store.redis.connection.acl import acl_rules
 
 FOR_EVER = 10_000.0
 
@@ -58,8 +58,8 @@ async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.
     job = await running(settler)
     waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
     await asyncio.sleep(0)
-    there = app._berth.lookout(await app._ready())
-    await until(lambda: there._vigil.silence is None)
+    there = app._store_handle.result_waiter(await app._ready())
+    await until(lambda: there._watcher.silence is None)
     yield waiting, job
     await app.aclose()
 
@@ -73,7 +73,7 @@ async def test_there_are_listeners_for_what_is_watched_and_for_nothing_else(serv
     vigil.unwatch(first)
     await until(lambda: channels(server) == ["", f":{second}"])
     vigil.watch(first, "default")
-    await told.of(first)
+    assert await told.of(first)
     await vigil.close()
     await until(lambda: channels(server) == [])
     await store.close()
@@ -89,7 +89,7 @@ async def test_nothing_is_said_of_jobs_that_nobody_waits_for(server: RedisServer
         assert listener.get_message(timeout=10)["type"] == "psubscribe"
         jobs = [await claim_one(store), await claim_one(store)]
         await store.jobs.settle([completed(job) for job in jobs])
-        await told.of(wanted)
+        assert await told.of(wanted)
         said = []
         while word := listener.get_message(timeout=0.1):
             said.append(word["channel"].decode().rpartition(":")[2])
@@ -104,7 +104,7 @@ async def test_a_job_that_goes_to_another_queue_is_told_of(server: RedisServer) 
     id_ = await enqueue_one(store)
     vigil, told = await watched(store, id_)
     await store.operator.change([id_], JobChange(queue="other"))
-    await told.of(id_)
+    assert await told.of(id_)
     await vigil.close()
     await store.close()
 
@@ -115,7 +115,7 @@ async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(serve
     vigil, told = await watched(store, job.id)
     assert server.execute("CLIENT", "KILL", "TYPE", "pubsub") == 1
     await settle(store, dead(job))
-    await told.of(job.id)
+    assert await told.of(job.id)
     assert vigil.silence is None
     await vigil.close()
     await store.close()

@@ -1,16 +1,20 @@
 """The wire: one connection for all calls of a loop, one for each caller without a loop."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError as Disconnected
-from redis.exceptions import ResponseError
+from redis.exceptions import NoScriptError, ResponseError
 
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
-from windlass.store.redis.wire import Line
+from windlass.store.redis.connection.driver import Word
+from windlass.store.redis.connection.wire import Call, NotReplicated, ServerWire
+from windlass.store.redis.scripts.loader import script
 
 SECONDS = 10.0
 
@@ -25,8 +29,51 @@ def key(tmp_path: Path) -> str:
     return redis_place(tmp_path).partition("=")[2]
 
 
+async def test_a_wait_for_replicas_that_is_refused_is_no_certainty(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change is made: that it may be lost is all that is known."""
+    line = ServerWire(dsn, replicas=1)
+
+    async def refuse_wait(commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        assert commands[-1][0] == "WAIT"
+        return [b"done", ResponseError("NOPERM this user has no permissions to run the 'wait' command")]
+
+    monkeypatch.setattr(line, "pipelined", refuse_wait)
+    with pytest.raises(NotReplicated, match="WAIT for replicas was refused"):
+        await line.replicated([("HSET", "k", "f", "v")], SECONDS)
+
+
+async def test_a_call_that_was_refused_is_certain_however_many_replicas_answer(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, refusal = ServerWire(dsn, replicas=1), ResponseError("OOM command not allowed")
+
+    async def refuse(commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        return [refusal, 0]
+
+    monkeypatch.setattr(line, "pipelined", refuse)
+    assert await line.replicated([("HSET", "k", "f", "v")], SECONDS) == [refusal]
+
+
+async def test_what_is_done_stays_so_when_the_rest_cannot_be_told_again(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two scripts is not known to the server, and cannot be told to it: the other one is done."""
+    line, lost = ServerWire(dsn), Disconnected("Error 111 connecting to 127.0.0.1:1. Connection refused.")
+    trips: Iterator[list[Any] | Exception] = iter([[b"done", NoScriptError("no")], lost])
+
+    async def pipelined(commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        trip = next(trips)
+        if isinstance(trip, Exception):
+            raise trip
+        return trip
+
+    monkeypatch.setattr(line, "pipelined", pipelined)
+    calls = [Call(script("check_counts"), ("k",), ()), Call(script("unfinished_work"), ("k",), ())]
+    assert await line.calls(calls, SECONDS) == [b"done", lost]
+
+
 async def test_calls_at_the_same_time_get_each_its_own_answer(dsn: str) -> None:
-    line = Line(dsn)
+    line = ServerWire(dsn)
     asked = [f"{number}" * 1000 for number in range(200)]
     answers = await asyncio.gather(*(line.command("ECHO", each, seconds=SECONDS) for each in asked))
     await line.close()
@@ -35,13 +82,13 @@ async def test_calls_at_the_same_time_get_each_its_own_answer(dsn: str) -> None:
 
 
 async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
-    line = Line(dsn)
+    line = ServerWire(dsn)
     await line.command("PING", seconds=SECONDS)
     blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=0.05))
     with pytest.raises(TimeoutError):
         await blocked
     after = asyncio.create_task(line.command("ECHO", "after", seconds=SECONDS))
-    other = Line(dsn)
+    other = ServerWire(dsn)
     await other.command("RPUSH", key, "late", seconds=SECONDS)
 
     assert await after == b"after"
@@ -50,7 +97,7 @@ async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str
 
 
 async def test_who_is_cancelled_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
-    line, other = Line(dsn), Line(dsn)
+    line, other = ServerWire(dsn), ServerWire(dsn)
     await line.command("PING", seconds=SECONDS)
     blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS))
     await asyncio.sleep(0)
@@ -66,7 +113,7 @@ async def test_who_is_cancelled_does_not_take_the_answer_of_who_comes_after(dsn:
 
 
 async def test_a_closed_connection_fails_all_who_wait_and_is_made_anew(dsn: str, key: str) -> None:
-    line, other = Line(dsn), Line(dsn)
+    line, other = ServerWire(dsn), ServerWire(dsn)
     number = await line.command("CLIENT", "ID", seconds=SECONDS)
     waiting = [asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -80,7 +127,7 @@ async def test_a_closed_connection_fails_all_who_wait_and_is_made_anew(dsn: str,
 
 
 async def test_an_error_of_the_server_is_that_of_its_command_only(dsn: str) -> None:
-    line = Line(dsn)
+    line = ServerWire(dsn)
     with pytest.raises(ResponseError):
         await line.command("NO-SUCH-COMMAND", seconds=SECONDS)
 
@@ -91,8 +138,8 @@ async def test_an_error_of_the_server_is_that_of_its_command_only(dsn: str) -> N
 def test_without_a_loop_a_connection_that_the_server_closed_is_noticed_before_it_is_used(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.store.redis.threads.FRESH", 0.0)
-    line, other = Line(dsn), Line(dsn)
+    monkeypatch.setattr("windlass.store.redis.connection.blocking.TRUSTED_SECONDS", 0.0)
+    line, other = ServerWire(dsn), ServerWire(dsn)
     number = _now(line, "CLIENT", "ID")
     _now(other, "CLIENT", "KILL", "ID", str(number))
 
@@ -102,7 +149,7 @@ def test_without_a_loop_a_connection_that_the_server_closed_is_noticed_before_it
 
 
 def test_without_a_loop_many_threads_get_each_its_own_answer(dsn: str) -> None:
-    line = Line(dsn)
+    line = ServerWire(dsn)
     asked = [f"{number}" * 100 for number in range(200)]
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda each: _now(line, "ECHO", each), asked))
@@ -111,14 +158,14 @@ def test_without_a_loop_many_threads_get_each_its_own_answer(dsn: str) -> None:
     assert answers == [each.encode() for each in asked]
 
 
-def _now(line: Line, *words: str) -> object:
+def _now(line: ServerWire, *words: str) -> object:
     """Nothing may suspend where there is no loop."""
     with pytest.raises(StopIteration) as end:
         line.command(*words, seconds=SECONDS).send(None)
     return end.value.value
 
 
-def _end(*lines: Line) -> None:
+def _end(*lines: ServerWire) -> None:
     for line in lines:
         with pytest.raises(StopIteration):
             line.close().send(None)
@@ -128,7 +175,7 @@ async def test_a_server_that_reads_nothing_is_not_waited_for_longer_than_was_sai
     """Much was written, and it takes none of it: there is more to wait for than an answer."""
     server = new_redis()
     server.start()
-    line = Line(server.url)
+    line = ServerWire(server.url)
     await line.command("PING", seconds=SECONDS)
     server.freeze()
     try:
@@ -145,7 +192,7 @@ async def test_a_server_that_reads_nothing_is_not_waited_for_longer_than_was_sai
 async def test_who_is_cancelled_while_writing_leaves_nobody_with_the_answer_of_another() -> None:
     server = new_redis()
     server.start()
-    line = Line(server.url)
+    line = ServerWire(server.url)
     await line.command("PING", seconds=SECONDS)
     server.freeze()
     large = asyncio.create_task(line.command("SET", "large", b"x" * 50_000_000, seconds=SECONDS))

@@ -7,19 +7,19 @@ from typing import Any
 from tests.support.seed import new_job
 from windlass import App, StoreUnavailable
 from windlass.core.events import Event
-from windlass.core.job import Claimed, NewJob
-from windlass.core.outcome import Outcome
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.jobs.outcome import Outcome
 from windlass.store.clock import since_boot
-from windlass.worker.table import Table
-from windlass.worker.work import Work
+from windlass.worker.handlers.work import Work
+from windlass.worker.shared_table import SharedTable
 
 MINUTE = 60_000_000
 
 
 @contextmanager
-def table_of(entries: int = 100, *, valid: bool = True) -> Iterator[Table]:
+def table_of(entries: int = 100, *, valid: bool = True) -> Iterator[SharedTable]:
     """A table as a supervisor makes it, under a lease that holds or does not."""
-    table = Table.create(entries)
+    table = SharedTable.create(entries)
     table.valid_until = since_boot() + MINUTE if valid else 0
     try:
         yield table
@@ -33,7 +33,7 @@ def claimed(job: NewJob | None = None, **fields: Any) -> Claimed:
     return Claimed(job.id, job.queue, job.type, job.payload, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
-def work_of(app: App, table: Table, job: NewJob | Claimed) -> Work:
+def work_of(app: App, table: SharedTable, job: NewJob | Claimed) -> Work:
     """A job in a runner's hands."""
     held = job if isinstance(job, Claimed) else claimed(job)
     now = since_boot()

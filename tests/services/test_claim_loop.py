@@ -11,18 +11,18 @@ import pytest
 from tests.services.parts import Flaky, Listener, table_of
 from tests.support.seed import claim_one, enqueue, look, open_lease
 from windlass import App, SchemaMismatch, Status
-from windlass.core.outcome import Done, Outcome
-from windlass.core.retry import Exponential
+from windlass.core.events import silent
+from windlass.core.jobs.outcome import Done, Outcome
+from windlass.core.jobs.retry import Exponential
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, QueueShare
-from windlass.worker.cells import Cells
-from windlass.worker.claim import MOST_IN_VAIN, VAIN_PAUSE, ClaimLoop
+from windlass.store.records import ClaimRequest, QueueQuota
 from windlass.worker.config import WorkerConfig
-from windlass.worker.holdings import Holdings
-from windlass.worker.pace import Pace
-from windlass.worker.settle import Settler
-from windlass.worker.slots import Slots
-from windlass.worker.work import Work
+from windlass.worker.handlers.process_pool import HandlerProcessPool
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner.claim_loop import EMPTY_CLAIM_PAUSE, MAX_EMPTY_CLAIMS, ClaimLoop
+from windlass.worker.runner.held_jobs import HeldJobs, PrefetchSize
+from windlass.worker.runner.settler import Settler
+from windlass.worker.runner.slots import Slots
 
 
 class Rig:
@@ -38,20 +38,21 @@ class Rig:
         self.ended: list[Work] = []
         self.jobs: Any = Flaky(store.jobs, "claim", failures)
         self.table = table
-        self.holdings = Holdings(self.app.registry, table, set())
-        self.settler = Settler(self.jobs, self.listener, self.holdings.remove, lambda: False, verbose=False)
+        self.held_jobs = HeldJobs(self.app.registry, table, set())
+        self.settler = Settler(self.jobs, self.listener, self.held_jobs.remove, lambda: False, verbose=False)
         self.slots = Slots(
             4,
             table,
-            Cells(WorkerConfig(app="nowhere:app")),
+            HandlerProcessPool(WorkerConfig(app="nowhere:app")),
             retry=lambda _: Exponential(),
             ended=self._ended,
+            emit=silent,
         )
         self.view: Any = View(store, self.jobs)
         self.loop = ClaimLoop(
             self.view,
             self.slots,
-            self.holdings,
+            self.held_jobs,
             self.settler,
             table,
             self.listener,
@@ -65,7 +66,7 @@ class Rig:
     def _ended(self, work: Work, outcome: Outcome) -> None:
         assert isinstance(outcome, Done)
         self.ended.append(work)
-        self.holdings.remove(work)
+        self.held_jobs.remove(work)
 
     @property
     def claims(self) -> list[ClaimRequest]:
@@ -73,9 +74,12 @@ class Rig:
 
     async def until(self, condition: Any) -> None:
         """Until something holds that the loop brings about; it says so to nobody."""
-        async with asyncio.timeout(20):
-            while not condition():  # noqa: ASYNC110
-                await asyncio.sleep(0.002)
+        try:
+            async with asyncio.timeout(20):
+                while not condition():  # noqa: ASYNC110
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            pytest.fail(f"{len(self.ran)} ran, {len(self.ended)} ended, {self.listener.heard}, {self.claims}")
 
 
 class View:
@@ -112,8 +116,8 @@ async def test_the_slots_are_filled_and_no_more_is_taken(store: Store) -> None:
         await rig.until(lambda: len(rig.ran) == 4)
         assert (await store.operator.counts()).totals["running"] == 4
         rig.gate.set()
-        await rig.until(lambda: len(rig.ended) == 10)
-    assert len({work.claimed.id for work in rig.ended}) == 10
+        # The store is not told of the ends: after an error of the store it may get the same jobs a second time.
+        await rig.until(lambda: len({work.claimed.id for work in rig.ended}) == 10)
 
 
 async def test_a_job_that_comes_later_is_found(store: Store) -> None:
@@ -132,7 +136,7 @@ async def test_a_claim_whose_reply_was_lost_is_repeated_under_its_number_and_run
         assert [request.claim for request in first] == [first[0].claim] * 3
     assert sorted(work.claimed.id for work in rig.ended) == sorted(ids)
     assert [work.claimed.attempt for work in rig.ended] == [1, 1, 1]
-    assert rig.listener.names[:2] == ["StoreTrouble", "StoreBack"]
+    assert rig.listener.names[:2] == ["StoreFailed", "StoreRecovered"]
 
 
 async def test_a_claim_that_did_not_reach_the_store_is_repeated_too(store: Store) -> None:
@@ -157,7 +161,7 @@ async def test_a_queue_gets_no_more_slots_than_its_share(store: Store) -> None:
         await rig.until(lambda: len(rig.ran) == 2)
         await enqueue(store, 5)
         await rig.until(lambda: len(rig.ran) == 4)
-        held = [work.claimed.queue for work in rig.holdings]
+        held = [work.claimed.queue for work in rig.held_jobs]
     assert sorted(held) == ["default", "default", "images", "images"]
 
 
@@ -172,24 +176,24 @@ async def test_a_claim_tells_what_is_held_of_each_queue_and_how_many_can_start_a
     assert (first.free, first.limit, first.shares) == (
         4,
         4,
-        (QueueShare("images", 3, 0), QueueShare("default", 4, 0)),
+        (QueueQuota("images", 3, 0), QueueQuota("default", 4, 0)),
     )
     assert last.free == 1
-    assert last.shares == (QueueShare("images", 1, 2), QueueShare("default", last.limit, 1))
+    assert last.shares == (QueueQuota("images", 1, 2), QueueQuota("default", last.limit, 1))
 
 
-@pytest.mark.parametrize("telling", [False, True])
+@pytest.mark.parametrize("names_queues", [False, True])
 async def test_a_queue_that_gives_nothing_although_there_is_work_is_not_asked_without_pause(
-    store: Store, telling: bool
+    store: Store, names_queues: bool
 ) -> None:
     """As if a limit kept all of it back, and the store's hints did not know."""
     async with rig_of(store) as rig:
-        rig.view.signals = Lures(store.signals, telling)
-        await rig.until(lambda: len(rig.claims) > MOST_IN_VAIN)
+        rig.view.signals = Lures(store.signals, names_queues)
+        await rig.until(lambda: len(rig.claims) > MAX_EMPTY_CLAIMS)
         asked, began = len(rig.claims), asyncio.get_running_loop().time()
         await rig.until(lambda: len(rig.claims) > asked + 5)
         took = asyncio.get_running_loop().time() - began
-    assert took > 4 * VAIN_PAUSE
+    assert took > 4 * EMPTY_CLAIM_PAUSE
 
 
 async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_nothing_ahead(store: Store) -> None:
@@ -197,8 +201,8 @@ async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_
     await enqueue(store, 9)
     async with rig_of(store) as rig:
         rig.jobs.__dict__["claim"] = Frugal(store, rig.jobs.asked)
-        rig.view.signals = Lures(store.signals, telling=False)
-        rig.loop._pace = Quick()
+        rig.view.signals = Lures(store.signals, names_queues=False)
+        rig.loop._prefetch = Quick()
         await rig.until(lambda: len(rig.ran) == 4)
         await rig.until(lambda: rig.claims[-1].free == 0)
         asked = len(rig.claims)
@@ -206,29 +210,29 @@ async def test_while_no_slot_is_free_nothing_more_is_asked_of_a_store_that_gave_
             await asyncio.sleep(0)
         assert len(rig.claims) <= asked + 1
         rig.gate.set()
-        await rig.until(lambda: len(rig.ended) == 9)
+        await rig.until(lambda: len({work.claimed.id for work in rig.ended}) == 9)
 
 
 class Lures:
     """Hints that call for a claim at every look."""
 
-    relayed = True
+    via_supervisor = True
 
-    def __init__(self, signals: Any, telling: bool) -> None:
+    def __init__(self, signals: Any, names_queues: bool) -> None:
         self._signals = signals
-        self.telling = telling
+        self.names_queues = names_queues
 
-    def attend(self, queues: Any) -> None:
+    def subscribe(self, queues: Any) -> None:
         """Whatever they are."""
 
-    def mark(self) -> int:
+    def cursor(self) -> int:
         return 0
 
-    async def work(self, queues: Any, types: Any) -> bool:
+    async def has_work(self, queues: Any, types: Any) -> bool:
         await asyncio.sleep(0)
         return True
 
-    async def wait(self, mark: int, seconds: float) -> bool:
+    async def wait(self, cursor: int, seconds: float) -> bool:
         await asyncio.sleep(0)
         return True
 
@@ -247,11 +251,11 @@ class Frugal:
         return await self._store.jobs.claim(msgspec.structs.replace(request, limit=request.free))
 
 
-class Quick(Pace):
+class Quick(PrefetchSize):
     """As if jobs ended all the time."""
 
     @property
-    def prefetch(self) -> int:
+    def jobs(self) -> int:
         return 100
 
 
@@ -289,8 +293,8 @@ async def test_what_the_store_thinks_we_hold_and_we_do_not_is_handed_back(store:
     async with rig_of(store, reconcile_every=0.0):
         async with asyncio.timeout(20):
             while (job := await look(store, id_)).status is not Status.PENDING:
-                await store.signals.wait(store.signals.mark(), 0.1)
-    assert (job.hand_backs, job.failures, job.attempt) == (1, 0, 1)
+                await store.signals.wait(store.signals.cursor(), 0.1)
+    assert (job.requeues, job.failures, job.attempt) == (1, 0, 1)
 
 
 async def test_a_due_job_does_not_wait_for_a_coordinator(store: Store, clock: Any) -> None:

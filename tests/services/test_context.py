@@ -11,13 +11,14 @@ import pytest
 
 from tests.services.parts import Outcomes, claimed, one_work, table_of, work_of
 from windlass import App, Cancel, Context, InvalidOption, InvalidTime, Job, NotInJob, current_context, current_job
-from windlass.core.outcome import Done, Outcome, Raised
-from windlass.core.retry import Exponential
-from windlass.worker.cells import Cells
+from windlass.core.events import silent
+from windlass.core.jobs.outcome import Done, Outcome, Raised
+from windlass.core.jobs.retry import Exponential
 from windlass.worker.config import WorkerConfig
-from windlass.worker.run import run_async, run_sync
-from windlass.worker.slots import Slots
-from windlass.worker.work import Work
+from windlass.worker.handlers.attempt import run_async, run_sync
+from windlass.worker.handlers.process_pool import HandlerProcessPool
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner.slots import Slots
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ async def test_a_bare_thread_of_a_handler_has_no_current_job(app: App) -> None:
     assert [error.code for error in errors if isinstance(error, NotInJob)] == ["not_in_job"]
 
 
-async def test_a_lane_is_used_again_although_each_job_has_its_own_current_job(app: App) -> None:
+async def test_each_job_has_its_own_current_job_and_its_own_task(app: App) -> None:
     seen: list[tuple[str, asyncio.Task[Any] | None]] = []
 
     @app.task(type="t")
@@ -91,13 +92,20 @@ async def test_a_lane_is_used_again_although_each_job_has_its_own_current_job(ap
 
     with table_of() as table:
         outcomes = Outcomes()
-        slots = Slots(1, table, Cells(WorkerConfig(app="nowhere:app")), retry=lambda _: Exponential(), ended=outcomes)
+        slots = Slots(
+            1,
+            table,
+            HandlerProcessPool(WorkerConfig(app="nowhere:app")),
+            retry=lambda _: Exponential(),
+            ended=outcomes,
+            emit=silent,
+        )
         works = [work_of(app, table, handle.job()) for _ in range(5)]
         slots.add(works)
         await slots.idle()
     assert outcomes.kinds == ["Done"] * 5
     assert [id_ for id_, _ in seen] == [work.claimed.id for work in works]
-    assert len({task for _, task in seen}) == 1
+    assert len({task for _, task in seen}) == len(seen)
 
 
 @pytest.mark.parametrize("kind", ["async", "def"])

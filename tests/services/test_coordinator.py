@@ -23,22 +23,22 @@ from tests.support.seed import (
 from windlass import SchemaMismatch, Status
 from windlass.coordinator.coordinator import AFTER_FAILURE_SECONDS, TERM_SECONDS, Coordinator
 from windlass.coordinator.duties import (
-    LEAST_PAUSE,
-    MOST_ADMITTED,
-    MOST_BATCHES,
-    MOST_EXPIRED,
+    MAX_ADMITTED,
+    MAX_BATCHES,
+    MAX_EXPIRED,
+    MIN_PAUSE,
     admit,
+    emit_rescued,
     expire,
     prune,
     sample,
-    tell_rescued,
 )
-from windlass.core.course import Window
 from windlass.core.events import Event
-from windlass.core.meter import Meter
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import SECOND
-from windlass.core.queue import QueueSettings
-from windlass.core.samples import LAG, MINUTE
+from windlass.core.stats.meter import Meter
+from windlass.core.stats.samples import LAG, MINUTE
+from windlass.core.stats.timeline import SampleQuery
 from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
@@ -56,7 +56,7 @@ async def test_the_first_of_two_candidates_holds_the_office_and_keeps_it(store: 
         await first.step(now)
         await second.step(now)
     assert (first.term, second.term) == (1, None)
-    assert (heard.names, silence.names) == (["TermStarted"], [])
+    assert (heard.names, silence.names) == (["LeadershipGained"], [])
 
 
 async def test_only_the_holder_does_the_duties(store: Store, clock: ManualClock) -> None:
@@ -77,7 +77,7 @@ async def test_the_holder_lets_those_move_up_who_have_waited_long(store: Store, 
     clock.advance(60 * SECOND)
     holder, heard = candidate(store, "a")
     await holder.step(0)
-    assert heard.names == ["TermStarted", "JobsAged"]
+    assert heard.names == ["LeadershipGained", "JobsAged"]
     await open_lease(store)
     assert (await claim_one(store)).id == low
 
@@ -89,14 +89,14 @@ async def test_the_holder_cancels_what_has_expired_and_tells_of_it(store: Store,
     clock.advance(2 * SECOND)
     await holder.step(10)
     assert [await status_of(store, id_) for id_ in ids] == [Status.CANCELLED] * 3
-    assert heard.names == ["TermStarted", "JobsExpired"]
+    assert heard.names == ["LeadershipGained", "JobsExpired"]
 
 
 async def test_expiry_goes_on_at_once_while_there_is_more(store: Store, clock: ManualClock) -> None:
-    await enqueue(store, MOST_EXPIRED + 1, expires=1)
+    await enqueue(store, MAX_EXPIRED + 1, expires=1)
     clock.advance(1)
     assert [await expire(store, Listener()) for _ in range(2)] == [0.0, 0.5]
-    assert (await store.operator.counts()).totals["cancelled"] == MOST_EXPIRED + 1
+    assert (await store.operator.counts()).totals["cancelled"] == MAX_EXPIRED + 1
 
 
 async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None:
@@ -105,7 +105,7 @@ async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None
     await first.resign()
     await second.step(0)
     assert (first.term, second.term) == (None, 2)
-    assert heard.names == ["TermStarted", "TermEnded"]
+    assert heard.names == ["LeadershipGained", "LeadershipLost"]
 
 
 async def test_who_holds_no_office_resigns_from_none(store: Store) -> None:
@@ -127,7 +127,7 @@ async def test_who_slept_through_its_term_learns_that_it_is_over(store: Store, c
         await second.step(2)
     await first.step(100)
     assert (first.term, second.term) == (None, 2)
-    assert heard.names == ["TermStarted", "TermEnded"]
+    assert heard.names == ["LeadershipGained", "LeadershipLost"]
 
 
 async def test_jobs_of_silent_runners_are_rescued_and_told(store: Store, clock: ManualClock) -> None:
@@ -136,7 +136,7 @@ async def test_jobs_of_silent_runners_are_rescued_and_told(store: Store, clock: 
     await let_lapse(store, clock)
     await holder.step(0)
     assert (await look(store, job.id)).rescues == 1
-    assert heard.names == ["TermStarted", "JobRescued"]
+    assert heard.names == ["LeadershipGained", "JobRescued"]
 
 
 async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
@@ -148,7 +148,7 @@ async def test_of_very_many_rescued_jobs_the_first_are_told_and_how_many_more(
     holder, heard = candidate(store, "a")
     await let_lapse(store, clock)
     await holder.step(0)
-    assert heard.names == ["TermStarted", *["JobRescued"] * 3, "JobsRescued"]
+    assert heard.names == ["LeadershipGained", *["JobRescued"] * 3, "JobsRescued"]
     assert sentence(heard.heard[-1])[1] == "and so 9 more jobs of runners that are gone: pending now"
 
 
@@ -156,7 +156,7 @@ async def test_a_stopped_job_that_was_to_be_cancelled_is_told_without_contradict
     job = await running(store)
     await store.operator.cancel([job.id], "unwanted")
     heard: list[Event] = []
-    tell_rescued(
+    emit_rescued(
         await store.leases.end(RunnerEnd(runner="r1", started=frozenset(), crashed=False)),
         heard.append,
     )
@@ -170,7 +170,7 @@ async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> 
     holder, heard = candidate(store, "a")
     await holder.step(0)
     assert await status_of(store, id_) is Status.BLOCKED
-    assert heard.names == ["TermStarted", "JobsParked"]
+    assert heard.names == ["LeadershipGained", "JobsParked"]
 
 
 async def test_what_nobody_keeps_any_longer_is_dropped_and_told(store: Store, clock: ManualClock) -> None:
@@ -181,7 +181,7 @@ async def test_what_nobody_keeps_any_longer_is_dropped_and_told(store: Store, cl
     holder, heard = candidate(store, "a")
     await holder.step(0)
     assert await store.operator.get([job.id]) == [None]
-    assert heard.names == ["TermStarted", "JobsPruned"]
+    assert heard.names == ["LeadershipGained", "JobsPruned"]
 
 
 async def test_admission_comes_back_exactly_when_the_next_job_is_due(store: Store) -> None:
@@ -193,10 +193,10 @@ async def test_admission_comes_back_exactly_when_the_next_job_is_due(store: Stor
 
 
 async def test_admission_and_pruning_go_on_at_once_while_there_is_more(store: Store, clock: ManualClock) -> None:
-    await enqueue(store, MOST_BATCHES * MOST_ADMITTED + 1, delay=1)
+    await enqueue(store, MAX_BATCHES * MAX_ADMITTED + 1, delay=1)
     clock.advance(1)
     assert await admit(store) == 0.0
-    assert (await store.operator.counts()).totals["pending"] == MOST_BATCHES * MOST_ADMITTED
+    assert (await store.operator.counts()).totals["pending"] == MAX_BATCHES * MAX_ADMITTED
     assert await admit(store) == 0.5
     assert await prune(store, Listener()) == 60.0
 
@@ -217,13 +217,13 @@ async def test_a_duty_that_failed_is_told_and_done_again_while_the_others_go_on(
     leases = Flaky(store.leases, "rescue", [])
     holder, heard = candidate(View(store, jobs=flaky, leases=leases), "a")
     await holder.step(0)
-    assert heard.names == ["TermStarted", "DutyFailed"]
+    assert heard.names == ["LeadershipGained", "DutyFailed"]
     assert (len(flaky.asked), len(leases.asked)) == (1, 1)
     await holder.step(AFTER_FAILURE_SECONDS / 2)
     assert len(flaky.asked) == 1
     await holder.step(AFTER_FAILURE_SECONDS)
     assert len(flaky.asked) == 2
-    assert heard.names == ["TermStarted", "DutyFailed", "StoreBack"]
+    assert heard.names == ["LeadershipGained", "DutyFailed", "StoreRecovered"]
 
 
 async def test_an_outage_is_told_once_however_many_duties_meet_it_and_however_often(store: Store) -> None:
@@ -233,9 +233,9 @@ async def test_an_outage_is_told_once_however_many_duties_meet_it_and_however_of
     await holder.step(0)
     await holder.step(AFTER_FAILURE_SECONDS)
     assert (len(admit.asked), len(rescue.asked)) == (2, 2)
-    assert heard.names == ["TermStarted", "DutyFailed"]
+    assert heard.names == ["LeadershipGained", "DutyFailed"]
     await holder.step(2 * AFTER_FAILURE_SECONDS)
-    assert heard.names == ["TermStarted", "DutyFailed", "StoreBack"]
+    assert heard.names == ["LeadershipGained", "DutyFailed", "StoreRecovered"]
 
 
 async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: Store) -> None:
@@ -244,7 +244,7 @@ async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: St
     await holder.step(0)
     assert (holder.term, heard.names) == (None, ["DutyFailed"])
     await holder.step(1)
-    assert (holder.term, heard.names) == (1, ["DutyFailed", "StoreBack", "TermStarted"])
+    assert (holder.term, heard.names) == (1, ["DutyFailed", "StoreRecovered", "LeadershipGained"])
 
 
 async def test_a_schema_that_is_too_new_ends_the_coordinator(store: Store) -> None:
@@ -271,8 +271,8 @@ async def test_the_holder_samples_each_minute_shortly_after_it_is_over(store: St
     await store.stats.record([Meter(queue="q", type="t", completed=3)])
     clock.advance(MINUTE + LAG)
     assert await sample(store) == 60.0
-    window = Window(step=MINUTE, since=0, until=clock.wall())
-    assert [each.completed for each in (await store.stats.course(window)).meters if each.type] == [3]
+    window = SampleQuery(step=MINUTE, since=0, until=clock.wall())
+    assert [each.completed for each in (await store.stats.samples(window)).meters if each.type] == [3]
     clock.advance(45 * SECOND)
     assert await sample(store) == 15.0
 
@@ -281,5 +281,5 @@ async def test_what_was_missed_is_made_up_with_pauses_for_other_duties(store: St
     await sample(store)
     clock.advance(50 * MINUTE)
     waits = [await sample(store) for _ in range(3)]
-    assert waits[:2] == [LEAST_PAUSE] * 2
+    assert waits[:2] == [MIN_PAUSE] * 2
     assert waits[2] > 1

@@ -9,8 +9,8 @@ import pytest
 from tests.services.parts import claimed, one_work
 from windlass import App
 from windlass.core.moments import SECOND
-from windlass.worker.deadlines import CANCEL_PATIENCE, CELL_PATIENCE, DEAF_AFTER, Deadlines
-from windlass.worker.work import Halt, Work
+from windlass.worker.handlers.work import Halt, Work
+from windlass.worker.runner.slots import PROCESS_CANCEL_GRACE, STUCK_AFTER, THREAD_CANCEL_GRACE, Deadlines
 
 START = 1_000 * SECOND
 
@@ -78,7 +78,7 @@ async def test_what_has_not_started_is_not_late(ring: Ring) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "patience"), [("async", 0), ("process", CELL_PATIENCE), ("thread", CANCEL_PATIENCE)]
+    ("kind", "patience"), [("async", 0), ("process", PROCESS_CANCEL_GRACE), ("thread", THREAD_CANCEL_GRACE)]
 )
 async def test_a_request_to_stop_is_enforced_after_the_patience_of_the_kind(
     ring: Ring, kind: str, patience: int
@@ -100,10 +100,10 @@ async def test_a_thread_is_given_up_at_once_and_only_once(ring: Ring) -> None:
 async def test_a_coroutine_has_some_time_to_clean_up_before_it_is_given_up(ring: Ring) -> None:
     work, sweeper = running(ring, "async", SECOND), deadlines(ring)
     assert sweeper.sweep(START + SECOND) == []
-    assert sweeper.sweep(START + DEAF_AFTER - 1) == []
-    assert sweeper.sweep(START + DEAF_AFTER) == [work]
+    assert sweeper.sweep(START + STUCK_AFTER - 1) == []
+    assert sweeper.sweep(START + STUCK_AFTER) == [work]
     ring.active.clear()
-    assert sweeper.sweep(START + DEAF_AFTER + 1) == []
+    assert sweeper.sweep(START + STUCK_AFTER + 1) == []
 
 
 async def test_a_process_is_never_given_up_because_it_can_be_killed(ring: Ring) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.seed import worker_info
 from windlass.core.moments import SECOND
 from windlass.observe.doctor import diagnose, totals
-from windlass.store.examination import Census, Finding, Level, Waiting
+from windlass.store.doctor import Census, Finding, Level, Waiting
 
 NOW = 1_767_225_600 * SECOND
 

@@ -6,17 +6,17 @@ import pytest
 
 from tests.services.test_diagnose import NOW, census, said, trouble
 from tests.support.seed import new_job, worker_info
-from windlass.core.firing import made
 from windlass.core.moments import SECOND, to_datetime
-from windlass.core.schedule import Schedule, ScheduleSettings, settings
+from windlass.core.schedules.firing import new_schedule
+from windlass.core.schedules.schedule import Schedule, ScheduleSettings, settings
 from windlass.observe.doctor import diagnose
-from windlass.store.examination import Level
+from windlass.store.doctor import Level
 
 
 def every_minute(name: str = "s", *, made_ago: int = 0, paused: bool = False, **job: Any) -> Schedule:
     """One that nobody has seen to since it was made."""
     said = settings(new_job(**job), every=60)
-    found = made(name, NOW - made_ago * SECOND, declared=said, changed=ScheduleSettings())
+    found = new_schedule(name, NOW - made_ago * SECOND, declared=said, changed=ScheduleSettings())
     return Schedule(name=name, declared=said, created_at=found.created_at, next_at=found.next_at, paused=paused)
 
 
@@ -54,7 +54,7 @@ def test_sentences_name_the_schedules_and_say_why() -> None:
     assert said(census(schedules=(every_minute(queue="q"),))) == "no live worker serves the queue of s (q)"
     broken = tuple(Schedule(name=f"s{number}", created_at=to_datetime(NOW)) for number in range(7))
     lines = said(census(schedules=broken)).splitlines()
-    assert lines[0].startswith("s0 is broken, and hands nothing in: schedule: needs its times")
+    assert lines[0].startswith("s0 is broken, and enqueues nothing: schedule: needs its times")
     assert (len(lines), lines[-1]) == (6, "2 more are broken")
 
 

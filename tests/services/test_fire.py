@@ -10,10 +10,10 @@ from tests.support.clock import ManualClock
 from tests.support.timing import HOUR, MINUTE, add, find, said, ticks_of
 from windlass.coordinator import fire as duty
 from windlass.coordinator.coordinator import CAMPAIGN_SECONDS, TERM_SECONDS, Coordinator
-from windlass.coordinator.fire import LONGEST_PAUSE, MOST_SCHEDULES, Fire
-from windlass.core.firing import firing
+from windlass.coordinator.fire import MAX_PAUSE, MAX_SCHEDULES, Fire
 from windlass.core.moments import DAY, SECOND
-from windlass.core.schedule import Schedule
+from windlass.core.schedules.firing import firing
+from windlass.core.schedules.schedule import Schedule
 from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 
@@ -21,7 +21,7 @@ from windlass.store.contract import Store
 async def test_the_holder_hands_in_what_is_due_and_is_back_when_the_next_is(store: Store, clock: ManualClock) -> None:
     heard = Listener()
     fire = Fire(store, heard)
-    assert await fire.run() == LONGEST_PAUSE
+    assert await fire.run() == MAX_PAUSE
     await add(store, every=1)
     clock.advance(SECOND * 3 // 4)
     assert await fire.run() == 0.25
@@ -32,8 +32,8 @@ async def test_the_holder_hands_in_what_is_due_and_is_back_when_the_next_is(stor
     await fire.run()
     assert heard.names == ["TicksFired", "TicksFired"]
     assert [sentence(each)[1] for each in heard.heard] == [
-        "1 job handed in for 1 schedule",
-        "7 jobs handed in for 1 schedule, up to 6.0 s late",
+        "1 job enqueued for 1 schedule",
+        "7 jobs enqueued for 1 schedule, up to 6.0 s late",
     ]
 
 
@@ -46,14 +46,14 @@ async def test_what_was_missed_and_what_was_skipped_is_said(store: Store, clock:
     await Fire(store, heard).run()
     assert heard.names == ["TicksFired", "TicksMissed", "TicksSkipped"]
     texts = [sentence(each)[1] for each in heard.heard]
-    assert texts[1] == "9 ticks of s missed: nobody was there"
+    assert texts[1] == "9 ticks of s missed: no coordinator was running"
     assert texts[2].startswith("1 tick of s skipped: the run before has not ended")
 
 
 async def test_a_schedule_that_cannot_be_read_is_told_once_a_minute_and_in_nobodys_way(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = {f"a{n}" for n in range(MOST_SCHEDULES + 5)}
+    broken = {f"a{n}" for n in range(MAX_SCHEDULES + 5)}
 
     def judge(schedule: Schedule, now: int) -> Any:
         if schedule.name in broken:
@@ -90,7 +90,7 @@ async def test_two_coordinators_that_are_paused_in_turn_fire_each_tick_once(stor
         furthest = max(furthest, clock.wall())
         for each in awake:
             await each.step(now)
-    assert all("TermStarted" in each.names for each in heard), "each has held the office"
+    assert all("LeadershipGained" in each.names for each in heard), "each has held the office"
     # Late enough for whatever was set back, and as often as it takes to make up for all.
     clock.advance(max(0, furthest - clock.wall()) + MINUTE)
     for turn in range(20):
@@ -108,7 +108,7 @@ async def test_ten_thousand_schedules_cost_bounded_work_in_each_turn(store: Stor
     await store.schedules.declare({f"s{n:05}": said(cron="0 * * * *", tz="Europe/Berlin") for n in range(count)})
     asked: list[int] = []
     fire = Fire(cast(Store, _Counting(store, asked)), lambda event: None)
-    assert await fire.run() == LONGEST_PAUSE
+    assert await fire.run() == MAX_PAUSE
     assert asked == [], "until one is due, there is nothing but a look"
     clock.advance(HOUR)
     turns = 0
@@ -116,11 +116,11 @@ async def test_ten_thousand_schedules_cost_bounded_work_in_each_turn(store: Stor
         turns += 1
         assert turns < 2 * count
     assert sum(asked) == count
-    assert max(asked) <= MOST_SCHEDULES
+    assert max(asked) <= MAX_SCHEDULES
     assert (await store.operator.counts()).queues["default"]["pending"] == count
     clock.advance(DAY)
-    due = await store.schedules.due(MOST_SCHEDULES)
-    assert len(due.schedules) == MOST_SCHEDULES
+    due = await store.schedules.due(MAX_SCHEDULES)
+    assert len(due.schedules) == MAX_SCHEDULES
 
 
 class _Counting:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from windlass.worker import health
-from windlass.worker.health import LONGEST_REQUEST, Health
+from windlass.worker.supervisor import health
+from windlass.worker.supervisor.health import MAX_REQUEST_LENGTH, Health
 
 
 class Probe:
@@ -77,7 +77,7 @@ async def test_nonsense_is_answered_with_not_found(probe: Probe, request_: bytes
 
 
 async def test_a_request_that_is_too_long_gets_no_answer(probe: Probe) -> None:
-    assert await probe.send(b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 4 * LONGEST_REQUEST) == b""
+    assert await probe.send(b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 4 * MAX_REQUEST_LENGTH) == b""
     assert (await probe.get("/healthz"))[0] == 200
 
 
@@ -100,4 +100,7 @@ async def test_a_stopped_one_listens_no_more(probe: Probe) -> None:
 
 
 async def test_one_that_never_started_stops_too() -> None:
-    await Health(lambda: True, lambda: True).stop()
+    health = Health(lambda: True, lambda: True)
+    await health.stop()
+    assert await health.start("127.0.0.1", 0) > 0, "it may start yet"
+    await health.stop()

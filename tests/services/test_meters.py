@@ -8,16 +8,16 @@ import pytest
 from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import ENDINGS, completed, new_job, open_lease, request
 from windlass import App
-from windlass.core.job import Claimed
-from windlass.core.meter import Meter
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
-from windlass.core.outcome import Settlement
+from windlass.core.stats.meter import Meter
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Settled
-from windlass.worker.meter import SAMPLE, Meters
-from windlass.worker.settle import Settler
-from windlass.worker.work import Work
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner.meters import SAMPLE, Meters
+from windlass.worker.runner.settler import Settler
 
 
 class Rig:
@@ -72,7 +72,7 @@ async def test_a_crash_that_is_tried_again_is_counted_as_one(rig: Rig) -> None:
 
 async def test_what_was_handed_back_or_came_too_late_is_not_counted(rig: Rig) -> None:
     unstarted = one_work(rig.app, new_job())
-    rig.measure([unstarted], ENDINGS["handed back"])
+    rig.measure([unstarted], ENDINGS["requeued"])
     rig.measure([rig.ended()], answer=Settled.STALE)
     assert await rig.flushed() == {}
     assert rig.role.asked == [], "nothing to record, nothing written"
@@ -110,7 +110,7 @@ async def test_a_store_that_is_away_costs_statistics_and_nothing_else(rig: Rig) 
     rig.meters = Meters(rig.role, rig.listener)
     rig.measure([rig.ended()])
     assert await rig.flushed() == {}
-    assert rig.listener.names == ["StoreTrouble"]
+    assert rig.listener.names == ["StoreFailed"]
     rig.measure([rig.ended()])
     assert (await rig.flushed())["t"].completed == 1
 

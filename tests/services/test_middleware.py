@@ -8,9 +8,9 @@ import pytest
 
 from tests.services.parts import claimed, one_work
 from windlass import App, Cancel, ConfigError, Context, Dead, Retry, Snooze
-from windlass.core.outcome import Done, HandedBack, Outcome, Raised
-from windlass.worker.run import run_async, run_sync
-from windlass.worker.work import Halt
+from windlass.core.jobs.outcome import Done, Outcome, Raised, Requeued
+from windlass.worker.handlers.attempt import run_async, run_sync
+from windlass.worker.handlers.work import Halt
 
 KINDS = ["async", "def"]
 FORMS = ["generator", "call_next"]
@@ -283,7 +283,7 @@ async def test_a_handler_that_is_broken_off_cleans_up_through_it(app: App) -> No
     await began.wait()
     work.halt(Halt.DRAIN)
     running.cancel()
-    assert await running == HandedBack()
+    assert await running == Requeued()
     assert said == ["cleaned"]
 
 

@@ -8,11 +8,11 @@ from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import claim_one, completed, enqueue_one, look, open_lease, settle
 from windlass import App, Context
 from windlass.store.contract import Store
-from windlass.worker.notes import Notes
-from windlass.worker.work import MOST_UNSENT_LINES, Work
+from windlass.worker.handlers.work import MAX_UNSENT_LINES, Work
+from windlass.worker.runner.notes import Notes
 
 
-class Desk:
+class Enqueuer:
     """A running job whose handler speaks."""
 
     def __init__(self, store: Store, work: Work, *failures: str) -> None:
@@ -41,7 +41,7 @@ async def work(store: Store) -> Work:
 
 
 async def test_the_newest_progress_wins_and_every_line_is_kept(store: Store, work: Work) -> None:
-    desk = Desk(store, work)
+    desk = Enqueuer(store, work)
     for step in range(5):
         desk.ctx.progress(step)
         desk.ctx.log(f"step {step}")
@@ -51,7 +51,7 @@ async def test_the_newest_progress_wins_and_every_line_is_kept(store: Store, wor
 
 
 async def test_what_is_written_is_not_written_twice(store: Store, work: Work) -> None:
-    desk = Desk(store, work)
+    desk = Enqueuer(store, work)
     desk.ctx.log("first")
     await desk.notes.send()
     desk.ctx.log("second")
@@ -61,26 +61,26 @@ async def test_what_is_written_is_not_written_twice(store: Store, work: Work) ->
 
 
 async def test_what_could_not_be_written_is_written_with_the_next_ones(store: Store, work: Work) -> None:
-    desk = Desk(store, work, "before")
+    desk = Enqueuer(store, work, "before")
     desk.ctx.log("first")
     await desk.notes.send()
-    assert (desk.listener.names, desk.notes.unsent) == (["StoreTrouble"], {work})
+    assert (desk.listener.names, desk.notes.unsent) == (["StoreFailed"], {work})
     desk.ctx.log("second")
     await desk.notes.send()
     assert (await desk.kept())[0] == ["first", "second"]
 
 
 async def test_a_flood_is_bounded_while_nobody_writes(store: Store, work: Work) -> None:
-    desk = Desk(store, work)
-    for number in range(10 * MOST_UNSENT_LINES):
+    desk = Enqueuer(store, work)
+    for number in range(10 * MAX_UNSENT_LINES):
         desk.ctx.log(str(number))
     await desk.notes.send()
     lines = (await desk.kept())[0]
-    assert (len(lines), lines[-1]) == (MOST_UNSENT_LINES, str(10 * MOST_UNSENT_LINES - 1))
+    assert (len(lines), lines[-1]) == (MAX_UNSENT_LINES, str(10 * MAX_UNSENT_LINES - 1))
 
 
 async def test_only_those_that_are_asked_for_are_sent(store: Store, work: Work) -> None:
-    desk = Desk(store, work)
+    desk = Enqueuer(store, work)
     desk.ctx.log("a line")
     await desk.notes.send(set())
     assert desk.notes.unsent == {work}
@@ -89,7 +89,7 @@ async def test_only_those_that_are_asked_for_are_sent(store: Store, work: Work) 
 
 
 async def test_a_late_note_changes_nothing(store: Store, work: Work) -> None:
-    desk = Desk(store, work)
+    desk = Enqueuer(store, work)
     await settle(store, completed(work.claimed))
     desk.ctx.log("too late")
     await desk.notes.send()

@@ -10,11 +10,11 @@ import pytest
 from tests.services.parts import Listener, one_work
 from tests.support.seed import claim_one, enqueue_one, look, open_lease
 from windlass import App, ByError, Cancel, Context, Dead, Fixed, Retry, Snooze, Status
-from windlass.core.outcome import decide
+from windlass.core.jobs.outcome import decide
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter, Settled
-from windlass.worker.notes import Notes
-from windlass.worker.run import run_sync
+from windlass.worker.handlers.attempt import run_sync
+from windlass.worker.runner.notes import Notes
 
 
 class Rude(Exception):

@@ -1,5 +1,6 @@
 """One attempt: whatever a handler does, there is an outcome, bounded and storable."""
 
+import asyncio
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -9,9 +10,10 @@ import pytest
 from tests.services.parts import claimed, one_work
 from windlass import App, Context, Dead, InvalidOption
 from windlass.core.codec import INLINE_LIMIT, decode
-from windlass.core.outcome import Done, HandedBack, Outcome, Raised
-from windlass.worker.run import LONGEST_MESSAGE, LONGEST_TRACEBACK, report, run_async, run_sync
-from windlass.worker.work import Halt, Work
+from windlass.core.jobs.outcome import Done, Outcome, Raised, Requeued
+from windlass.worker.handlers.attempt import MAX_MESSAGE_LENGTH, MAX_TRACEBACK_LENGTH, report, run_async, run_sync
+from windlass.worker.handlers.start import run_attempt
+from windlass.worker.handlers.work import Halt, Work
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ async def test_a_broken_off_handler_is_handed_back_whatever_it_raises(app: App) 
     app.task(type="t")(handle)
     work = one_work(app, claimed(type="t"))
     work.halt(Halt.DRAIN)
-    assert await run_async(work) == HandedBack()
+    assert await run_async(work) == Requeued()
 
 
 async def test_the_traceback_begins_in_the_handler(app: App) -> None:
@@ -146,7 +148,7 @@ async def test_the_traceback_begins_in_the_handler(app: App) -> None:
     traceback = outcome.report.traceback or ""
     assert (outcome.report.type, outcome.report.message) == ("ValueError", "no luck")
     assert "handler_of_mine" in traceback
-    assert "worker/run.py" not in traceback
+    assert "worker/handlers/attempt.py" not in traceback
 
 
 class Unprintable(Exception):
@@ -191,14 +193,14 @@ def test_a_long_chain_of_causes_is_bounded() -> None:
         error = following
     told = report(raised(error))
     assert told.message == "number 1999"
-    assert len(told.traceback or "") <= LONGEST_TRACEBACK
+    assert len(told.traceback or "") <= MAX_TRACEBACK_LENGTH
 
 
 @pytest.mark.parametrize("text", ["x" * 10_000_000, "\ud800" * 100_000, "\x1b" * 100_000, "\U0010ffff" * 100_000])
 def test_a_huge_message_is_bounded_and_printable(text: str) -> None:
     told = report(raised(ValueError(text)))
-    assert len(told.message) <= LONGEST_MESSAGE
-    assert len(told.traceback or "") <= LONGEST_TRACEBACK
+    assert len(told.message) <= MAX_MESSAGE_LENGTH
+    assert len(told.traceback or "") <= MAX_TRACEBACK_LENGTH
     assert f"{len(text):,} characters" in told.message or "…" in told.message
     assert told.message.isprintable()
     told.message.encode()
@@ -232,10 +234,10 @@ def test_what_a_handler_says_is_kept_as_text_that_can_be_stored(said: tuple[Cont
     ctx.progress(1, 2, note="\ud800" * 1000)
     assert work.lines[0].text == "\\ud800 \\x1b[31m"
     assert 900 < len(work.lines[1].text) <= 1000
-    assert work.said is not None
-    assert work.said.note is not None
-    assert len(work.said.note) <= 500
-    work.said.note.encode()
+    assert work.latest_progress is not None
+    assert work.latest_progress.note is not None
+    assert len(work.latest_progress.note) <= 500
+    work.latest_progress.note.encode()
 
 
 @pytest.mark.parametrize("done", [float("nan"), float("inf"), "half", 10**400, None])
@@ -243,7 +245,7 @@ def test_progress_is_a_finite_number(said: tuple[Context, Work], done: Any) -> N
     ctx, work = said
     with pytest.raises(InvalidOption, match=r"^progress\.done: must be a finite number"):
         ctx.progress(done)
-    assert work.said is None
+    assert work.latest_progress is None
 
 
 async def test_what_is_said_may_be_awaited_or_not(said: tuple[Context, Work]) -> None:
@@ -257,3 +259,39 @@ async def test_what_is_said_may_be_awaited_or_not(said: tuple[Context, Work]) ->
 def test_what_a_handler_decided_is_reported_by_its_public_name() -> None:
     assert report(raised(Dead("hopeless"))).type == "windlass.Dead"
     assert report(raised(InvalidOption("a", "b"))).type == "windlass.errors.InvalidOption"
+
+
+class Sulky(dict[str, int]):
+    """Whoever looks at it is told to leave."""
+
+    def items(self) -> Any:
+        raise SystemExit
+
+    __iter__ = __len__ = items
+
+
+@pytest.mark.parametrize("kind", ["async", "def"])
+async def test_a_result_that_raises_anything_when_it_is_looked_at_undoes_nothing(app: App, kind: str) -> None:
+    async def on_loop() -> Any:
+        return Sulky(a=1)
+
+    def in_thread() -> Any:
+        return Sulky(a=1)
+
+    outcome = await attempt(app, on_loop if kind == "async" else in_thread)
+    assert isinstance(outcome, Done)
+    assert "SystemExit" in str(outcome.result)
+
+
+async def test_an_attempt_that_is_waited_for_survives_what_its_handler_leaves_behind(app: App) -> None:
+    async def leave() -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return 7
+
+    app.task(type="t")(leave)
+    before = asyncio.current_task()
+    assert await run_attempt(one_work(app, claimed(type="t"))) == Done("7")
+    assert before is not None
+    assert not before.cancelling()

@@ -1,6 +1,7 @@
 """The settler: every outcome reaches the store, however often that takes."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,11 +11,14 @@ from tests.services.parts import Flaky, Listener, one_work
 from tests.support.seed import completed, enqueue, failed, open_lease, request
 from windlass import App, SchemaMismatch, Status
 from windlass.core.events import AttemptEnded, StaleWrite
-from windlass.core.job import Claimed, JobError
-from windlass.core.outcome import Settlement
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.outcome import Settlement
 from windlass.store.contract import Store
-from windlass.worker.settle import MOST_IN_BATCH, Settler, attempt_ended
-from windlass.worker.work import Work
+from windlass.store.records import RowsHeld, Settled
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner import settle_retry
+from windlass.worker.runner.settler import MAX_IN_BATCH, MAX_TRIES, Settler, attempt_ended
 
 
 class Bench:
@@ -80,12 +84,12 @@ async def test_a_write_is_repeated_until_it_is_answered_and_nothing_is_lost(benc
     assert len(bench.role.asked) == 4
     assert bench.done == works
     assert (await bench.store.operator.counts()).totals["completed"] == 3
-    assert bench.listener.names == ["StoreTrouble", "StoreBack"]
+    assert bench.listener.names == ["StoreFailed", "StoreRecovered"]
 
 
 async def test_what_comes_while_the_store_is_away_is_written_too(bench: Bench) -> None:
     settler = bench.settler("before", "before")
-    jobs = await bench.claim(2 * MOST_IN_BATCH)
+    jobs = await bench.claim(2 * MAX_IN_BATCH)
     first, rest = jobs[0], jobs[1:]
     settler.add(one_work(bench.app, first), completed(first))
     running = asyncio.create_task(settler.run())
@@ -95,8 +99,8 @@ async def test_what_comes_while_the_store_is_away_is_written_too(bench: Bench) -
     async with asyncio.timeout(30):
         await settler.quiet.wait()
     running.cancel()
-    assert (await bench.store.operator.counts()).totals["completed"] == 2 * MOST_IN_BATCH
-    assert max(len(batch) for batch in bench.role.asked) <= MOST_IN_BATCH
+    assert (await bench.store.operator.counts()).totals["completed"] == 2 * MAX_IN_BATCH
+    assert max(len(batch) for batch in bench.role.asked) <= MAX_IN_BATCH
 
 
 async def test_a_stale_outcome_is_reported_and_let_go(bench: Bench) -> None:
@@ -137,6 +141,68 @@ async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:
     with pytest.raises(SchemaMismatch):
         await bench.settle(settler)
     assert (bench.done, settler.backlog) == ([], 1)
+
+
+async def _until(look: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not look():  # noqa: ASYNC110 - the settler tells nobody
+            await asyncio.sleep(0)
+
+
+class Locked:
+    """The verb `settle` of a store some of whose rows another transaction holds, until it ends."""
+
+    def __init__(self, bench: Bench, held: set[JobId]) -> None:
+        self._bench = bench
+        self.held = held
+        self.asked: list[int] = []
+
+    async def __call__(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        self.asked.append(len(settlements))
+        await asyncio.sleep(0)
+        if self.held.intersection(each.id for each in settlements):
+            raise RowsHeld("held")
+        return await self._bench.store.jobs.settle(settlements)
+
+
+async def test_what_another_transaction_holds_is_found_tried_alone_and_told_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settle_retry, "MIN_HELD", 0.01)
+    monkeypatch.setattr(settle_retry, "MAX_HELD", 0.02)
+    settler = bench.settler()
+    jobs = await bench.claim(16)
+    locked = bench.role.__dict__["settle"] = Locked(bench, {jobs[5].id})
+    for job in jobs:
+        settler.add(one_work(bench.app, job), completed(job))
+    running = asyncio.create_task(settler.run())
+    await _until(lambda: len(locked.asked) >= 12)
+    assert settler.backlog == 1
+    assert locked.asked[:9] == [16, 8, 4, 4, 2, 1, 1, 2, 8], "divided once"
+    assert set(locked.asked[9:]) == {1}, "then it is tried alone"
+    locked.held.clear()
+    async with asyncio.timeout(30):
+        await settler.quiet.wait()
+    running.cancel()
+    assert bench.listener.names == ["StoreFailed", "StoreRecovered"]
+    assert (await bench.store.operator.counts()).totals["completed"] == 16
+
+
+async def test_a_batch_all_of_which_is_held_is_not_divided_to_the_end(bench: Bench) -> None:
+    settler = bench.settler()
+    jobs = await bench.claim(200)
+    locked = bench.role.__dict__["settle"] = Locked(bench, {job.id for job in jobs})
+    for job in jobs:
+        settler.add(one_work(bench.app, job), completed(job))
+    running = asyncio.create_task(settler.run())
+    await _until(lambda: settler.writing)
+    await _until(lambda: not settler.writing)
+    assert len(locked.asked) <= 2 * MAX_TRIES
+    locked.held.clear()
+    async with asyncio.timeout(60):
+        await settler.quiet.wait()
+    running.cancel()
+    assert (await bench.store.operator.counts()).totals["completed"] == 200
 
 
 def test_news_of_an_end_say_once_why() -> None:

@@ -3,20 +3,24 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.services.parts import MINUTE, Outcomes, table_of, work_of
+from tests.services.parts import MINUTE, Outcomes, claimed, table_of, work_of
 from windlass import App, Task
-from windlass.core.outcome import Done, Raised
-from windlass.core.retry import Exponential
+from windlass.core.events import silent
+from windlass.core.jobs.outcome import Done, Raised
+from windlass.core.jobs.retry import Exponential
+from windlass.core.moments import SECOND
 from windlass.store.clock import since_boot
-from windlass.worker.cells import Cells
 from windlass.worker.config import WorkerConfig
-from windlass.worker.slots import STREAK, Slots
-from windlass.worker.table import State, Table
-from windlass.worker.work import Halt
+from windlass.worker.handlers.process_pool import HandlerProcessPool
+from windlass.worker.handlers.work import Halt
+from windlass.worker.runner.slots import Deadlines, Slots
+from windlass.worker.shared_table import SharedTable, State
 
 
 class Gate:
@@ -40,7 +44,7 @@ class Gate:
 class Workshop:
     """An app with one handler of each kind, and a table for what is held."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: SharedTable) -> None:
         self.app = App("sqlite:///never-opened.db")
         self.table = table
         self.gate = Gate()
@@ -63,8 +67,8 @@ class Workshop:
         return number
 
     def slots(self, concurrency: int) -> Slots:
-        cells = Cells(WorkerConfig(app="nowhere:app"))
-        return Slots(concurrency, self.table, cells, retry=lambda _: Exponential(), ended=self.outcomes)
+        cells = HandlerProcessPool(WorkerConfig(app="nowhere:app"))
+        return Slots(concurrency, self.table, cells, retry=lambda _: Exponential(), ended=self.outcomes, emit=silent)
 
     def let_go(self) -> None:
         self.asked.set()
@@ -126,7 +130,7 @@ async def test_nothing_starts_under_a_lease_that_is_over(workshop: Workshop, kin
     assert workshop.outcomes.kinds == ["Done"]
 
 
-async def test_a_lane_stops_between_two_jobs_when_the_lease_is_over(workshop: Workshop) -> None:
+async def test_no_next_job_starts_when_the_lease_is_over(workshop: Workshop) -> None:
     slots = workshop.slots(1)
     slots.add([work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(2)])
     await workshop.entered(1)
@@ -169,7 +173,7 @@ async def test_an_async_handler_that_is_broken_off_is_handed_back(workshop: Work
     workshop.aasked.set()
     await slots.idle()
     kinds = {work.claimed.id: type(outcome).__name__ for work, outcome in workshop.outcomes.all}
-    assert kinds == {works[0].claimed.id: "HandedBack", works[1].claimed.id: "Done"}
+    assert kinds == {works[0].claimed.id: "Requeued", works[1].claimed.id: "Done"}
 
 
 ENDINGS = [
@@ -233,26 +237,67 @@ def _threads() -> set[int]:
     return {id(thread) for thread in threading.enumerate() if thread.name.startswith("windlass-slot")}
 
 
-async def test_a_handler_that_cancels_its_own_lane_costs_no_slot(workshop: Workshop) -> None:
-    """The cancellation comes when the handler is over, wherever the lane next waits."""
+async def test_a_def_job_finds_no_context_variable_of_the_one_before_on_its_thread(workshop: Workshop) -> None:
+    var: ContextVar[int] = ContextVar("var")
+    threads: set[int] = set()
 
-    @workshop.app.task(type="rude")
-    async def rude(number: int) -> int:
-        lane = asyncio.current_task()
-        assert lane is not None
-        lane.cancel()
-        return number
+    @workshop.app.task(type="set")
+    def put(number: int) -> bool:
+        threads.add(threading.get_ident())
+        found = var.get(None) is not None
+        var.set(number)
+        return found
 
     slots = workshop.slots(1)
-    count = 2 * STREAK + 10
-    for number in range(count):
-        slots.add([work_of(workshop.app, workshop.table, rude.job(number))])
+    slots.add([work_of(workshop.app, workshop.table, put.job(number)) for number in range(5)])
+    await slots.idle()
+    assert [_result(outcome) for _, outcome in workshop.outcomes.all] == ["false"] * 5
+    assert len(threads) == 1
+
+
+async def test_without_a_thread_to_be_had_a_job_waits_unstarted_and_others_use_those_there_are(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    slots, works = workshop.slots(3), [work_of(workshop.app, workshop.table, workshop.d.job(n)) for n in range(4)]
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        slots.add(works[:1])
+        assert (slots.running, slots.buffered, works[0].started_on) == (0, 1, None)
+    slots.feed()
+    await workshop.entered(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        slots.add(works[1:])
+        assert (slots.running, slots.buffered) == (1, 3)
+        workshop.let_go()
         async with asyncio.timeout(10):
             await slots.idle()
-        workshop.table.free(workshop.outcomes.all[-1][0].index)
-    assert len(workshop.outcomes.all) == count
+    assert workshop.outcomes.kinds == ["Done"] * 4
+
+
+async def test_the_time_of_a_handler_does_not_run_while_the_worker_stands_still(
+    workshop: Workshop,
+) -> None:
+    """Before its start too: a night of an earlier day takes nothing from it."""
+    start, timeout = since_boot(), 5 * SECOND
+    night = start // 4  # as long as a sleep can have been, whenever this machine was started
+    workshop.table.keep_time(start - night)
+    workshop.table.keep_time(start)
+    work = work_of(workshop.app, workshop.table, msgspec.structs.replace(claimed(workshop.a.job(1)), timeout=timeout))
+    slots = workshop.slots(1)
+    sweeper = Deadlines(slots)
+    slots.add([work])
+    began = work.started_on
+    assert began is not None
+    table = workshop.table
+    sweeper.sweep(table.active_time(began + night))
+    halts = [work.halted]
+    for moment in range(began + night, began + night + timeout + SECOND, SECOND // 4):
+        table.keep_time(moment)
+    sweeper.sweep(table.active_time(began + night + timeout + SECOND))
+    assert [*halts, work.halted] == [None, Halt.TIMEOUT]
     workshop.let_go()
-    slots.add([work_of(workshop.app, workshop.table, workshop.a.job(number)) for number in range(5)])
-    async with asyncio.timeout(10):
-        await slots.idle()
-    assert slots.ended == count + 5
+    await slots.idle()

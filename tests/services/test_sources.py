@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from windlass.worker import sources
-from windlass.worker.sources import Sources, places_of
+from windlass.worker import dev as sources
+from windlass.worker.dev import Sources, places_of
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ async def test_a_file_that_was_replaced_by_another_of_the_same_age_and_size_is_t
 async def test_what_is_no_source_of_the_app_is_not_watched(tree: Path) -> None:
     (tree / "environment").mkdir()
     (tree / "environment" / "pyvenv.cfg").touch()
-    strangers = [".venv/a.py", "node_modules/a.py", "__pycache__/a.py", "environment/lib/a.py", ".hidden/a.py"]
-    strangers += ["jobs.db-wal", "notes.txt", ".#shop.py", "shop.py~", "x/site-packages/a.py"]
-    told = await after(tree, *((name, "x") for name in strangers), ("shop.py", "last"))
+    passed_over = [".venv/a.py", "node_modules/a.py", "__pycache__/a.py", "environment/lib/a.py", ".hidden/a.py"]
+    passed_over += ["jobs.db-wal", "notes.txt", ".#shop.py", "shop.py~", "x/site-packages/a.py"]
+    told = await after(tree, *((name, "x") for name in passed_over), ("shop.py", "last"))
     assert told == ["shop.py"]
 
 
@@ -104,7 +104,7 @@ def test_the_package_of_an_app_is_watched_where_it_lies_without_running_it(
 
 def test_looking_loads_no_code_of_the_app(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text("print('loaded')\n")
-    script = "import pathlib; from windlass.worker.sources import Sources, places_of; "
+    script = "import pathlib; from windlass.worker.dev import Sources, places_of; "
     script += "Sources(places_of('loud:app', pathlib.Path.cwd())).mark()"
     ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout == ""

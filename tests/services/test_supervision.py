@@ -10,26 +10,31 @@ from tests.services.parts import Listener, table_of
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_one, enqueue_one, let_lapse, look, status_of
 from windlass import Status
+from windlass.core.moments import SECOND
+from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
-from windlass.worker.child import Child
+from windlass.worker.channel import Cancel, Hello, LeaseGranted
 from windlass.worker.config import WorkerConfig
-from windlass.worker.crew import Crew
-from windlass.worker.leases import LeaseKeeper
-from windlass.worker.link import Cancel, Go, Hello
-from windlass.worker.registration import Registration
+from windlass.worker.shared_table import MAX_STEP
 from windlass.worker.stacks import Stacks
-from windlass.worker.watch import Watch
+from windlass.worker.supervisor.lease_keeper import LeaseKeeper
+from windlass.worker.supervisor.reports import Registration, Reports
+from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.state import SupervisorState
+from windlass.worker.supervisor.watch import Watch
+
+START, HOUR = 1_000 * SECOND, 3_600 * SECOND
 
 
 class Line:
     """The supervisor's end of a line: what it says is kept."""
 
     def __init__(self) -> None:
-        self.said: list[Any] = []
+        self.sent: list[Any] = []
 
-    def say(self, message: Any) -> None:
-        self.said.append(message)
+    def send(self, message: Any) -> None:
+        self.sent.append(message)
 
 
 class Post:
@@ -38,16 +43,17 @@ class Post:
     def __init__(self, store: Store, table: Any) -> None:
         self.store = store
         self.listener = Listener()
-        self.crew = Crew("w1", WorkerConfig(app="x:app", lease=LEASE, concurrency=7), self.listener)
-        self.crew.meet(store, Hello("x", ("default", "mail"), ("t",)))
-        self.registration = Registration(self.crew)
-        self.leases = LeaseKeeper(self.crew, self.registration)
-        self.watch = Watch(self.crew)
+        self.state = SupervisorState("w1", WorkerConfig(app="x:app", lease=LEASE, concurrency=7), self.listener)
+        self.state.set_store(store, Hello("x", ("default", "mail"), ("t",)))
+        self.registration = Registration(self.state)
+        self.leases = LeaseKeeper(self.state)
+        self.reports = Reports(self.state, self.registration)
+        self.watch = Watch(self.state)
         self.line = Line()
         line: Any = self.line
         process: Any = SimpleNamespace(pid=4242, returncode=None)
-        self.child = Child(process, line, table, Stacks.create())
-        self.crew.children.add(self.child)
+        self.child = RunnerProcess(process, line, table, Stacks.create(), "mark")
+        self.state.children.add(self.child)
 
     @property
     def runner(self) -> str:
@@ -65,21 +71,40 @@ def post(store: Store) -> Iterator[Post]:
 async def test_a_runner_is_told_to_go_when_it_has_a_lease(post: Post) -> None:
     before = since_boot()
     await post.leases.open(post.child)
-    assert post.line.said == [Go(post.runner, 1)]
+    assert post.line.sent == [LeaseGranted(post.runner, 1)]
     assert before + LEASE <= post.child.table.valid_until <= since_boot() + LEASE
     await enqueue_one(post.store)
     assert (await claim_one(post.store, post.runner)).attempt == 1
     assert post.listener.names == ["RunnerStarted"]
 
 
-async def test_a_beat_extends_what_holds_and_registers_the_worker(post: Post) -> None:
+async def test_a_beat_extends_what_holds(post: Post) -> None:
     await post.leases.open(post.child)
     post.child.table.valid_until = 5
     await post.leases._beat()
     assert post.child.table.valid_until > since_boot()
+    assert post.leases.live()
+
+
+async def refuse(*_: object) -> None:
+    raise StoreUnavailable("locked")
+
+
+async def test_a_beat_touches_nothing_but_leases(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else is told to the store may have to wait for a stranger's lock, or fail."""
+    await post.leases.open(post.child)
+    for role, verb in ((post.store.workers, "beat"), (post.store.jobs, "note"), (post.store.leases, "cancels")):
+        monkeypatch.setattr(role, verb, refuse)
+    post.child.table.valid_until = 5
+    await post.leases._beat()
+    assert post.child.table.valid_until > since_boot()
+
+
+async def test_a_report_registers_the_worker(post: Post) -> None:
+    await post.leases.open(post.child)
+    await post.reports._report()
     (worker,) = await post.store.workers.list()
     assert (worker.id, worker.slots, worker.queues, worker.types) == ("w1", 7, ("default", "mail"), ("t",))
-    assert post.leases.live()
 
 
 async def test_a_lease_that_is_lost_is_replaced_under_a_new_id(post: Post, clock: ManualClock) -> None:
@@ -89,7 +114,7 @@ async def test_a_lease_that_is_lost_is_replaced_under_a_new_id(post: Post, clock
     await post.store.leases.rescue(10)
     await post.leases._beat()
     assert post.runner != old
-    assert post.line.said == [Go(old, 1), Go(post.runner, 2)]
+    assert post.line.sent == [LeaseGranted(old, 1), LeaseGranted(post.runner, 2)]
     assert post.listener.names == ["RunnerStarted", "LeaseExpired", "RunnerStarted"]
     assert post.child.table.valid_until > since_boot()
 
@@ -99,16 +124,22 @@ async def test_a_loss_that_both_sides_notice_is_dealt_with_once(post: Post) -> N
     old = post.runner
     await post.leases.replace(post.child, old)
     await post.leases.replace(post.child, old)
-    assert [message.lease for message in post.line.said] == [1, 2]
+    assert [message.lease for message in post.line.sent] == [1, 2]
 
 
-async def test_a_job_that_runs_for_a_while_has_its_start_noted_once(post: Post) -> None:
+async def test_a_job_that_runs_for_a_while_has_its_start_noted_once(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await post.leases.open(post.child)
     id_ = await enqueue_one(post.store)
     job = await claim_one(post.store, post.runner)
     index = post.child.table.prefetch(id_, job.attempt, 1_000_000, 1_000_000 + 2_000_000)
     post.child.table.start(index, 1_000_500, 0)
-    await post.leases._beat()
+    with monkeypatch.context() as patch:
+        patch.setattr(post.store.jobs, "note", refuse)
+        with pytest.raises(StoreUnavailable):
+            await post.reports._report()
+    await post.reports._report()
     found = await look(post.store, id_)
     assert found.started_at is not None
     assert found.claimed_at is not None
@@ -121,12 +152,12 @@ async def test_a_request_to_stop_is_passed_on_once(post: Post) -> None:
     id_ = await enqueue_one(post.store)
     job = await claim_one(post.store, post.runner)
     post.child.table.prefetch(id_, job.attempt, 1_000_000, 1_000_000 + 2_000_000)
-    await post.watch._pass_on_cancels()
-    assert post.line.said[1:] == []
+    await post.watch._forward_cancels()
+    assert post.line.sent[1:] == []
     await post.store.operator.cancel([id_], "enough")
-    await post.watch._pass_on_cancels()
-    await post.watch._pass_on_cancels()
-    assert post.line.said[1:] == [Cancel(id_, 1)]
+    await post.watch._forward_cancels()
+    await post.watch._forward_cancels()
+    assert post.line.sent[1:] == [Cancel(id_, 1)]
 
 
 @pytest.mark.parametrize(("state", "status"), [("prefetched", Status.PENDING), ("started", Status.RUNNING)])
@@ -143,7 +174,7 @@ async def test_a_prefetched_job_behind_a_stuck_loop_is_freed_and_a_started_one_i
     assert await status_of(post.store, id_) is status
     if state == "prefetched":
         assert post.child.table.start(index, since_boot(), 0) is False
-        assert (await look(post.store, id_)).hand_backs == 1
+        assert (await look(post.store, id_)).requeues == 1
 
 
 async def test_a_prefetched_job_that_is_not_late_is_left_alone(post: Post) -> None:
@@ -164,8 +195,58 @@ async def test_a_worker_that_has_not_beaten_for_long_is_not_live(post: Post) -> 
     assert not post.leases.live()
 
 
-@pytest.mark.parametrize(("code", "words"), [(None, "still running"), (0, "exit code 0"), (-9, "killed by SIGKILL")])
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(None, "still running"), (0, "exit code 0"), (-9, "killed by SIGKILL"), (-35, "killed by signal 35")],
+)
 async def test_an_ending_is_told_in_words(post: Post, code: int | None, words: str) -> None:
     ended: Any = SimpleNamespace(pid=1, returncode=code)
     post.child.process = ended
     assert post.child.ending() == words
+
+
+@pytest.mark.parametrize(("suspended", "ended"), [(True, False), (False, True)])
+async def test_a_runner_is_not_ended_for_time_in_which_the_worker_stood_still(
+    post: Post, monkeypatch: pytest.MonkeyPatch, suspended: bool, ended: bool
+) -> None:
+    killed: list[RunnerProcess] = []
+    monkeypatch.setattr(post.child, "kill", lambda: killed.append(post.child))
+    monkeypatch.setattr("windlass.worker.supervisor.watch.since_boot", lambda: START + HOUR)
+    await post.leases.open(post.child)
+    id_ = await enqueue_one(post.store)
+    job, table = await claim_one(post.store, post.runner), post.child.table
+    table.keep_time(START)
+    table.tick = table.active_time(START)
+    table.start(table.prefetch(id_, job.attempt, START, START), START, table.active_time(START) + 5 * SECOND)
+    if not suspended:
+        for moment in range(START, START + HOUR, MAX_STEP):
+            table.keep_time(moment)
+    monkeypatch.setattr(post.child.stacks, "ask", where)
+    await post.watch._check_hung(post.child)
+    table.keep_time(START + HOUR)
+    await post.watch._check_hung(post.child)
+    assert bool(killed) is ended
+    assert ("RunnerHung" in post.listener.names) is ended
+    assert "RunnerBlocked" not in post.listener.names
+
+
+async def where(_: int) -> str:
+    return "somewhere"
+
+
+async def test_a_round_of_the_watch_that_comes_late_is_skipped(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pause is one in which everything stood still."""
+    moments = iter([0, SECOND, SECOND, HOUR, HOUR, HOUR + SECOND])
+    rounds: list[int] = []
+
+    async def look() -> None:
+        rounds.append(1)
+
+    async def no_pause(_: float) -> None: ...
+
+    monkeypatch.setattr("windlass.worker.supervisor.watch.since_boot", lambda: next(moments))
+    monkeypatch.setattr("windlass.worker.supervisor.watch.asyncio", SimpleNamespace(sleep=no_pause))
+    monkeypatch.setattr(post.watch, "_check_all", look)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await post.watch.run()
+    assert len(rounds) == 2

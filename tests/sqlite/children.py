@@ -15,7 +15,7 @@ VOUCH = """
 import sys, time
 from windlass.store.open import open_store
 store = open_store(sys.argv[1])
-for holder in sys.argv[2:]: store.leases.vouch(holder)
+for holder in sys.argv[2:]: store.leases.hold_liveness_lock(holder)
 """
 
 VOUCH_AND_FORK = (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from windlass.store.open import open_store
-from windlass.store.sqlite.connection import Connection
-from windlass.store.sqlite.drivers import Driver, connections_of
+from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.connection.base import Connection
 from windlass.store.sqlite.store import SqliteStore
 
 Open = Callable[..., SqliteStore]

@@ -15,13 +15,13 @@ import subprocess
 import sys
 
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 from windlass.errors import ConfigError
 from windlass.store.open import open_store
+from windlass.store.sqlite.connection.libraries import Libraries
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.enqueue import enqueue
-from windlass.store.sqlite.libraries import Libraries
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.verbs.enqueue import enqueue
 
 ANOTHER = """
 import sqlite3, sys
@@ -51,7 +51,7 @@ async def main(path: str, mode: str) -> None:
         print("wrote" if written.returncode == 0 else "locked out")
 
     try:
-        await store._lanes.write(work, None)
+        await store._threads.write(work, None)
     except ConfigError as error:
         print(f"refused: {error}")
         await store.close()

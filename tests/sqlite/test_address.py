@@ -9,10 +9,9 @@ import pytest
 from tests.sqlite.conftest import Open
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store, redact
-from windlass.store.sqlite.address import Address, parse_address
+from windlass.store.sqlite.address import Address, Driver, parse_address
+from windlass.store.sqlite.connection.files import NETWORK, check_local, file_system_of
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.drivers import Driver
-from windlass.store.sqlite.filesystem import NETWORK, check_local, file_system_of
 from windlass.store.sqlite.store import SqliteStore
 
 
@@ -85,7 +84,7 @@ async def synchronous(store: SqliteStore) -> int:
     def ask(db: Db) -> Any:
         return db.select("PRAGMA synchronous")[0][0]
 
-    return int(await store._lanes.write(ask, None))
+    return int(await store._threads.write(ask, None))
 
 
 async def test_every_commit_is_flushed_unless_relaxed(opens: Open) -> None:
@@ -97,15 +96,15 @@ async def test_every_commit_is_flushed_unless_relaxed(opens: Open) -> None:
 
 async def test_the_log_is_written_ahead(opens: Open) -> None:
     store = opens()
-    assert await store._lanes.write(lambda db: db.select("PRAGMA journal_mode"), None) == [("wal",)]
+    assert await store._threads.write(lambda db: db.select("PRAGMA journal_mode"), None) == [("wal",)]
 
 
-def mountinfo(folder: Path, target: Path, kind: str) -> Path:
+def mountinfo(folder: Path, target: Path, kind: str, source: str = "disk") -> Path:
     device = os.stat(folder).st_dev
     where = f"{os.major(device)}:{os.minor(device)}"
     file = target / "mountinfo"
     other = "20 1 0:999 / /proc rw,nosuid shared:5 - proc proc rw"
-    file.write_text(f"{other}\n36 35 {where} / {folder} rw master:1 - {kind} disk rw\n")
+    file.write_text(f"{other}\n36 35 {where} / {folder} rw master:1 - {kind} {source} rw\n")
     return file
 
 
@@ -115,7 +114,34 @@ def test_a_network_file_system_is_refused(tmp_path: Path, kind: str) -> None:
         check_local(tmp_path, mountinfo(tmp_path, tmp_path, kind))
 
 
-@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs"])
+SHARED = {
+    "virtiofs": "of a virtual machine",
+    "fakeowner": "Docker Desktop",
+    "fuse.grpcfuse": "Docker Desktop",
+    "vmhgfs": "VMware, by the kernel",
+    "fuse.vmhgfs-fuse": "VMware",
+    "gpfs": "IBM Storage Scale",
+    "fuse.juicefs": "JuiceFS",
+    "fuse.blobfuse2": "Azure",
+    "fuse.mount-s3": "Amazon",
+    "fuse.ceph-fuse": "Ceph, not by the kernel",
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_a_folder_shared_by_other_means_is_refused_too(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(ConfigError, match=f"on {kind}, a network file system"):
+        check_local(tmp_path, mountinfo(tmp_path, tmp_path, kind))
+
+
+@pytest.mark.parametrize("source", ["mountpoint-s3", "blobfuse2", "gcsfuse"])
+def test_a_file_system_in_user_space_without_a_name_is_known_by_its_source(tmp_path: Path, source: str) -> None:
+    mounts = mountinfo(tmp_path, tmp_path, "fuse", source)
+    with pytest.raises(ConfigError, match=f"on fuse.{source}, a network file system"):
+        check_local(tmp_path, mounts)
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse.bindfs", "fuseblk"])
 def test_a_local_file_system_is_taken(tmp_path: Path, kind: str) -> None:
     mounts = mountinfo(tmp_path, tmp_path, kind)
     check_local(tmp_path, mounts)

@@ -1,4 +1,4 @@
-"""Callers without an event loop: they work in their own thread while the lane is idle, and wait in line otherwise."""
+"""Callers without an event loop: they run their own work while the database thread is idle, and queue otherwise."""
 
 import asyncio
 import threading
@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.sqlite.conftest import Connect, Open
-from tests.sqlite.test_lane import turn_held
+from tests.sqlite.test_db_threads import turn_held
 from tests.support.seed import new_job
 from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.store.records import ClaimRequest
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.enqueue import enqueue
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.verbs.enqueue import enqueue
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ async def elsewhere(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
 
 
-async def test_an_idle_lane_lets_the_caller_work_in_his_own_thread(opens: Open) -> None:
+async def test_while_the_database_thread_is_idle_the_caller_runs_its_own_work(opens: Open) -> None:
     store = await ready(opens)
     seen: list[int] = []
 
@@ -50,8 +50,8 @@ async def test_an_idle_lane_lets_the_caller_work_in_his_own_thread(opens: Open) 
         seen.append(threading.get_ident())
 
     def call() -> int:
-        by_hand(store._lanes.write(work, None))
-        by_hand(store._lanes.read(work, None))
+        by_hand(store._threads.write(work, None))
+        by_hand(store._threads.read(work, None))
         return threading.get_ident()
 
     assert await elsewhere(call) == seen[0] == seen[1]
@@ -63,7 +63,7 @@ async def test_a_caller_whose_turn_does_not_come_is_certain_that_nothing_was_don
 
     def call() -> None:
         with pytest.raises(StoreUnavailable, match=r"did not answer within 0\.05 s") as refused:
-            store.bounded(0.05).jobs.enqueue([job]).send(None)
+            store.with_timeout(0.05).jobs.enqueue([job]).send(None)
         assert refused.value.maybe_done is False
 
     with turn_held(path):
@@ -71,14 +71,14 @@ async def test_a_caller_whose_turn_does_not_come_is_certain_that_nothing_was_don
     assert await store.operator.get([job.id]) == [None]
 
 
-async def test_a_foreign_writer_makes_the_caller_stand_in_line(opens: Open, connects: Connect) -> None:
+async def test_a_foreign_writer_makes_the_caller_wait(opens: Open, connects: Connect) -> None:
     store = await ready(opens)
     foreign = connects()
     foreign.run("BEGIN IMMEDIATE")
     job = new_job()
     call = asyncio.create_task(elsewhere(lambda: by_hand(store.jobs.enqueue([job]))))
-    while store._lanes._writer._seat.acquire(blocking=False):
-        store._lanes._writer._seat.release()
+    while store._threads._writer._connection_lock.acquire(blocking=False):
+        store._threads._writer._connection_lock.release()
         await asyncio.sleep(0)
     assert not call.done()
     foreign.run("COMMIT")
@@ -125,9 +125,9 @@ async def test_an_interrupt_in_the_midst_of_a_call_leaves_nothing_behind(
         raise interrupt
 
     def call() -> None:
-        for lane in (store._lanes.write, store._lanes.read):
+        for call in (store._threads.write, store._threads.read):
             with pytest.raises(interrupt):
-                lane(broken_off if lane == store._lanes.write else _raises(interrupt), None).send(None)
+                call(broken_off if call == store._threads.write else _raises(interrupt), None).send(None)
         assert by_hand(store.jobs.enqueue([new_job()]))
 
     await elsewhere(call)
@@ -150,7 +150,7 @@ async def test_a_call_in_the_midst_of_a_call_is_refused_instead_of_waiting_for_i
         with pytest.raises(StoreUnavailable, match="in the midst of another call"):
             store.jobs.enqueue([new_job()]).send(None)
 
-    await elsewhere(lambda: by_hand(store._lanes.write(work, None)))
+    await elsewhere(lambda: by_hand(store._threads.write(work, None)))
 
 
 async def test_a_closed_store_refuses(opens: Open) -> None:

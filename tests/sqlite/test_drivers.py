@@ -9,11 +9,10 @@ import pytest
 from tests.sqlite.conftest import Connect, Open
 from tests.support.seed import enqueue_one, look
 from windlass.errors import ConfigError, StoreUnavailable
-from windlass.store.sqlite import versions
-from windlass.store.sqlite.connection import Connection
-from windlass.store.sqlite.drivers import Driver, connections_of
-from windlass.store.sqlite.mend import MARK
-from windlass.store.sqlite.trouble import DriverError, Trouble, translate, trouble_of
+from windlass.store.sqlite.address import Driver, connections_of
+from windlass.store.sqlite.connection import stdlib_driver
+from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, error_kind, to_store_error
+from windlass.store.sqlite.db import UNREADABLE_PREFIX
 
 
 @pytest.fixture
@@ -65,8 +64,8 @@ def test_a_lock_that_another_holds_is_not_waited_for_when_trying(connection: Con
 def test_a_statement_that_takes_too_long_is_broken_off(connection: Connection) -> None:
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with pytest.raises(DriverError) as broken:
-        connection.within(0.01, lambda: connection.rows(endless))
-    assert broken.value.trouble is Trouble.INTERRUPTED
+        connection.with_time_limit(0.01, lambda: connection.rows(endless))
+    assert broken.value.kind is ErrorKind.INTERRUPTED
     assert connection.rows("SELECT 1") == [(1,)]
     connection.close()
 
@@ -75,7 +74,7 @@ def test_errors_are_of_the_same_kinds(connection: Connection) -> None:
     for wrong in ("SELECT nonsense", "INSERT INTO t VALUES (1, 'again')"):
         with pytest.raises(DriverError) as refused:
             connection.rows(wrong)
-        assert refused.value.trouble is Trouble.OTHER
+        assert refused.value.kind is ErrorKind.OTHER
     connection.close()
     with pytest.raises(DriverError):
         connection.rows("SELECT 1")
@@ -99,7 +98,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, driver: Driver, name: str) -> 
     connection = connections_of(driver)(tmp_path / name, synchronous="FULL", writes=True)
     connection.run("CREATE TABLE t (a)")
     connection.close()
-    looking = connections_of(driver).to_look(tmp_path / name, alone=True)
+    looking = connections_of(driver).read_only(tmp_path / name, immutable=True)
     assert looking.rows("SELECT count(*) FROM t") == [(0,)]
     looking.close()
     assert [each.name for each in tmp_path.iterdir()] == [name]
@@ -111,46 +110,46 @@ async def test_text_that_is_not_utf8_is_mended(opens: Open, connects: Connect) -
     other = connects()
     other.run("UPDATE windlass_jobs SET reason = CAST(? AS TEXT)", (b"\xff",))
     other.close()
-    assert (await look(store, id_)).reason == MARK + r"\xff"
+    assert (await look(store, id_)).reason == UNREADABLE_PREFIX + r"\xff"
 
 
 @pytest.mark.parametrize(
     ("code", "trouble"),
     [
-        (sqlite3.SQLITE_BUSY, Trouble.BUSY),
-        (sqlite3.SQLITE_BUSY_SNAPSHOT, Trouble.BUSY),
-        (sqlite3.SQLITE_FULL, Trouble.FULL),
-        (sqlite3.SQLITE_IOERR_FSYNC, Trouble.IO),
-        (sqlite3.SQLITE_READONLY_DIRECTORY, Trouble.READ_ONLY),
-        (sqlite3.SQLITE_CANTOPEN, Trouble.CANNOT_OPEN),
-        (sqlite3.SQLITE_CORRUPT, Trouble.DAMAGED),
-        (sqlite3.SQLITE_CONSTRAINT, Trouble.OTHER),
-        (None, Trouble.OTHER),
+        (sqlite3.SQLITE_BUSY, ErrorKind.BUSY),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, ErrorKind.BUSY),
+        (sqlite3.SQLITE_FULL, ErrorKind.FULL),
+        (sqlite3.SQLITE_IOERR_FSYNC, ErrorKind.IO),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, ErrorKind.READ_ONLY),
+        (sqlite3.SQLITE_CANTOPEN, ErrorKind.CANNOT_OPEN),
+        (sqlite3.SQLITE_CORRUPT, ErrorKind.DAMAGED),
+        (sqlite3.SQLITE_CONSTRAINT, ErrorKind.OTHER),
+        (None, ErrorKind.OTHER),
     ],
 )
-def test_extended_codes_keep_their_kind(code: int | None, trouble: Trouble) -> None:
-    assert trouble_of(code) is trouble
+def test_extended_codes_keep_their_kind(code: int | None, trouble: ErrorKind) -> None:
+    assert error_kind(code) is trouble
 
 
-@pytest.mark.parametrize("trouble", list(Trouble))
-def test_only_a_refusal_is_certain_after_a_commit_was_asked_for(trouble: Trouble) -> None:
-    told = translate(DriverError("x", trouble), Path("jobs.db"), maybe_done=True)
-    assert told.maybe_done is (trouble not in (Trouble.BUSY, Trouble.FULL))
+@pytest.mark.parametrize("trouble", list(ErrorKind))
+def test_only_a_refusal_is_certain_after_a_commit_was_asked_for(trouble: ErrorKind) -> None:
+    told = to_store_error(DriverError("x", trouble), Path("jobs.db"), maybe_done=True)
+    assert told.maybe_done is (trouble not in (ErrorKind.BUSY, ErrorKind.FULL))
     assert "jobs.db" in str(told)
 
 
 def test_a_library_that_is_too_old_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"SQLite 3\.37\.2, the oldest that Windlass can use is 3\.38\.0"):
-        versions.check_version((3, 37, 2))
-    versions.check_version((3, 51, 3))
+        stdlib_driver.check_version((3, 37, 2))
+    stdlib_driver.check_version((3, 51, 3))
 
 
 @pytest.mark.parametrize(("version", "times"), [((3, 51, 2), 1), ((3, 51, 3), 0)])
 def test_a_library_that_can_damage_a_file_is_warned_of_once(
     caplog: pytest.LogCaptureFixture, version: tuple[int, int, int], times: int
 ) -> None:
-    versions._warn.cache_clear()
+    stdlib_driver._warn.cache_clear()
     with caplog.at_level(logging.WARNING, "windlass"):
-        versions.check_version(version)
-        versions.check_version(version)
+        stdlib_driver.check_version(version)
+        stdlib_driver.check_version(version)
     assert len(caplog.records) == times

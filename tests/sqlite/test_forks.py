@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from windlass import App
-from windlass.store.sqlite.turn import Turn
+from windlass.store.sqlite.connection.write_turn import WriteTurn
 
 FORKING = """
 import os, sys
@@ -70,11 +70,12 @@ def test_a_store_goes_on_after_a_fork(tmp_path: Path) -> None:
 
 
 def test_a_turn_that_is_closed_twice_closes_nobody_elses_files(tmp_path: Path) -> None:
-    turn = Turn(tmp_path / "jobs.db", first=False)
+    turn = WriteTurn(tmp_path / "jobs.db", first=False)
     turn.close()
     files = [os.open(tmp_path / str(number), os.O_CREAT | os.O_RDWR) for number in range(4)]
     turn.close()
     del turn
     gc.collect()
+    assert [os.fstat(file).st_size for file in files] == [0] * 4, "one of them is closed"
     for file in files:
         os.close(file)

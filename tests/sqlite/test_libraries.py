@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.support.seed import enqueue_one, look
+from tests.support.seed import enqueue_one, look, status_of
+from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.store.open import open_store
 
@@ -86,13 +87,14 @@ async def test_other_files_and_memory_are_nobodys_business(path: Path, tmp_path:
     await enqueue_one(store)
     for name in (":memory:", "", tmp_path / "other.db"):
         sqlite3.connect(name).close()
+    assert await status_of(store, await enqueue_one(store)) is Status.PENDING
     await store.close()
 
 
 async def test_after_closing_anybody_may_open_the_file(path: Path) -> None:
     store = open_store(f"sqlite:///{path}?durability=relaxed")
     id_ = await enqueue_one(store)
-    await store.signals.work(["default"], None)
+    await store.signals.has_work(["default"], None)
     await store.close()
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT id FROM windlass_jobs").fetchall() == [(id_,)]
@@ -102,7 +104,9 @@ async def test_a_file_that_took_the_others_place_may_be_opened(path: Path) -> No
     store = open_store(f"sqlite:///{path}?durability=relaxed")
     await enqueue_one(store)
     os.unlink(path)
-    sqlite3.connect(path).close()
+    other = sqlite3.connect(path)
+    assert other.execute("SELECT count(*) FROM sqlite_schema").fetchall() == [(0,)], "another file, and empty"
+    other.close()
     await store.close()
 
 
@@ -194,3 +198,13 @@ def test_a_forked_child_that_does_both_is_refused(path: Path) -> None:
     code = FORKS.replace("{child}", "work.enqueue(); sqlite3.connect(sys.argv[1])")
     told = run(code, path)
     assert "must not open it too" in told.stderr
+
+
+async def test_a_descriptor_that_only_stands_for_the_name_is_no_other_library(notes: Path) -> None:
+    descriptor = os.open(notes, os.O_PATH)
+    store = open_store(f"sqlite:///{notes}")
+    try:
+        assert await status_of(store, await enqueue_one(store)) is Status.PENDING
+    finally:
+        await store.close()
+        os.close(descriptor)

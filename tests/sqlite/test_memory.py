@@ -22,7 +22,7 @@ def test_it_cannot_be_opened_by_an_address(address: str) -> None:
 def test_it_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_memory()
-    store.leases.vouch("somebody")
+    store.leases.hold_liveness_lock("somebody")
     asyncio.run(enqueue_one(store))
     assert list(tmp_path.iterdir()) == []
     asyncio.run(store.close())
@@ -50,7 +50,7 @@ async def test_reads_and_writes_of_many_at_once_never_find_it_locked() -> None:
 async def watch(store: Store) -> None:
     """Look for hints without end."""
     while True:
-        await store.signals.wait(store.signals.mark(), 0.01)
+        await store.signals.wait(store.signals.cursor(), 0.01)
 
 
 def test_it_serves_several_event_loops_one_after_the_other() -> None:

@@ -70,7 +70,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(opens: Open, connects: C
     await store.migrate()
     await store.close()
     connection = connects()
-    connection.run("INSERT INTO windlass_schema (number, name) VALUES (9999, 'from the future')")
+    connection.run("INSERT INTO windlass_schema (number, name) VALUES (9999, '9999_future')")
     connection.close()
     for verb in (opens().migrate(), opens().operator.counts(), enqueue_one(opens())):
         with pytest.raises(SchemaMismatch, match="9999"):

@@ -9,9 +9,9 @@ from tests.support.seed import put
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
-from windlass.store.sqlite import look
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.verbs import read_jobs
 
 RARE: list[dict[str, Any]] = [
     {"tag": "x"},
@@ -61,7 +61,7 @@ async def test_short_pages_show_everything_once(
     whole = [id_ for page in await pages(store, JobFilter(**wanted)) for id_ in page]
     assert whole
     for walk in (1, 2, 3, 7):
-        monkeypatch.setattr(look, "MOST_WALKED", walk)
+        monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", walk)
         assert [id_ for page in await pages(store, JobFilter(**wanted)) for id_ in page] == whole
 
 
@@ -70,7 +70,7 @@ async def test_a_page_without_a_match_ends_and_says_where_to_go_on(
 ) -> None:
     store = opens()
     await fill(store)
-    monkeypatch.setattr(look, "MOST_WALKED", 3)
+    monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", 3)
     found = await pages(store, JobFilter(tag="nobody's"))
     assert len(found) > 3
     assert not any(found)
@@ -84,7 +84,7 @@ async def test_children_are_found_by_their_own_index(opens: Open) -> None:
         text = "EXPLAIN QUERY PLAN SELECT id FROM windlass_{} " + where
         return [row[3] for table in ("jobs", "history") for row in db.select(text.format(table))]
 
-    steps = await store._lanes.write(work, None)
+    steps = await store._threads.write(work, None)
     assert [index for index in ("windlass_jobs_parent", "windlass_history_parent") if index in str(steps)] == [
         "windlass_jobs_parent",
         "windlass_history_parent",

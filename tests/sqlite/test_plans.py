@@ -8,10 +8,9 @@ import pytest
 from tests.sqlite.conftest import Open
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
-from windlass.store.sqlite import look
-from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.query import sql
+from windlass.store.sqlite.db import Db, sql
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.verbs import read_jobs
 
 SORT = "USE TEMP B-TREE FOR ORDER BY"
 TABLES = (
@@ -21,8 +20,8 @@ TABLES = (
     "SCAN job",
     "SCAN windlass_meters",
     "SCAN windlass_samples",
-    "SCAN windlass_depths",
-    "SCAN windlass_keys",
+    "SCAN windlass_queue_depths",
+    "SCAN windlass_idempotency_keys",
     "SCAN held",
     "SCAN windlass_schedules",
 )
@@ -42,8 +41,8 @@ VALUES: dict[str, Any] = {
     "claim": 1,
     "ids": "[]",
     "batch": "[]",
-    "lines": "[]",
-    "most": 2,
+    "key_queues": "[]",
+    "max_jobs": 2,
     "worker": "w",
     "after": "",
     "id": "i",
@@ -55,9 +54,9 @@ VALUES: dict[str, Any] = {
     "at_most": 1,
     "at_least": 1,
     "before": 1,
-    "urgency": 0,
+    "sort_priority": 0,
     "from": "",
-    "shares": "[]",
+    "jobs_by_tenant": "[]",
     "names": "[]",
 }
 
@@ -70,32 +69,31 @@ WALKS = {
     "next_parked": "windlass_jobs_parked",
     "count_parked": "windlass_jobs_parked",
     "next_queue": "windlass_jobs_pending",
-    "next_head": "windlass_jobs_pending",
-    "work": "windlass_jobs_pending",
+    "next_priority": "windlass_jobs_pending",
+    "has_work": "windlass_jobs_pending",
     "admit": "windlass_jobs_due",
     "next_due": "windlass_jobs_due",
     "held": "windlass_jobs_held",
-    "busy": "windlass_jobs_held",
-    "held_by": "windlass_jobs_held",
+    "jobs_by_worker": "windlass_jobs_held",
+    "running_of": "windlass_jobs_held",
     "claimed": "windlass_jobs_held",
-    "orphans": "windlass_jobs_held",
+    "runners_without_lease": "windlass_jobs_held",
     "cancels": "windlass_jobs_cancelling",
-    "unpark": "windlass_jobs_parked",
+    "parked": "windlass_jobs_parked",
     "park": "windlass_jobs_pending",
-    "due_lines": "windlass_jobs_due",
-    "fares": "windlass_jobs_pending",
+    "due_key_queues": "windlass_jobs_due",
+    "start_costs": "windlass_jobs_pending",
     "aged": "windlass_jobs_pending",
-    "lanes": "windlass_jobs_lane",
-    "lane_fares": "windlass_jobs_lane",
-    "next_lanes": "windlass_jobs_lane",
+    "tenant_queues": "windlass_jobs_tenant_queue",
+    "tenant_costs": "windlass_jobs_tenant_queue",
+    "next_fair_priority": "windlass_jobs_tenant_queue",
     "count_running": "windlass_jobs_held",
-    "stepped_aside": "windlass_jobs_slot",
-    "prune_gates": "windlass_gates_full",
-    "parked_lines": "windlass_jobs_parked",
-    "strange_lines": "windlass_jobs_pending",
+    "throttled": "windlass_jobs_slot",
+    "prune_buckets": "windlass_buckets_full",
+    "parked_keys": "windlass_jobs_pending",
     "expired": "windlass_jobs_expiring",
     "expired_heads": "windlass_jobs_pending",
-    "prune_keys": "windlass_keys_until",
+    "prune_idempotency_keys": "windlass_idempotency_keys_until",
     "due_schedules": "windlass_schedules_due",
     "next_tick": "windlass_schedules_due",
     "prunable": "windlass_history_drop",
@@ -103,38 +101,39 @@ WALKS = {
 }
 
 LOOKUPS = [
-    "known",
+    "known_ids",
     "running",
     "complete",
-    "drop_completed",
-    "find",
+    "drop_live_batch",
+    "find_job",
     "recorded",
     "lease",
     "meter",
     "meters",
     "prune_meters",
-    "slots",
+    "meters_between",
     "samples",
-    "depths",
+    "queue_depths",
     "last_sampled",
     "first_sampled",
-    "was_looked_at",
+    "has_queue_depth",
     "prune_samples",
-    "prune_depths",
+    "prune_queue_depths",
     "key_holders",
     "named_schedules",
     "take_key",
     "changeable",
     "cancel",
     "cancellable",
-    "take_slots",
+    "assign_slots",
     "run_now",
+    "unpark",
 ]
 """Statements that go by primary key alone."""
 
 
 async def plan(store: SqliteStore, text: str, values: dict[str, Any]) -> list[str]:
-    rows = await store._lanes.write(lambda db: db.select("EXPLAIN QUERY PLAN " + text, values), None)
+    rows = await store._threads.write(lambda db: db.select("EXPLAIN QUERY PLAN " + text, values), None)
     return [row[3] for row in rows]
 
 
@@ -144,14 +143,14 @@ async def fill(store: SqliteStore) -> None:
     def work(db: Db) -> None:
         db.select(
             "WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT 5000) "
-            "INSERT INTO windlass_jobs (id, queue, type, payload, status, urgency, rank, run_at, max_attempts, "
+            "INSERT INTO windlass_jobs (id, queue, type, payload, status, sort_priority, rank, run_at, max_attempts, "
             "created_at, updated_at) SELECT format('%08x', value), 'q', 't', '{}', "
             "CASE value % 10 WHEN 0 THEN 'scheduled' WHEN 1 THEN 'running' ELSE 'pending' END, 0, value, value, 3, "
             "0, 0 FROM n"
         )
         db.select("ANALYZE")
 
-    await store._lanes.write(work, None)
+    await store._threads.write(work, None)
 
 
 def statement(name: str) -> tuple[str, dict[str, Any]]:
@@ -177,13 +176,13 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
         "admit",
         "next_due",
         "next_queue",
-        "next_head",
+        "next_priority",
         "prunable",
         "prune_tombstones",
         "meters",
-        "slots",
+        "meters_between",
         "samples",
-        "depths",
+        "queue_depths",
         "expired",
     ],
 )
@@ -212,20 +211,20 @@ async def looking(store: SqliteStore, look_up: Callable[[Db], Any]) -> list[str]
                 caught.append([row[3] for row in db.select("EXPLAIN QUERY PLAN " + text, values)])
                 return []
 
-        look_up(Spy(db._connection, db.clock, db.vouchers))
+        look_up(Spy(db._connection, db.clock, db.liveness_locks))
 
-    await store._lanes.write(work, None)
+    await store._threads.write(work, None)
     return caught[0]
 
 
 async def listing(store: SqliteStore, wanted: JobFilter) -> list[str]:
-    return await looking(store, lambda db: look.list_jobs(db, wanted, 50, None))
+    return await looking(store, lambda db: read_jobs.list_jobs(db, wanted, 50, None))
 
 
 async def test_the_newest_failures_are_the_ends_of_two_indexes(opens: Open) -> None:
     store = opens()
     await fill(store)
-    steps = await looking(store, lambda db: look.failures(db, 10))
+    steps = await looking(store, lambda db: read_jobs.failures(db, 10))
     walked = [step for step in steps if step.startswith("S") and "windlass" in step]
     assert ["windlass_jobs_failed" in walked[0], "windlass_history_dead" in walked[1]] == [True, True], steps
     assert not [step for step in steps if SORT in step], steps

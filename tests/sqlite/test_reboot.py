@@ -21,7 +21,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClo
     await opened.close()
 
 
-async def test_a_reboot_frees_the_office(store: Store, clock: ManualClock) -> None:
+async def test_a_reboot_ends_the_leadership(store: Store, clock: ManualClock) -> None:
     await store.leader.campaign(Campaign("a", 3600 * SECOND))
     clock.reboot()
     assert await store.leader.campaign(Campaign("b", SECOND)) is not None

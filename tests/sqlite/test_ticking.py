@@ -7,8 +7,8 @@ from tests.support.clock import ManualClock
 from tests.support.runners import new_runner, rule, within_rate
 from tests.support.seed import enqueue
 from tests.support.stores import STORES
+from windlass.core.flow.rate import parse_rate
 from windlass.core.moments import Micros
-from windlass.core.rate import parse_rate
 
 
 class Ticking(ManualClock):

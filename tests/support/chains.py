@@ -6,10 +6,10 @@ import msgspec
 
 from tests.support.lines import drain, take
 from tests.support.seed import look, new_job, settle
-from windlass.core.chain import called_off_by, result_texts
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, NewJob
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.dependencies import parent_ended_reason, parent_results
+from windlass.core.jobs.job import Claimed, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
 
@@ -32,7 +32,7 @@ def follow_on(jobs: list[NewJob]) -> list[NewJob]:
 
 def after(job: NewJob, parent: JobId) -> NewJob:
     """The job as a child of this one, whose result it takes."""
-    return msgspec.structs.replace(job, parent=parent, parents=(parent,), takes=((TAKEN, parent),))
+    return msgspec.structs.replace(job, parent=parent, parents=(parent,), result_params=((TAKEN, parent),))
 
 
 async def hand_in(store: Store, jobs: list[NewJob]) -> list[JobId]:
@@ -72,14 +72,14 @@ async def reasons(store: Store, ids: list[JobId]) -> list[str | None]:
 def fallen(ids: list[JobId], first: Status) -> list[str]:
     """The reasons of all links after the first, which ended so."""
     how = [first, *[Status.CANCELLED] * len(ids)]
-    return [called_off_by(id_, status) for id_, status in zip(ids[:-1], how, strict=False)]
+    return [parent_ended_reason(id_, status) for id_, status in zip(ids[:-1], how, strict=False)]
 
 
 def given(job: Claimed) -> str | None:
     """The result that a link got, as JSON."""
-    if job.takes is None:
+    if job.result_params is None:
         return None
-    return result_texts(job.takes, job.inputs)[TAKEN][1]
+    return parent_results(job.result_params, job.parent_results)[TAKEN][1]
 
 
 async def run_out(store: Store, **fields: Any) -> list[JobId]:

@@ -35,7 +35,7 @@ class Sqlite:
     """A file, and what stands beside it."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file = file.resolve()
 
     def leases(self) -> list[str]:
         return [row[0] for row in self._rows("SELECT runner FROM windlass_leases")]
@@ -50,7 +50,7 @@ class Sqlite:
         database.close()
 
     def is_held_up(self) -> bool:
-        return any(_locked(self._file.with_name(self._file.name + end)) for end in ("-turn", "-gate"))
+        return any(_locked(self._file.with_name(self._file.name + end)) for end in ("-turn", "-writers"))
 
     def is_left_behind(self) -> bool:
         return any(self._file.with_name(f"{self._file.name}-live").iterdir())

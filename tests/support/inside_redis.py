@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import redis
 
-from windlass.store.redis.keys import DEFAULT_PREFIX, KeyMap
-from windlass.store.redis.record import Fields, Flag, More, Record, encode, pack, unpack
+from windlass.store.redis.records.keys import DEFAULT_PREFIX, KeyMap
+from windlass.store.redis.records.record import Details, Fields, Flag, Record, encode, pack, unpack
 
 
 class Redis:
@@ -20,7 +20,7 @@ class Redis:
         self._keys = KeyMap(parse_qs(parts.query).get("prefix", [DEFAULT_PREFIX])[0])
 
     def leases(self) -> list[str]:
-        (key,) = self._keys.of_office(("lapses",))
+        (key,) = self._keys.global_keys(("lease_ends",))
         return [runner.decode() for runner in self._ask("ZRANGE", key, 0, -1)]
 
     def payload(self, id_: str) -> str:
@@ -32,10 +32,10 @@ class Redis:
         rubbish = value if isinstance(value, bytes) else str(value).encode()
         if column in Fields.__struct_fields__:
             record.fields = msgspec.structs.replace(record.fields, **{column: _as_text(rubbish)})
-        elif column in More.__struct_fields__:
-            record.flags |= Flag.MORE
-            more = msgspec.structs.replace(record.more, **{column: _as_text(rubbish)})
-            self._ask("HSET", key.removesuffix(":jobs") + ":more", id_, encode(more))
+        elif column in Details.__struct_fields__:
+            record.flags |= Flag.HAS_DETAILS
+            more = msgspec.structs.replace(record.details, **{column: _as_text(rubbish)})
+            self._ask("HSET", key.removesuffix(":jobs") + ":details", id_, encode(more))
         elif column == "payload":
             record.payload = ""
             self._ask("HSET", key, id_, pack(record)[:-4] + struct.pack(">I", len(rubbish)) + rubbish)
@@ -53,7 +53,7 @@ class Redis:
 
     def _found(self, id_: str) -> tuple[str, Record]:
         """Where a job is, and its record."""
-        (names,) = self._keys.of_office(("queues",))
+        (names,) = self._keys.global_keys(("queues",))
         for queue in self._ask("SMEMBERS", names):
             (key,) = self._keys.of_queue(queue.decode(), ("jobs",))
             if value := self._ask("HGET", key, id_):

@@ -21,10 +21,10 @@ from tests.support.seed import (
     status_of,
     worker_info,
 )
-from windlass.core.change import JobChange
-from windlass.core.idempotency import OnConflict
 from windlass.core.ids import JobId, new_id
-from windlass.core.job import Claimed
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.store.contract import Store
@@ -127,7 +127,7 @@ RUNNING_EXITS = {
     "crashed to death": Leaving(_crashed_to_death, True, True),
     "failed": Leaving(_settling(failed), True, False),
     "snoozed": Leaving(_settling(snoozed), True, False),
-    "handed back": Leaving(_settling(handed_back), False, False),
+    "requeued": Leaving(_settling(handed_back), False, False),
     "rescued": Leaving(_rescued, False, False),
     "its runner stopped": Leaving(_runner_stopped, False, False),
     "its runner crashed": Leaving(_runner_crashed, False, False),
@@ -181,4 +181,4 @@ async def park_all(store: Store) -> None:
     await store.workers.beat(worker_info("somebody", types=("known",)))
     await look_again(store)
     await store.jobs.park()
-    await store.workers.forget("somebody")
+    await store.workers.unregister("somebody")

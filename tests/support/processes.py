@@ -108,14 +108,15 @@ class Processes:
         """Kill whatever is left, orphans too, and show what was said (pytest shows it if the test failed)."""
         # Twice: something may have been starting another process while we looked.
         for _ in range(2):
-            for pid in self._ours():
+            for pid in self.ours():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         for process in self.started:
             process.kill()
             print(f"--- {process.name} (pid {process.pid})\n{process.output}")
 
-    def _ours(self) -> list[int]:
+    def ours(self) -> list[int]:
+        """Every process that came of this test, orphans too."""
         return [pid for pid in processes() if f"{MARK}={self._mark}".encode() in _read(pid, "environ").split(b"\0")]
 
 
@@ -129,9 +130,20 @@ def children(parent: int) -> list[int]:
     return sorted(pid for pid in processes() if _stat(pid)[1] == parent and alive(pid))
 
 
+def descendants(ancestor: int) -> list[int]:
+    """Its children, their children and so on, whatever session they are in: what a control group holds."""
+    found = children(ancestor)
+    return [*found, *(pid for child in found for pid in descendants(child))]
+
+
 def alive(pid: int) -> bool:
     """Whether it exists and is no zombie."""
     return _stat(pid)[0] not in ("", "Z", "X")
+
+
+def stopped(pid: int) -> bool:
+    """Whether it stands still, or is gone."""
+    return _stat(pid)[0] in ("T", "Z", "X", "")
 
 
 def cpu_seconds(pid: int) -> float:

@@ -1,7 +1,9 @@
-"""A line to a server that can fall silent without being closed, as networks do."""
+"""A line to a server that can fall silent without being closed, as networks do, or be cut."""
 
 import asyncio
 import contextlib
+import socket
+import struct
 import threading
 from types import TracebackType
 
@@ -16,6 +18,7 @@ class Proxy:
         self._open.set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy")
         self._lines: set[asyncio.Task[None]] = set()
+        self._clients: set[asyncio.StreamWriter] = set()
         self.port = 0
 
     def __enter__(self) -> "Proxy":
@@ -39,6 +42,19 @@ class Proxy:
         """What was held back comes through now, and all that follows."""
         self._loop.call_soon_threadsafe(self._open.set)
 
+    def cut(self, *, reset: bool) -> int:
+        """Close every connection that there is, by RST or by FIN: how many there were. New ones are let through."""
+        return asyncio.run_coroutine_threadsafe(self._cut(reset), self._loop).result()
+
+    async def _cut(self, reset: bool) -> int:
+        cut = list(self._clients)
+        for client in cut:
+            if reset:
+                connection: socket.socket = client.get_extra_info("socket")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.transport.abort()
+        return len(cut)
+
     async def _serve(self) -> asyncio.Server:
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
@@ -50,6 +66,13 @@ class Proxy:
         line.add_done_callback(self._lines.discard)
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients.add(writer)
+        try:
+            await self._forward_both(reader, writer)
+        finally:
+            self._clients.discard(writer)
+
+    async def _forward_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError):
             await self._open.wait()
             back, forth = await asyncio.open_connection(*self._target)

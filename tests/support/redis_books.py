@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from windlass.core.status import WAITING
-from windlass.store.redis.record import NOBODY, Flag, Letter, Record, unpack
+from windlass.store.redis.records.record import NO_SLOT, Flag, Letter, Record, unpack
 from windlass.store.redis.store import RedisStore
 
 LEVEL = 32767
@@ -36,7 +36,7 @@ class Books:
 
     def wrong(self) -> list[str]:
         """Where the places and the records disagree."""
-        more = self._hash("more")
+        more = self._hash("details")
         jobs = {id_.decode(): unpack(id_.decode(), value, more.get(id_)) for id_, value in self._hash("jobs").items()}
         found = self._places() | self._numbers() | self._claims()
         expected = _places(jobs, self.fair) | _numbers(jobs) | _claims(jobs)
@@ -45,67 +45,85 @@ class Books:
             for name in expected
             if expected[name] != found[name]
         ]
-        if more.keys() != {r.id.encode() for r in jobs.values() if r.flags & Flag.MORE}:
+        if more.keys() != {r.id.encode() for r in jobs.values() if r.flags & Flag.HAS_DETAILS}:
             wrong.append("more")
         return wrong + self._keys_wrong(jobs)
 
     def _places(self) -> Places:
-        scored = ("due", "expiring", "failing")
-        plain = ("ids", "ready", "lanes", "ended", "rare", "line", "slots", "parked", "aside", "children")
+        scored = ("due", "expiring", "failures")
+        plain = (
+            "ids",
+            "ready",
+            "tenant_queues",
+            "drop_times",
+            "by_status",
+            "waiting_for_key",
+            "slots",
+            "parked",
+            "throttled",
+            "children",
+        )
         places: Places = {name: set(self._zset(name).items()) for name in scored}
         places |= {name: set(self._zset(name)) for name in plain}
         places["cancels"] = set(self._ask("SMEMBERS", "cancels"))
-        places["lanes"] = places["lanes"] if self.fair else set()
+        places["tenant_queues"] = places["tenant_queues"] if self.fair else set()
         return places
 
     def _numbers(self) -> Places:
         return {
             name: {(field, int(value)) for field, value in self._hash(name).items() if int(value)}
-            for name in ("counts", "pend")
+            for name in ("counts", "pending_counts")
         }
 
     def _claims(self) -> Places:
         """What runs by each claim; `held` may name others that ended since."""
-        return {"left": {(field, int(value)) for field, value in self._hash("left").items()}}
+        return {"claim_counts": {(field, int(value)) for field, value in self._hash("claim_counts").items()}}
 
     def _keys_wrong(self, jobs: dict[str, Record]) -> list[str]:
         """Every live job has its key, and nobody has one that is neither live nor in its window."""
-        windows = self._zset("windows")
+        windows = self._zset("key_windows")
         live = {r.fields.key_digest: r.id for r in jobs.values() if not r.finished and r.fields.key_digest}
-        held = {key.decode(): id_.decode() for key, id_ in self._hash("keys").items() if key not in windows}
+        held = {
+            key.decode(): id_.decode() for key, id_ in self._hash("idempotency_keys").items() if key not in windows
+        }
         return [] if live == held else [f"keys: {live} are live, {held} are held"]
 
 
 def _places(jobs: dict[str, Record], fair: bool) -> Places:
-    names = "due expiring ended failing ids ready lanes rare line slots parked aside children cancels"
+    names = (
+        "due expiring drop_times failures ids ready tenant_queues by_status waiting_for_key slots parked throttled "
+    )
+    names += "children cancels"
     places: Places = {name: set() for name in names.split()}
     for r in jobs.values():
         places["ids"].add(r.id.encode())
         _add_waiting(places, r, fair)
         _add_others(places, r)
         if r.finished:
-            places["ended"].add(r.id.encode())
+            places["drop_times"].add(r.id.encode())
     return places
 
 
 def _add_waiting(places: Places, r: Record, fair: bool) -> None:
-    id_, line = r.id.encode(), (r.fields.line or "").encode()
-    place = struct.pack(">HQ", r.urgency + LEVEL, r.rank)
+    id_, line = r.id.encode(), (r.fields.concurrency_digest or "").encode()
+    place = struct.pack(">HQ", r.sort_priority + LEVEL, r.rank)
     match r.letter:
         case Letter.PENDING:
             places["ready"].add(struct.pack(">I", r.type) + place + id_)
             if fair:
                 tenant = (r.fields.tenant or "").encode()
-                lane = struct.pack(">H", r.urgency + LEVEL) + tenant + b"\0" + struct.pack(">IQ", r.type, r.rank)
-                places["lanes"].add(lane + id_)
-        case Letter.SCHEDULED | Letter.FAILED | Letter.ASIDE:
+                lane = (
+                    struct.pack(">H", r.sort_priority + LEVEL) + tenant + b"\0" + struct.pack(">IQ", r.type, r.rank)
+                )
+                places["tenant_queues"].add(lane + id_)
+        case Letter.SCHEDULED | Letter.FAILED | Letter.THROTTLED:
             places["due"].add((id_, float(r.run_at)))
-            if r.letter == Letter.ASIDE:
-                places["aside"].add(line + place + id_)
-        case Letter.IN_LINE:
+            if r.letter == Letter.THROTTLED:
+                places["throttled"].add(line + place + id_)
+        case Letter.WAITING_FOR_KEY:
             strict = struct.pack(">HQ", LEVEL, r.rank)
-            places["line"].add(line + (strict if r.flags & Flag.STRICT else place) + id_)
-        case Letter.PARKED:
+            places["waiting_for_key"].add(line + (strict if r.flags & Flag.STRICT else place) + id_)
+        case Letter.NO_WORKER:
             places["parked"].add(struct.pack(">IQ", r.type, r.rank) + id_)
     if r.expires_at and r.status in WAITING:
         places["expiring"].add((id_, float(r.expires_at)))
@@ -114,26 +132,26 @@ def _add_waiting(places: Places, r: Record, fair: bool) -> None:
 def _add_others(places: Places, r: Record) -> None:
     id_ = r.id.encode()
     if r.letter in (Letter.FAILED, Letter.DEAD, Letter.CANCELLED):
-        places["rare"].add(bytes([r.letter]) + id_)
+        places["by_status"].add(bytes([r.letter]) + id_)
     if r.letter in (Letter.FAILED, Letter.DEAD):
-        places["failing"].add((id_, float(r.updated_at)))
-    if r.slot != NOBODY:
-        places["slots"].add((r.fields.line or "").encode() + struct.pack(">H", r.slot) + id_)
+        places["failures"].add((id_, float(r.updated_at)))
+    if r.slot != NO_SLOT:
+        places["slots"].add((r.fields.concurrency_digest or "").encode() + struct.pack(">H", r.slot) + id_)
     if r.fields.parent:
         places["children"].add(r.fields.parent.encode() + id_)
-    if r.letter == Letter.RUNNING and r.flags & Flag.CANCELLING:
+    if r.letter == Letter.RUNNING and r.flags & Flag.CANCEL_REQUESTED:
         places["cancels"].add(id_)
 
 
 def _numbers(jobs: dict[str, Record]) -> Places:
     letters = Counter(bytes([r.letter]) for r in jobs.values())
     types = Counter(str(r.type).encode() for r in jobs.values() if r.letter == Letter.PENDING)
-    return {"counts": set(letters.items()), "pend": set(types.items())}
+    return {"counts": set(letters.items()), "pending_counts": set(types.items())}
 
 
 def _claims(jobs: dict[str, Record]) -> Places:
     running = Counter(claim_head(r) for r in jobs.values() if r.letter == Letter.RUNNING)
-    return {"left": set(running.items())}
+    return {"claim_counts": set(running.items())}
 
 
 def claim_head(record: Record) -> bytes:

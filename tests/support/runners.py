@@ -3,10 +3,10 @@
 from typing import Any
 
 from tests.support.seed import completed, open_lease, request
-from windlass.core.job import Claimed
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY, Micros
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import Rate
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd
 

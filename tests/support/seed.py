@@ -8,13 +8,13 @@ from typing import Any
 from tests.support.clock import ManualClock
 from windlass.core.control import Cancel, Dead, Snooze
 from windlass.core.ids import JobId, new_id
-from windlass.core.job import Claimed, Job, JobError, NewJob
+from windlass.core.jobs.job import Claimed, Job, JobError, NewJob
+from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, Requeued, Settlement, decide
+from windlass.core.jobs.retry import Fixed
 from windlass.core.moments import DAY, SECOND, Micros
-from windlass.core.outcome import Done, HandedBack, Outcome, Policy, Raised, Settlement, decide
-from windlass.core.retry import Fixed
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, LeaseRequest, QueueShare, Settled, WorkerInfo
+from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota, Settled, WorkerInfo
 
 LEASE: Micros = 30 * SECOND
 WAIT: Micros = 60 * SECOND
@@ -57,7 +57,7 @@ def request(
     free: int | None = None,
 ) -> ClaimRequest:
     """A claim, with a number of its own unless one is given."""
-    shares = tuple(QueueShare(queue, most, held) for queue in queues)
+    shares = tuple(QueueQuota(queue, most, held) for queue in queues)
     number = next(_numbers) if claim is None else claim
     return ClaimRequest(runner=runner, claim=number, shares=shares, types=types, limit=limit, free=free)
 
@@ -103,7 +103,7 @@ def snoozed(job: Claimed, seconds: float = 5) -> Settlement:
 
 
 def handed_back(job: Claimed) -> Settlement:
-    return _decided(job, HandedBack())
+    return _decided(job, Requeued())
 
 
 def _decided(job: Claimed, outcome: Outcome) -> Settlement:
@@ -123,7 +123,7 @@ ENDINGS: dict[str, Ending] = {
     "dead": dead,
     "cancelled": cancelled,
     "snoozed": snoozed,
-    "handed back": handed_back,
+    "requeued": handed_back,
 }
 """Every outcome that a runner can report."""
 
@@ -155,7 +155,7 @@ async def _parked(store: Store, **fields: Any) -> JobId:
     await store.workers.beat(worker_info("seeder", types=("known to the seeder",)))
     id_ = await enqueue_one(store, **fields)
     await store.jobs.park()
-    await store.workers.forget("seeder")
+    await store.workers.unregister("seeder")
     return id_
 
 

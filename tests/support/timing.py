@@ -3,10 +3,10 @@
 from typing import Any
 
 from tests.support.seed import new_job
-from windlass.core.firing import Fired, firing
-from windlass.core.job import Job
+from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Micros, to_micros
-from windlass.core.schedule import Schedule, ScheduleSettings, settings
+from windlass.core.schedules.firing import Fired, firing
+from windlass.core.schedules.schedule import Schedule, ScheduleSettings, settings
 from windlass.store.contract import Store
 from windlass.store.records import JobFilter
 

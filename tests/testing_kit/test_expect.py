@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from windlass import App, ConfigError, InvalidPayload, UnknownTask
-from windlass.client.task import Task
+from windlass.client.tasks.task import Task
 from windlass.testing import assert_enqueued, assert_not_enqueued, enqueued, run_all
 
 Welcome = Task[..., None, None]

@@ -35,7 +35,7 @@ def test_time_passes_until_a_rate_has_let_all_of_them_start(app: App) -> None:
 def test_time_does_not_pass_for_ever_for_jobs_that_nobody_here_can_run(app: App) -> None:
     task = app.task(type="t", queue="slow")(lambda: None)
     other = App.testing(app.clock)
-    other._berth = app._berth
+    other._store_handle = app._store_handle
     stranger = other.task(type="unknown", queue="slow")(lambda: None)
     app.enqueue_many([stranger.job(), task.job()])
     assert run_all(app, advance=True).attempts == 1

@@ -31,9 +31,13 @@ def test_nothing_is_left_of_it(windlass_sandbox):
 
 @pytest.fixture
 def yard(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project with a shop in it. Only our plugin is loaded, by its module: it need not be installed."""
+    """A project with a shop in it. Only our plugin is loaded, by its module: it need not be installed.
+
+    Its own settings file keeps pytest from looking for one in the folders above, which are not ours.
+    """
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.plugins = ["windlass_pytest"]
+    pytester.makeini("[pytest]\n")
     pytester.makepyfile(shop=SHOP)
     return pytester
 

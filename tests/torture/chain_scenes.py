@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.chains import follow_on
 from tests.support.seed import new_job, open_lease, request
 from tests.torture.scene import JOBS, Scene
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.contract import Store
 

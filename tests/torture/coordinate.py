@@ -13,13 +13,13 @@ from tests.torture.shared_clock import SharedClock
 from windlass.coordinator.fire import Fire
 from windlass.core.events import silent
 from windlass.errors import StoreUnavailable
-from windlass.observe.history import recorded
+from windlass.observe.history import record_calls
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.schedules import DueSchedules
 
-LONGEST_DOUBT = 0.05
-LONGEST_PAUSE = 0.02
+MAX_DOUBT = 0.05
+MAX_PAUSE = 0.02
 """The clock may be set at any time."""
 
 
@@ -35,7 +35,7 @@ class Hesitant:
 
     async def due(self, limit: int) -> DueSchedules:
         found = await self._schedules.due(limit)
-        await asyncio.sleep(random.uniform(0, LONGEST_DOUBT))
+        await asyncio.sleep(random.uniform(0, MAX_DOUBT))
         return found
 
     def __getattr__(self, name: str) -> Any:
@@ -43,15 +43,15 @@ class Hesitant:
 
 
 async def main(url: str, clock: Path) -> None:
-    store = recorded(open_store(url, clock=SharedClock(clock)), "coordinator")
+    store = record_calls(open_store(url, clock=SharedClock(clock)), "coordinator")
     fire = Fire(cast(Store, Hesitant(store)), silent)
     while True:
         try:
             pause = await fire.run()
         except StoreUnavailable as error:
             print(error, file=sys.stderr)
-            pause = LONGEST_PAUSE
-        await asyncio.sleep(min(pause, LONGEST_PAUSE))
+            pause = MAX_PAUSE
+        await asyncio.sleep(min(pause, MAX_PAUSE))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ from typing import Any
 
 from tests.support.seed import new_job, open_lease, request
 from tests.torture.scene import JOBS, LEASE, Scene
-from windlass.core.job import JobError
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.job import JobError
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import DAY, SECOND
-from windlass.core.outcome import Settlement
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import Rate
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import RunnerEnd

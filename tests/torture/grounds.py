@@ -12,7 +12,7 @@ from tests.support.servers.places import copy_postgres_place, postgres_place
 from tests.support.servers.redis_places import redis_place, shared_redis
 from tests.support.stores import postgres_url
 from tests.torture.scene import Scene
-from windlass.store.redis.address import parse_address
+from windlass.store.redis.connection.address import parse_address
 
 Rows = dict[str, list[Any]]
 
@@ -64,7 +64,7 @@ class SqliteGround:
             database.close()
 
 
-_ALL_OF = {"marks": b"SELECT DISTINCT queue, key FROM windlass.marks"}
+_ALL_OF = {"dirty_keys": b"SELECT DISTINCT queue, key FROM windlass.dirty_keys"}
 """Marks are numbered, a number is used up by what is rolled back, and one more says no more."""
 
 
@@ -131,7 +131,7 @@ def _content(client: redis.Redis, key: bytes) -> list[Any]:
         items: list[Any] = [item for item in client.hgetall(key).items() if item[0] not in (b"store", b"stamp")]
         if key.endswith(b"}:jobs"):
             items = [(id_, record[:1] + record[5:]) for id_, record in items]
-        if key.endswith(b"}:standings"):
+        if key.endswith(b"}:schedule_states"):
             items = [(name, record[8:]) for name, record in items]
         return sorted(items)
     if kind == b"zset":

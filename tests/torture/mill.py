@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from windlass import App, Context, Dead, Fixed, Snooze
-from windlass.observe.history import SWITCH, History
+from windlass import App, Context, Dead, EnqueueFailed, EnqueueUnknown, Fixed, Snooze, WindlassError
+from windlass.observe.history import HISTORY_FOLDER, History
 
 app = App(os.environ["WINDLASS_STORE"], deadline=30)
 
@@ -25,6 +26,44 @@ def nap(seconds: float) -> None:
 @app.task
 async def anap(seconds: float) -> None:
     await asyncio.sleep(seconds)
+
+
+def show_started(ctx: Context) -> None:
+    """For the nemesis: a job is claimed some time before it is in its handler."""
+    Path(f"started-{ctx.job.id}").touch()
+
+
+@app.task
+async def long_async(ctx: Context, seconds: float) -> None:
+    show_started(ctx)
+    await asyncio.sleep(seconds)
+
+
+@app.task
+def long_thread(ctx: Context, seconds: float) -> None:
+    show_started(ctx)
+    time.sleep(seconds)
+
+
+@app.task(run_in="process")
+def long_process(ctx: Context, seconds: float) -> None:
+    show_started(ctx)
+    time.sleep(seconds)
+
+
+@app.task
+async def long_talk(ctx: Context, seconds: float) -> None:
+    """Many calls at once, on the connection that it shares with its runner."""
+    show_started(ctx)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        await asyncio.gather(*(look(ctx.job.id) for _ in range(10)))
+        await asyncio.sleep(0.005)
+
+
+async def look(id_: str) -> None:
+    with suppress(WindlassError):
+        await app.jobs.aget(id_)
 
 
 @app.task(run_in="process")
@@ -57,8 +96,16 @@ async def again_later(ctx: Context) -> None:
 
 
 @app.task(retry=SOON)
-async def hand_on(number: int) -> str:
-    """Fails if the store does: then it is tried again, and its job is perhaps handed on twice."""
+async def hand_on(ctx: Context, number: int) -> str:
+    """Fails if the store does: then it is tried again, and its job is perhaps handed on twice.
+
+    Each attempt of a suspect has a process, and so a failpoint, of its own: in the end it must try twice in one.
+    """
+    try:
+        return (await quick.aenqueue(number)).id
+    except (EnqueueFailed, EnqueueUnknown):
+        if ctx.job.failures < 3:
+            raise
     return (await quick.aenqueue(number)).id
 
 
@@ -67,7 +114,9 @@ def trip(ctx: Context) -> None:
     """Kills its runner, once: a fault like any other, so it is written down like one."""
     if ctx.attempt == 1:
         until = time.monotonic_ns() + 1_000_000_000
-        History(Path(os.environ[SWITCH]), "nemesis").write("fault", kind="trip", pids=[os.getpid()], until=until)
+        History(Path(os.environ[HISTORY_FOLDER]), "nemesis").write(
+            "fault", kind="trip", pids=[os.getpid()], kills=True, until=until
+        )
         os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -19,9 +19,9 @@ from tests.torture.rules import told
 from tests.torture.shared_clock import SharedClock
 from windlass import WindlassError
 from windlass.core.moments import SECOND, Micros, to_micros
-from windlass.core.schedule import Schedule, settings
+from windlass.core.schedules.schedule import Schedule, settings
 from windlass.core.status import Status
-from windlass.observe.history import SWITCH, History, recorded
+from windlass.observe.history import HISTORY_FOLDER, History, record_calls
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import JobFilter
@@ -58,7 +58,7 @@ class Office:
         self.clock = SharedClock(self._clock_file)
         self._furthest = self.clock.wall()
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        self.processes = Processes(folder, {SWITCH: str(self._histories), "PYTHONPATH": path})
+        self.processes = Processes(folder, {HISTORY_FOLDER: str(self._histories), "PYTHONPATH": path})
         self._ask(self._lay_down)
         self.pair = [self._start(), self._start()]
 
@@ -109,7 +109,7 @@ class Office:
 
     def _ask(self, call: Callable[[Store], Awaitable[T]]) -> T:
         async def asked() -> T:
-            store = recorded(open_store(self._url, clock=self.clock), "operator")
+            store = record_calls(open_store(self._url, clock=self.clock), "operator")
             try:
                 return await call(store)
             finally:
@@ -171,10 +171,10 @@ class _history_at:
         self._folder = folder
 
     def __enter__(self) -> None:
-        os.environ[SWITCH] = str(self._folder)
+        os.environ[HISTORY_FOLDER] = str(self._folder)
 
     def __exit__(self, *_: object) -> None:
-        del os.environ[SWITCH]
+        del os.environ[HISTORY_FOLDER]
 
 
 async def _dump(store: Store) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from mill import (  # type: ignore[import-not-found]
 )
 
 from windlass import EnqueueFailed, EnqueueUnknown, NewJob, chain
-from windlass.core.rate import Rate
+from windlass.core.flow.rate import Rate
 
 SEED = sys.argv[1]
 dice = random.Random(SEED)

@@ -1,13 +1,13 @@
 """What befalls a Redis server, and through it everybody, besides what befalls workers and producers."""
 
 import signal
-from collections.abc import Callable
 from contextlib import suppress
 
 import redis
 
 from tests.support.processes import let_pass, signal_all
 from tests.support.servers.redis import RedisServer
+from tests.torture.faults.choice import Weighted
 from tests.torture.nemesis import Nemesis
 from tests.torture.yard import Yard
 from windlass import WindlassError
@@ -20,38 +20,38 @@ class RedisNemesis(Nemesis):
         self._server = server
         super().__init__(yard, seed)
 
-    def _all_faults(self) -> list[tuple[int, Callable[[int], None]]]:
-        return [
-            *super()._all_faults(),
-            (5, self._kill_connections),
-            (3, self._restart_server),
-            (2, self._stop_the_world),
-            (2, self._forget_scripts),
-        ]
+    def _short_faults(self) -> Weighted:
+        return {
+            **super()._short_faults(),
+            "kill_connections": (5, self._kill_connections),
+            "restart_server": (3, self._restart_server),
+            "stop_the_world": (2, self._stop_the_world),
+            "forget_scripts": (2, self._forget_scripts),
+        }
 
     def _freeze(self, victims: list[int]) -> None:
         signal_all(victims, signal.SIGSTOP)
 
     def _kill_connections(self, place: int) -> None:
-        with self._fault("kill connections", []), self._client() as client:
+        with self.fault("kill connections", []), self._client() as client:
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             client.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
 
     def _restart_server(self, place: int) -> None:
         """Killed, it has written what it answered for: only its machine has not died."""
-        with self._fault("stop the server", []):
-            self._dice.choice([self._server.kill, self._server.kill, self._server.stop])()
-            let_pass(self._dice.choice([0, 0.5, 4]))
+        with self.fault("stop the server", []):
+            self.dice.choice([self._server.kill, self._server.kill, self._server.stop])()
+            let_pass(self.dice.choice([0, 0.5, 4]))
             self._server.start()
 
     def _stop_the_world(self, place: int) -> None:
-        with self._fault("stand still", []):
+        with self.fault("stand still", []):
             self._server.freeze()
-            let_pass(self._dice.choice([0.2, 1, 3]))
+            let_pass(self.dice.choice([0.2, 1, 3]))
             self._server.thaw()
 
     def _forget_scripts(self, place: int) -> None:
-        with self._fault("forget scripts", []), self._client() as client:
+        with self.fault("forget scripts", []), self._client() as client:
             client.script_flush()
 
     def _cancel_some(self, place: int) -> None:

@@ -4,16 +4,16 @@ import asyncio
 from typing import Any
 
 from tests.torture.yard import Yard
-from windlass.core.chain import parent_in
-from windlass.core.job import NewJob
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.flow.rate import parse_rate
+from windlass.core.jobs.dependencies import parent_in_reason
+from windlass.core.jobs.job import NewJob
 from windlass.core.moments import to_micros
-from windlass.core.queue import QueueSettings
-from windlass.core.rate import parse_rate
-from windlass.core.schedule import Schedule, settings
+from windlass.core.schedules.schedule import Schedule, settings
 from windlass.store.open import open_store
 
 FEW, SLOW, SHARED = "few", "slow", "shared"
-QUEUES = (FEW, SLOW, SHARED, "default")
+QUEUES = (FEW, SLOW, SHARED, "long", "default")
 """Those with rules first: they must not live on what the others leave."""
 MOST = 3
 RATE = "10/s burst 5"
@@ -94,7 +94,7 @@ def touched(jobs: list[dict[str, Any]]) -> dict[str, int]:
         "strict": sum(1 for job in ran if job["key_strict"]),
         "rated": sum(1 for job in ran if job["key_rate"]),
         "links": sum(1 for job in ran if job["parents"]),
-        "called off": sum(1 for job in jobs if parent_in(job["reason"])),
+        "called off": sum(1 for job in jobs if parent_in_reason(job["reason"])),
         **{f"ticks of {name}": sum(1 for job in ran if job["schedule"] == name) for name in SCHEDULES},
         **{queue: sum(1 for job in ran if job["queue"] == queue) for queue in (FEW, SLOW, SHARED)},
     }

@@ -7,14 +7,14 @@ from tests.torture.chain_scenes import CHAINS
 from tests.torture.flow_scenes import FLOW
 from tests.torture.scene import JOBS, LEASE, Scene
 from tests.torture.tick_scenes import TICKS
-from windlass.core.change import JobChange
-from windlass.core.idempotency import OnConflict
-from windlass.core.job import JobError, Progress
-from windlass.core.meter import Meter, histogram
+from windlass.core.flow.queue import settings
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import JobError, Progress
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import DAY, SECOND
-from windlass.core.outcome import Settlement
-from windlass.core.queue import settings
-from windlass.core.samples import HOUR
+from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.samples import HOUR
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Campaign, LeaseRequest, Note, RunnerEnd
@@ -157,6 +157,8 @@ _ALL = [
     Scene(
         verb="prune",
         before=_dead,
+        piecemeal=True,
+        by_servers=True,
         later=lambda clock: clock.advance(400 * DAY),
         act=lambda store: store.operator.prune(10),
     ),
@@ -216,8 +218,9 @@ _ALL = [
         later=lambda clock: clock.advance(2 * LEASE),
         act=lambda store: store.leases.rescue(10),
     ),
-    Scene(verb="beat", before=_parked, act=lambda store: store.workers.beat(worker_info())),
-    Scene(verb="forget", before=_registered, act=lambda store: store.workers.forget("w1")),
+    # The worker is registered first, and some of its parked jobs are freed after that.
+    Scene(verb="beat", before=_parked, piecemeal=True, act=lambda store: store.workers.beat(worker_info())),
+    Scene(verb="unregister", before=_registered, act=lambda store: store.workers.unregister("w1")),
     Scene(
         verb="campaign",
         piecemeal=True,

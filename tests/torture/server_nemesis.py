@@ -1,14 +1,16 @@
 """What befalls a PostgreSQL server, and through it everybody, besides what befalls workers and producers."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
 
 from tests.support.processes import let_pass, signal_all
 from tests.support.servers.postgres import Mode, PostgresServer
+from tests.torture.faults.choice import Weighted
 from tests.torture.nemesis import Nemesis
+from tests.torture.roles import ROLE
 from tests.torture.yard import Yard
 from windlass import WindlassError
 
@@ -24,13 +26,13 @@ class ServerNemesis(Nemesis):
         self._server = server
         super().__init__(yard, seed)
 
-    def _all_faults(self) -> list[tuple[int, Callable[[int], None]]]:
-        return [
-            *super()._all_faults(),
-            (5, self._kill_connections),
-            (3, self._restart_server),
-            (2, self._cut_statements_short),
-        ]
+    def _short_faults(self) -> Weighted:
+        return {
+            **super()._short_faults(),
+            "kill_connections": (5, self._kill_connections),
+            "restart_server": (3, self._restart_server),
+            "cut_statements_short": (2, self._cut_statements_short),
+        }
 
     @contextmanager
     def old_snapshot(self) -> Iterator[None]:
@@ -43,29 +45,29 @@ class ServerNemesis(Nemesis):
         signal_all(victims, signal.SIGSTOP)
 
     def _kill_connections(self, place: int) -> None:
-        share = self._dice.choice([0.2, 0.5, 1])
-        with self._fault("kill connections", []):
+        share = self.dice.choice([0.2, 0.5, 1])
+        with self.fault("kill connections", []):
             self._server.address.execute(
                 f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS} AND random() < %s", share
             )
 
     def _restart_server(self, place: int) -> None:
-        with self._fault("stop the server", []):
-            self._server.stop(self._dice.choice([Mode.IMMEDIATE, Mode.IMMEDIATE, Mode.FAST]))
-            let_pass(self._dice.choice([0, 0.5, 4]))
+        with self.fault("stop the server", []):
+            self._server.stop(self.dice.choice([Mode.IMMEDIATE, Mode.IMMEDIATE, Mode.FAST]))
+            let_pass(self.dice.choice([0, 0.5, 4]))
             self._server.start()
 
     def _cut_statements_short(self, place: int) -> None:
         """For whoever connects meanwhile; who cannot renew while others can loses his lease, and that is right."""
         everybody = [pid for worker in self.workers for pid in worker.tree()]
-        with self._fault("cut statements short", everybody):
-            self._server.address.execute(f"ALTER ROLE windlass SET statement_timeout = '{SHORT}'")
+        with self.fault("cut statements short", everybody):
+            self._server.address.execute(f"ALTER ROLE {ROLE} SET statement_timeout = '{SHORT}'")
             self._kill_connections(place)
-            let_pass(self._dice.uniform(0.5, 2))
+            let_pass(self.dice.uniform(0.5, 2))
             # Said by somebody whom it does not hit.
             with self._server.address.connect() as peace:
                 peace.execute("SET statement_timeout = 0")
-                peace.execute("ALTER ROLE windlass RESET statement_timeout")
+                peace.execute(f"ALTER ROLE {ROLE} RESET statement_timeout".encode())
                 peace.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_OURS}")
 
     def _cancel_some(self, place: int) -> None:

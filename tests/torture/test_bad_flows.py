@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.torture.test_checker import OTHER, RUNNER, Tale
-from windlass.core.change import IN_LINE
+from windlass.core.jobs.change import WAITING_FOR_KEY
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -72,13 +72,13 @@ def strict_order_through_a_failure(flow: Flow) -> None:
 
 def somebody_is_in_line_behind_a_holder(flow: Flow) -> None:
     flow.arrive("a", concurrency_key="k", status="pending")
-    flow.arrive("b", concurrency_key="k", status="blocked", reason=IN_LINE)
+    flow.arrive("b", concurrency_key="k", status="blocked", reason=WAITING_FOR_KEY)
 
 
 def behind_one_of_strict_order_that_waits_to_be_tried_again(flow: Flow) -> None:
     flow.arrive("a", concurrency_key="k", key_strict=True)
     flow.held("a", 0, 1, status="failed")
-    flow.arrive("b", concurrency_key="k", key_strict=True, status="blocked", reason=IN_LINE)
+    flow.arrive("b", concurrency_key="k", key_strict=True, status="blocked", reason=WAITING_FOR_KEY)
 
 
 def _tenants(flow: Flow, order: str, jobs: int = 40) -> None:
@@ -189,18 +189,18 @@ def somebody_goes_ahead_while_the_first_waits_to_be_tried_again(flow: Flow) -> N
 
 def a_key_is_free_and_somebody_is_in_line(flow: Flow) -> None:
     flow.under("k", "a", 0, 1)
-    flow.arrive("b", concurrency_key="k", status="blocked", reason=IN_LINE)
+    flow.arrive("b", concurrency_key="k", status="blocked", reason=WAITING_FOR_KEY)
 
 
 def one_slot_of_two_is_lost(flow: Flow) -> None:
     flow.arrive("a", concurrency_key="k", key_limit=2, status="pending")
-    flow.arrive("b", concurrency_key="k", key_limit=2, status="blocked", reason=IN_LINE)
+    flow.arrive("b", concurrency_key="k", key_limit=2, status="blocked", reason=WAITING_FOR_KEY)
 
 
 def a_failed_job_without_strict_order_keeps_its_slot(flow: Flow) -> None:
     flow.arrive("a", concurrency_key="k")
     flow.held("a", 0, 1, status="failed")
-    flow.arrive("b", concurrency_key="k", status="blocked", reason=IN_LINE)
+    flow.arrive("b", concurrency_key="k", status="blocked", reason=WAITING_FOR_KEY)
 
 
 def one_tenant_gets_all(flow: Flow) -> None:

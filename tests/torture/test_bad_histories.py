@@ -36,8 +36,38 @@ def a_job_runs_that_nobody_handed_in(tale: Tale) -> None:
 
 
 def a_refused_hand_in_is_there_all_the_same(tale: Tale) -> None:
-    tale.say("enqueue", PRODUCER, step="fail", call=tale.offer("a"), problem="full")
+    tale.refuse("a")
     tale.run("a")
+
+
+def a_refused_hand_in_is_found_by_the_next(tale: Tale) -> None:
+    tale.refuse("a")
+    tale.say("enqueue", PRODUCER, step="ok", call=tale.offer("a"), answers=[["a", True]])
+    tale.run("a")
+
+
+def a_refused_hand_in_is_claimed_before_the_next(tale: Tale) -> None:
+    tale.refuse("a")
+    tale.claim("a")
+    tale.hand_in("a")
+    tale.start("a")
+    tale.end("a")
+    tale.settle("a")
+
+
+def a_job_is_charged_with_a_crash_because_of_a_pause(tale: Tale) -> None:
+    tale.hand_in("a")
+    tale.claim("a")
+    tale.start("a")
+    tale.fault(RUNNER, kills=False)
+    tale.rescue("a", outcome="crashed")
+    tale.run("a", 2, OTHER)
+
+
+def a_job_is_suspected_by_the_store_alone(tale: Tale) -> None:
+    tale.hand_in("a")
+    tale.run("a")
+    tale.keep("a", attempts=[{"attempt": 1, "outcome": "crashed among several"}])
 
 
 def a_handler_gets_another_payload(tale: Tale) -> None:
@@ -174,7 +204,7 @@ def an_attempt_number_goes_down(tale: Tale) -> None:
     tale.claim("a", 2)
     tale.settle("a", 2, status="pending")
     tale.run("a", 1)
-    tale.keep("a", attempt=2, hand_backs=1)
+    tale.keep("a", attempt=2, requeues=1)
 
 
 def the_store_forgets_an_attempt(tale: Tale) -> None:
@@ -220,6 +250,8 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I1", a_job_is_completed_without_having_run),
     ("I2", a_job_runs_that_nobody_handed_in),
     ("I2", a_refused_hand_in_is_there_all_the_same),
+    ("I2", a_refused_hand_in_is_found_by_the_next),
+    ("I2", a_refused_hand_in_is_claimed_before_the_next),
     ("I2", a_handler_gets_another_payload),
     ("I3", a_job_runs_twice_for_no_reason_that_the_store_knows),
     ("I3", a_job_runs_beyond_its_budget),
@@ -245,6 +277,8 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I16", the_counts_are_wrong),
     ("I17", descriptors_leak),
     ("I17", a_zombie_is_left),
+    ("I19", a_job_is_charged_with_a_crash_because_of_a_pause),
+    ("I19", a_job_is_suspected_by_the_store_alone),
 ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.torture.test_checker import OTHER, PRODUCER, RUNNER, Tale
-from windlass.core.chain import AWAITING, called_off_by
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_ended_reason
 from windlass.core.status import Status
 
 
@@ -15,8 +15,8 @@ class Chain(Tale):
     def link(self, job: str, *parents: str) -> None:
         """Hand in a child that takes the results of all of them."""
         takes = [[f"from {parent}", parent] for parent in parents]
-        self.hand_in(job, waits=bool(parents), parents=list(parents), takes=takes)
-        status, reason = ("blocked", AWAITING) if parents else ("pending", None)
+        self.hand_in(job, waits=bool(parents), parents=list(parents), result_params=takes)
+        status, reason = ("blocked", WAITING_FOR_PARENT) if parents else ("pending", None)
         self.keep(job, status=status, reason=reason, parents=list(parents))
 
     def chain(self, *jobs: str) -> None:
@@ -46,7 +46,7 @@ class Chain(Tale):
         self.keep(job, failures=1)
 
     def call_off(self, job: str, parent: str, status: Status = Status.DEAD) -> None:
-        self.keep(job, status="cancelled", reason=called_off_by(parent, status))
+        self.keep(job, status="cancelled", reason=parent_ended_reason(parent, status))
 
 
 # Good ones.

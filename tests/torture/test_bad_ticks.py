@@ -8,7 +8,7 @@ import pytest
 
 from tests.torture.test_checker import OTHER, RUNNER, Tale
 from windlass.core.moments import SECOND
-from windlass.core.ticks import tick_id
+from windlass.core.schedules.ticks import tick_id
 
 BEGINNING = 1_767_225_600
 """In seconds; a schedule of these tales comes every minute since."""

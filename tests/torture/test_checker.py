@@ -81,13 +81,16 @@ class Tale:
         self.end(job, attempt, pid)
         self.settle(job, attempt, pid=pid)
 
-    def rescue(self, job: str, attempt: int = 1) -> None:
-        put = {"job": job, "attempt": attempt, "status": "pending", "outcome": "rescued"}
+    def rescue(self, job: str, attempt: int = 1, outcome: str = "rescued") -> None:
+        put = {"job": job, "attempt": attempt, "status": "pending", "outcome": outcome}
         self.call("rescue", {}, {"jobs": [put]}, OTHER)
         self.keep(job, status="pending", rescues=self.jobs[job].get("rescues", 0) + 1)
 
-    def fault(self, *pids: int) -> None:
-        self.say("fault", 1, kind="kill", pids=list(pids))
+    def fault(self, *pids: int, kills: bool = True) -> None:
+        self.say("fault", 1, kind="kill" if kills else "pause", pids=list(pids), kills=kills)
+
+    def refuse(self, job: str) -> None:
+        self.say("enqueue", PRODUCER, step="fail", call=self.offer(job), problem="full")
 
     def judge(self) -> Report:
         dump = [*self.jobs.values(), *self.twice]
@@ -129,6 +132,21 @@ def an_unknown_hand_in_came_through_and_was_repeated(tale: Tale) -> None:
     tale.say("enqueue", PRODUCER, step="ok", call=tale.offer("a"), answers=[["a", True]])
     tale.offer("b")
     tale.run("a")
+
+
+def a_refused_hand_in_is_repeated_and_stored(tale: Tale) -> None:
+    tale.refuse("a")
+    tale.hand_in("a")
+    tale.run("a")
+
+
+def a_killed_runner_has_its_job_charged(tale: Tale) -> None:
+    tale.hand_in("a")
+    tale.claim("a")
+    tale.start("a")
+    tale.fault(RUNNER)
+    tale.rescue("a", outcome="crashed")
+    tale.run("a", 2, OTHER)
 
 
 def a_late_outcome_is_refused(tale: Tale) -> None:
@@ -187,6 +205,8 @@ GOOD: list[Callable[[Tale], None]] = [
     a_runner_is_killed_and_its_job_runs_again,
     a_job_fails_and_succeeds,
     an_unknown_hand_in_came_through_and_was_repeated,
+    a_refused_hand_in_is_repeated_and_stored,
+    a_killed_runner_has_its_job_charged,
     a_late_outcome_is_refused,
     a_key_is_used_again_when_it_is_free,
     an_operator_retries_what_was_done,

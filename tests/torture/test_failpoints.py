@@ -1,5 +1,6 @@
 """Every commit × {killed, failed, reply lost}: all of it happened or nothing, and saying it again is safe."""
 
+import asyncio
 import inspect
 import multiprocessing
 import re
@@ -16,9 +17,8 @@ from tests.torture.scenes import SCENES
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.open import open_store
 from windlass.store.sqlite import roles as sqlite_roles
-from windlass.store.sqlite import samples as sqlite_samples
 from windlass.store.sqlite import store as sqlite_store
-from windlass.store.sqlite import upkeep as sqlite_upkeep
+from windlass.store.sqlite.verbs import stats as sqlite_stats
 
 ARM = "WINDLASS_FAILPOINTS"
 # Forked from a process that has everything imported and no threads: forty starts cost as much as one.
@@ -66,14 +66,15 @@ class Twin:
             assert self.scene.again(self.answer, again) if done else again == self.answer
 
 
-@pytest.fixture(params=sorted(GROUNDS))
+@pytest.fixture(scope="module", params=sorted(GROUNDS))
 def ground(request: pytest.FixtureRequest) -> Ground:
     return GROUNDS[request.param]
 
 
-@pytest.fixture(params=sorted(SCENES))
-async def twin(request: pytest.FixtureRequest, ground: Ground, tmp_path: Path) -> Twin:
-    return await Twin(SCENES[request.param], ground, tmp_path).play()
+@pytest.fixture(scope="module", params=sorted(SCENES))
+def twin(request: pytest.FixtureRequest, ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Twin:
+    """Played once for all tests of its scene."""
+    return asyncio.run(Twin(SCENES[request.param], ground, tmp_path_factory.mktemp("twin")).play())
 
 
 async def test_a_process_killed_before_or_after_a_commit_has_done_nothing_or_all_of_it(
@@ -144,9 +145,10 @@ async def test_the_same_open_store_goes_on_after_each_fault(
 
 
 def test_every_verb_that_writes_has_a_scene() -> None:
-    text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_upkeep, sqlite_samples, sqlite_store)))
+    text = "".join(map(inspect.getsource, (sqlite_roles, sqlite_stats, sqlite_store)))
     bodies = re.split(r"\n    async def ", text)[1:]
-    writing = {body.split("(")[0] for body in bodies if re.search(r"\.write(_jointly)?\(", body)}
+    writing = {body.split("(")[0] for body in bodies if re.search(r"\.write(_combined)?\(", body)}
+    writing |= set(re.findall(r"\n    (\w+) = write_verb\(", text))
     assert writing == {scene.verb for scene in SCENES.values()}
 
 

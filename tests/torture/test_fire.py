@@ -17,7 +17,7 @@ COORDINATOR = """
 import asyncio, sys
 from datetime import datetime
 from windlass.coordinator.fire import Fire
-from windlass.store.manual import ManualClock
+from windlass.store.clock import ManualClock
 from windlass.store.open import open_store
 
 url, now = sys.argv[1:]

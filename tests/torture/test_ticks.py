@@ -28,6 +28,7 @@ def faithful_redis() -> Iterator[RedisServer]:
     server.remove()
 
 
+@pytest.mark.extended
 def test_each_tick_is_fired_once_on_sqlite(tmp_path: Path) -> None:
     spend(tmp_path, f"sqlite:///{tmp_path}/jobs.db?durability=relaxed", None)
 
@@ -38,6 +39,7 @@ def test_each_tick_is_fired_once_on_postgres_that_is_restarted(
     spend(tmp_path, postgres_server.dsn(), lambda: postgres_server.restart(Mode.IMMEDIATE))
 
 
+@pytest.mark.extended
 def test_each_tick_is_fired_once_on_redis_that_is_restarted(tmp_path: Path, faithful_redis: RedisServer) -> None:
     def restart() -> None:
         faithful_redis.kill()

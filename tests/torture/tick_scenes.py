@@ -5,8 +5,8 @@ from typing import Any
 from tests.support.clock import START, ManualClock
 from tests.support.timing import MINUTE, add, said
 from tests.torture.scene import Scene
-from windlass.core.firing import Fired, Firing, firing, made
-from windlass.core.schedule import ScheduleSettings
+from windlass.core.schedules.firing import Fired, Firing, firing, new_schedule
+from windlass.core.schedules.schedule import ScheduleSettings
 from windlass.store.contract import Store
 
 
@@ -29,7 +29,7 @@ async def _paused(store: Store) -> None:
 
 def _decided(options: dict[str, Any]) -> Firing:
     """What anybody decides at the first tick."""
-    return firing(made("s", START, declared=ScheduleSettings(), changed=said(**options)), START + MINUTE)
+    return firing(new_schedule("s", START, declared=ScheduleSettings(), changed=said(**options)), START + MINUTE)
 
 
 async def _fire(store: Store) -> list[Fired]:

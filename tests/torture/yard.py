@@ -13,11 +13,11 @@ import redis
 from tests.support.checker import Report, audit, read
 from tests.support.processes import Process, Processes
 from windlass import App
-from windlass.observe.history import SWITCH, History
+from windlass.observe.history import HISTORY_FOLDER, History
 from windlass.store.open import open_store
 from windlass.store.records import Rescued
-from windlass.store.redis.address import parse_address
-from windlass.store.redis.keys import KeyMap
+from windlass.store.redis.connection.address import parse_address
+from windlass.store.redis.records.keys import KeyMap
 
 HERE = Path(__file__).parent
 
@@ -31,6 +31,8 @@ class Yard:
         """On a file in the folder, or at `url`."""
         self.folder = folder
         self._lease = lease
+        self.lease = float(lease.removesuffix("s"))
+        """Seconds."""
         self.database = folder / "jobs.db"
         self.histories = folder / "history"
         self.histories.mkdir()
@@ -40,7 +42,7 @@ class Yard:
         self.app = App(url, deadline=30)
         self.history = History(self.histories, "nemesis")
         self.processes = Processes(
-            folder, {"WINDLASS_STORE": url, SWITCH: str(self.histories), **(environment or {})}
+            folder, {"WINDLASS_STORE": url, HISTORY_FOLDER: str(self.histories), **(environment or {})}
         )
 
     def worker(self, *options: str, failpoints: str = "") -> Process:
@@ -70,7 +72,7 @@ class Yard:
                 return [row[0] for row in server.execute("SELECT runner FROM windlass.leases")]
         if self.app.store.startswith("redis:"):
             address = parse_address(self.app.store, "")
-            (key,) = KeyMap(address.prefix).of_office(("leases",))
+            (key,) = KeyMap(address.prefix).global_keys(("leases",))
             with redis.Redis.from_url(address.dsn) as server:
                 # The empty field is the pulse of all of them.
                 return [runner.decode() for runner in server.hkeys(key) if runner]

@@ -133,6 +133,7 @@ async def limits_and_keys_are_typed() -> None:
 async def many_at_once() -> None:
     assert_type(app.enqueue_many([welcome.job(1), resize.job("a", "b", 2)]), list[Handle[Any]])
     assert_type(await app.aenqueue_many([]), list[Handle[Any]])
+    assert_type(app.enqueue_many(welcome.job(number) for number in range(3)), list[Handle[Any]])
     app.enqueue_many([welcome])  # type: ignore[list-item]
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.codec import (
-    DEEPEST,
     INLINE_LIMIT,
-    MOST_NODES,
+    MAX_DEPTH,
+    MAX_NODES,
     check_json,
     check_size,
     decode,
@@ -79,9 +79,9 @@ def test_json_values_survive_the_way_there_and_back(value: Any) -> None:
         datetime.now(UTC),
         object(),
         Colour.RED,
-        nested(DEEPEST + 1),
+        nested(MAX_DEPTH + 1),
         nested(100_000),
-        [0] * MOST_NODES,
+        [0] * MAX_NODES,
     ],
     ids=lambda bad: type(bad).__name__,
 )
@@ -107,8 +107,8 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 
 
 def test_the_deepest_and_largest_allowed_are_allowed() -> None:
-    check_json(nested(DEEPEST), "payload")
-    check_json([0] * (MOST_NODES - 1), "payload")
+    check_json(nested(MAX_DEPTH), "payload")
+    check_json([0] * (MAX_NODES - 1), "payload")
 
 
 @pytest.mark.parametrize("bad", ["\ud800", {"\udfff": 1}, ["a", "\ud800b"]])

@@ -2,35 +2,35 @@
 
 import pytest
 
-from windlass.core.course import By, Course, Stretch, Window, framed
-from windlass.core.meter import Meter, histogram
 from windlass.core.moments import DAY, SECOND, to_datetime
-from windlass.core.plot import MOST_STEPS, Plot
-from windlass.core.samples import HOUR, MINUTE, Depth, begin_of
+from windlass.core.stats.meter import Meter, histogram
+from windlass.core.stats.samples import HOUR, MINUTE, Depth, start_of
+from windlass.core.stats.timeline import By, SampleQuery, Samples, Timeline, sample_window
+from windlass.core.stats.timeline_builder import MAX_STEPS, TimelineBuilder
 
-NOW = begin_of(1_700_000_000 * SECOND, HOUR) + 30 * SECOND
+NOW = start_of(1_700_000_000 * SECOND, HOUR) + 30 * SECOND
 SINCE = NOW - 30 * SECOND - 10 * MINUTE
-WINDOW = Window(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE)
+WINDOW = SampleQuery(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE)
 
 
 def meter(number: int, queue: str = "", type_: str = "", completed: int = 0, **fields: object) -> Meter:
     slot = SINCE + number * MINUTE
-    return Meter(queue=queue, type=type_, slot=slot, completed=completed, **fields)  # type: ignore[arg-type]
+    return Meter(queue=queue, type=type_, interval_start=slot, completed=completed, **fields)  # type: ignore[arg-type]
 
 
 def depth(number: int, queue: str, pending: int, oldest: int | None = None) -> Depth:
     jobs = {"pending": pending}
-    return Depth(queue=queue, slot=SINCE + number * MINUTE, jobs=jobs, most=jobs, oldest=oldest)
+    return Depth(queue=queue, interval_start=SINCE + number * MINUTE, jobs=jobs, max_jobs=jobs, oldest=oldest)
 
 
-def plotted(meters: list[Meter], depths: list[Depth], width: int = MINUTE, by: By = "queue", **only: str) -> Course:
-    plot = Plot(Window(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE, **only), width, by)
-    plot.add(Stretch(tuple(meters), tuple(depths)))
-    return plot.course()
+def plotted(meters: list[Meter], depths: list[Depth], width: int = MINUTE, by: By = "queue", **only: str) -> Timeline:
+    plot = TimelineBuilder(SampleQuery(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE, **only), width, by)
+    plot.add(Samples(tuple(meters), tuple(depths)))
+    return plot.build()
 
 
-def completed(course: Course, name: str | None = None) -> list[int | None]:
-    line = course.all if name is None else course.lines[name]
+def completed(course: Timeline, name: str | None = None) -> list[int | None]:
+    line = course.all if name is None else course.series[name]
     return [None if point is None else point.completed for point in line.points]
 
 
@@ -51,15 +51,15 @@ def completed(course: Course, name: str | None = None) -> list[int | None]:
 def test_a_frame_has_no_more_points_than_asked_for_and_misses_nothing(
     length: int, step: int | None, points: int | None, width: int, count: int
 ) -> None:
-    window, found = framed(NOW, length, step, points)
+    window, found = sample_window(NOW, length, step, points)
     assert (found, (window.until - window.since) // found) == (width, count)
     assert window.until % window.step == window.since % window.step == 0
     assert window.until - window.since >= length
 
 
 def test_a_frame_ends_with_the_last_minute_that_is_made_by_now() -> None:
-    assert framed(NOW, HOUR, None, None)[0].until == begin_of(NOW, MINUTE)
-    assert framed(NOW - 20 * SECOND, HOUR, None, None)[0].until == begin_of(NOW, MINUTE) - MINUTE
+    assert sample_window(NOW, HOUR, None, None)[0].until == start_of(NOW, MINUTE)
+    assert sample_window(NOW - 20 * SECOND, HOUR, None, None)[0].until == start_of(NOW, MINUTE) - MINUTE
 
 
 def test_what_nobody_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
@@ -76,46 +76,46 @@ def test_what_nobody_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
 
 def test_nothing_sampled_is_nothing_but_gaps() -> None:
     course = plotted([], [])
-    assert (course.lines, course.all.whole, completed(course)) == ({}, None, [None] * 10)
+    assert (course.series, course.all.whole, completed(course)) == ({}, None, [None] * 10)
 
 
 def test_a_rate_is_over_the_time_that_was_sampled() -> None:
     course = plotted([meter(0), meter(0, "q", "t", 120), meter(1), meter(7)], [], width=5 * MINUTE)
-    first, second = course.lines["q"].points
+    first, second = course.series["q"].points
     assert first is not None
     assert second is not None
     assert (first.per_second, second.per_second) == (1.0, 0.0), "two of five minutes, and one"
-    assert course.lines["q"].whole is not None
-    assert course.lines["q"].whole.per_second == pytest.approx(120 / 180)
+    assert course.series["q"].whole is not None
+    assert course.series["q"].whole.per_second == pytest.approx(120 / 180)
 
 
 def test_neighbours_are_put_together_with_their_times() -> None:
     fast, slow = histogram([SECOND] * 98), histogram([100 * SECOND] * 2)
     parts = [meter(0, "q", "t", 98, run=fast), meter(1, "q", "u", 2, run=slow, dead=1, crashed=1)]
     course = plotted([meter(0), meter(1), *parts], [], width=2 * MINUTE)
-    point = course.lines["q"].points[0]
+    point = course.series["q"].points[0]
     assert point is not None
     assert (point.completed, point.failures) == (100, 2)
     assert point.run.p50 == pytest.approx(1, rel=1 / 16)
     assert point.run.p99 == pytest.approx(100, rel=1 / 16)
     assert point.wait.p50 is None
-    assert course.lines["q"].whole is not None
-    assert course.lines["q"].whole.run == point.run
+    assert course.series["q"].whole is not None
+    assert course.series["q"].whole.run == point.run
 
 
 def test_the_depth_is_an_average_and_the_most() -> None:
     looks = [depth(0, "", 6, 2 * SECOND), depth(0, "q", 4, 2 * SECOND), depth(1, "", 2), depth(1, "q", 2)]
     course = plotted([meter(0), meter(1), meter(2)], [*looks, depth(2, "", 0)], width=5 * MINUTE)
-    point = course.lines["q"].points[0]
+    point = course.series["q"].points[0]
     assert point is not None
-    assert (point.jobs, point.most, point.oldest) == ({"pending": 2.0}, {"pending": 4}, 2.0)
+    assert (point.jobs, point.max_jobs, point.oldest) == ({"pending": 2.0}, {"pending": 4}, 2.0)
     assert course.all.whole is not None
     assert course.all.whole.jobs == {"pending": 8 / 3}
 
 
 def test_a_queue_without_a_job_has_none_but_where_nobody_counted_that_is_not_known() -> None:
     course = plotted([meter(0), meter(0, "q", "t", 1), meter(1)], [depth(0, "", 0)])
-    counted, unknown = course.lines["q"].points[:2]
+    counted, unknown = course.series["q"].points[:2]
     assert counted is not None
     assert unknown is not None
     assert (counted.jobs, unknown.jobs) == ({}, None)
@@ -123,10 +123,10 @@ def test_a_queue_without_a_job_has_none_but_where_nobody_counted_that_is_not_kno
 
 def test_types_are_not_counted() -> None:
     course = plotted([meter(0), meter(0, "q", "t", 1)], [depth(0, "", 3), depth(0, "q", 3)], by="type")
-    point = course.lines["t"].points[0]
+    point = course.series["t"].points[0]
     assert point is not None
     assert point.jobs is None
-    assert course.lines.keys() == {"t"}
+    assert course.series.keys() == {"t"}
     assert course.all.points[0] is not None
     assert course.all.points[0].jobs == {"pending": 3.0}
 
@@ -135,25 +135,25 @@ def test_only_one_queue_or_type_is_shown_if_it_is_asked_for() -> None:
     parts = [meter(0), *(meter(0, queue, type_, 1) for queue in "ab" for type_ in "xy"), meter(0, "", "", 5)]
     looks = [depth(0, "", 9), depth(0, "a", 4), depth(0, "b", 5)]
     course = plotted(parts, looks, queue="a")
-    assert (completed(course, "a")[0], completed(course)[0], list(course.lines)) == (2, 2, ["a"])
+    assert (completed(course, "a")[0], completed(course)[0], list(course.series)) == (2, 2, ["a"])
     assert course.all.points[0] is not None
     assert course.all.points[0].jobs == {"pending": 4.0}
     course = plotted(parts, looks, by="type", queue="a")
-    assert [completed(course, name)[0] for name in course.lines] == [1, 1]
+    assert [completed(course, name)[0] for name in course.series] == [1, 1]
     course = plotted(parts, looks, type="x")
-    assert (completed(course)[0], list(course.lines)) == (2, ["a", "b"])
+    assert (completed(course)[0], list(course.series)) == (2, ["a", "b"])
 
 
 def test_what_has_no_name_is_a_line_only_if_there_is_any() -> None:
-    assert plotted([meter(0), meter(0, "q", "t", 1)], [depth(0, "", 1)]).lines.keys() == {"q"}
-    assert plotted([meter(0, "", "", 4), meter(0, "q", "", 2)], [], by="type").lines.keys() == {""}
+    assert plotted([meter(0), meter(0, "q", "t", 1)], [depth(0, "", 1)]).series.keys() == {"q"}
+    assert plotted([meter(0, "", "", 4), meter(0, "q", "", 2)], [], by="type").series.keys() == {""}
 
 
 def test_pieces_are_bounded_and_together_the_window() -> None:
-    until = SINCE + (3 * MOST_STEPS + 7) * MINUTE
-    pieces = list(Plot(Window(step=MINUTE, since=SINCE, until=until), MINUTE, "queue").pieces())
+    until = SINCE + (3 * MAX_STEPS + 7) * MINUTE
+    pieces = list(TimelineBuilder(SampleQuery(step=MINUTE, since=SINCE, until=until), MINUTE, "queue").pieces())
     assert [each.since for each in pieces] == [SINCE, *(each.until for each in pieces[:-1])]
-    assert [(each.until - each.since) // MINUTE for each in pieces] == [MOST_STEPS] * 3 + [7]
+    assert [(each.until - each.since) // MINUTE for each in pieces] == [MAX_STEPS] * 3 + [7]
     assert pieces[-1].until == until
 
 
@@ -162,7 +162,7 @@ def test_where_a_piece_ends_makes_no_difference(cut: int) -> None:
     meters = [each for n in range(10) for each in (meter(n), meter(n, "q", "t", n, run=histogram([n * SECOND])))]
     depths = [each for n in range(10) for each in (depth(n, "", n + 1, n), depth(n, "q", n, n))]
     whole = plotted(meters, depths, width=4 * MINUTE)
-    plot = Plot(Window(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE), 4 * MINUTE, "queue")
-    plot.add(Stretch(tuple(meters[: 2 * cut]), tuple(depths[: 2 * cut])))
-    plot.add(Stretch(tuple(meters[2 * cut :]), tuple(depths[2 * cut :])))
-    assert plot.course() == whole
+    plot = TimelineBuilder(SampleQuery(step=MINUTE, since=SINCE, until=SINCE + 10 * MINUTE), 4 * MINUTE, "queue")
+    plot.add(Samples(tuple(meters[: 2 * cut]), tuple(depths[: 2 * cut])))
+    plot.add(Samples(tuple(meters[2 * cut :]), tuple(depths[2 * cut :])))
+    assert plot.build() == whole

@@ -3,24 +3,24 @@
 from typing import Any
 
 from tests.unit.test_why import CREW, NOW, around, job, limited, moment
-from windlass.core.change import IN_LINE
-from windlass.core.circumstances import Circumstances, Count, Crew, Pace, Place
-from windlass.core.estimate import Estimate, estimate
-from windlass.core.meter import SLOT, histogram, slot_of
+from windlass.core.flow.rate import Bucket, parse_rate
+from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.moments import SECOND
-from windlass.core.rate import Bucket, parse_rate
+from windlass.core.stats.meter import INTERVAL, histogram, interval_of
 from windlass.core.status import Status
+from windlass.core.why.estimate import Estimate, estimate
+from windlass.core.why.facts import Count, QueuePosition, Throughput, WhyFacts, WorkerSummary
 
-BUSY = Crew(alive=1, know=1, serve=1, able=1, slots=10, busy=10)
+BUSY = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10, busy=10)
 
 
-def steady(per_slot: int, slots: int = 30) -> Pace:
+def steady(per_slot: int, slots: int = 30) -> Throughput:
     """As many in each of the last slots that are over."""
-    return Pace({slot_of(NOW) - n * SLOT: per_slot for n in range(1, slots + 1)})
+    return Throughput({interval_of(NOW) - n * INTERVAL: per_slot for n in range(1, slots + 1)})
 
 
-def behind(jobs: int, **facts: Any) -> Circumstances:
-    given = {"place": Place(ahead=Count(jobs)), "crew": BUSY, "pace": steady(1000)}
+def behind(jobs: int, **facts: Any) -> WhyFacts:
+    given = {"position": QueuePosition(ahead=Count(jobs)), "workers": BUSY, "throughput": steady(1000)}
     return around(job(), **{**given, **facts})
 
 
@@ -41,47 +41,60 @@ def test_what_is_before_it_goes_at_the_measured_pace() -> None:
 
 
 def test_few_measured_make_a_wide_range() -> None:
-    sure, unsure = estimate(behind(100)), estimate(behind(100, pace=Pace({slot_of(NOW) - SLOT: 10})))
+    sure, unsure = (
+        estimate(behind(100)),
+        estimate(behind(100, throughput=Throughput({interval_of(NOW) - INTERVAL: 10}))),
+    )
     width = [seconds(each.latest) - seconds(each.earliest) for each in (sure, unsure)]
     assert width[1] > 10 * width[0]
 
 
 def test_the_slot_in_which_the_work_began_is_not_taken_for_a_whole_one() -> None:
-    pace = Pace({slot_of(NOW) - 3 * SLOT: 10, slot_of(NOW) - 2 * SLOT: 1000, slot_of(NOW) - SLOT: 1000})
-    assert round(seconds(estimate(behind(1_000, pace=pace)).start), 1) == 10.0
+    pace = Throughput(
+        {
+            interval_of(NOW) - 3 * INTERVAL: 10,
+            interval_of(NOW) - 2 * INTERVAL: 1000,
+            interval_of(NOW) - INTERVAL: 1000,
+        }
+    )
+    assert round(seconds(estimate(behind(1_000, throughput=pace)).start), 1) == 10.0
 
 
 def test_what_was_fast_and_is_slow_now_goes_as_it_does_now_and_may_be_faster_again() -> None:
-    pace = Pace({slot_of(NOW) - n * SLOT: (100 if n <= 3 else 1000) for n in range(1, 31)})
-    found = estimate(behind(1_000, pace=pace))
+    pace = Throughput({interval_of(NOW) - n * INTERVAL: (100 if n <= 3 else 1000) for n in range(1, 31)})
+    found = estimate(behind(1_000, throughput=pace))
     assert round(seconds(found.start)) == 100
     assert seconds(found.earliest) < 11
 
 
 def test_nothing_that_ended_lately_is_no_ground_for_an_estimate() -> None:
-    found = estimate(behind(50, pace=Pace()))
+    found = estimate(behind(50, throughput=Throughput()))
     assert (found.start, found.latest) == (None, None)
     assert found.basis == "nothing of its queue ended in the last five minutes"
 
 
 def test_when_things_have_come_to_rest_there_is_no_latest() -> None:
-    found = estimate(behind(100, pace=Pace({slot_of(NOW) - 20 * SLOT: 1000})))
+    found = estimate(behind(100, throughput=Throughput({interval_of(NOW) - 20 * INTERVAL: 1000})))
     assert found.latest is None
 
 
 def test_free_workers_take_at_once_what_they_can_take() -> None:
     assert within(estimate(around(job())), 0, 2)
-    assert within(estimate(behind(9, crew=CREW, pace=Pace())), 0, 2)
-    assert estimate(behind(10, crew=CREW, pace=Pace())).start is None
+    assert within(estimate(behind(9, workers=CREW, throughput=Throughput())), 0, 2)
+    assert estimate(behind(10, workers=CREW, throughput=Throughput())).start is None
 
 
 def test_free_workers_do_not_help_where_the_queue_is_at_its_limit() -> None:
-    facts = around(job(), queue=limited(max_concurrency=2), place=Place(running=Count(2)))
+    facts = around(job(), queue=limited(max_concurrency=2), position=QueuePosition(running=Count(2)))
     assert estimate(facts).start is None
 
 
 def test_more_before_it_than_are_counted_give_only_an_earliest() -> None:
-    found = estimate(around(job(), place=Place(ahead=Count(10_000, at_least=True)), crew=BUSY, pace=steady(1000)))
+    found = estimate(
+        around(
+            job(), position=QueuePosition(ahead=Count(10_000, at_least=True)), workers=BUSY, throughput=steady(1000)
+        )
+    )
     assert (found.start, found.latest) == (None, None)
     assert seconds(found.earliest) > 80
     assert "more wait before it than are counted" in (found.basis or "")
@@ -95,31 +108,37 @@ def test_a_rate_lets_it_start_only_when_those_before_it_have_paid() -> None:
 
 
 def test_in_a_fair_queue_its_own_tenants_jobs_count_and_a_turn_of_each_other() -> None:
-    place = Place(ahead=Count(9_000), lane=Count(10), beside=Count(9_010), tenants=("big", "small"))
-    found = estimate(around(job(tenant="small"), queue=limited(fair=True), place=place, crew=BUSY, pace=steady(100)))
+    place = QueuePosition(
+        ahead=Count(9_000), same_tenant=Count(10), same_priority=Count(9_010), tenants=("big", "small")
+    )
+    found = estimate(
+        around(job(tenant="small"), queue=limited(fair=True), position=place, workers=BUSY, throughput=steady(100))
+    )
     assert 1 <= seconds(found.start) <= 3
 
 
 def test_a_weight_gives_a_tenant_more_turns() -> None:
-    place = Place(ahead=Count(9_000), lane=Count(100), beside=Count(9_010), tenants=("big", "small"))
+    place = QueuePosition(
+        ahead=Count(9_000), same_tenant=Count(100), same_priority=Count(9_010), tenants=("big", "small")
+    )
 
     def start(weight: float) -> float:
         queue = limited(fair=True, weights={"small": weight})
-        facts = around(job(tenant="small"), queue=queue, place=place, crew=BUSY, pace=steady(100))
+        facts = around(job(tenant="small"), queue=queue, position=place, workers=BUSY, throughput=steady(100))
         return seconds(estimate(facts).start)
 
     assert start(4.0) < start(1.0) < start(0.25)
 
 
 def test_in_line_for_a_key_those_before_it_run_one_after_the_other() -> None:
-    its = job(Status.BLOCKED, reason=IN_LINE, concurrency_key="k", key_limit=1)
-    place = Place(line=Count(4), slots=Count(1))
-    found = estimate(around(its, place=place, usual=histogram([2 * SECOND] * 100)))
+    its = job(Status.BLOCKED, reason=WAITING_FOR_KEY, concurrency_key="k", key_limit=1)
+    place = QueuePosition(ahead_for_key=Count(4), slots=Count(1))
+    found = estimate(around(its, position=place, typical_duration=histogram([2 * SECOND] * 100)))
     assert 10 < seconds(found.start) < 11.5, "a worker is free: from one to the next it takes no time to speak of"
     assert within(found, 7, 20)
     assert found.basis == "workers have slots free for it and for all before it; its type takes 2s"
-    assert estimate(around(its, place=place)).start is None
-    assert "nothing of its type ended in the last hour" in (estimate(around(its, place=place)).basis or "")
+    assert estimate(around(its, position=place)).start is None
+    assert "nothing of its type ended in the last hour" in (estimate(around(its, position=place)).basis or "")
 
 
 def test_what_is_not_due_starts_when_it_is() -> None:
@@ -129,10 +148,16 @@ def test_what_is_not_due_starts_when_it_is() -> None:
 
 
 def test_in_the_first_seconds_the_slots_and_the_usual_time_tell_more_than_what_has_ended() -> None:
-    facts = behind(400, pace=Pace({slot_of(NOW) - SLOT: 20}), usual=histogram([SECOND // 4] * 20))
+    facts = behind(
+        400, throughput=Throughput({interval_of(NOW) - INTERVAL: 20}), typical_duration=histogram([SECOND // 4] * 20)
+    )
     assert round(seconds(estimate(facts).start)) == 100, "as if it had gone on for half of the slot"
-    place = Place(ahead=Count(400), running=Count(15))
-    found = estimate(around(job(), place=place, crew=BUSY, pace=facts.pace, usual=facts.usual))
+    place = QueuePosition(ahead=Count(400), running=Count(15))
+    found = estimate(
+        around(
+            job(), position=place, workers=BUSY, throughput=facts.throughput, typical_duration=facts.typical_duration
+        )
+    )
     assert 10 <= seconds(found.start) <= 11, "ten slots, four a second each"
     assert within(found, 2, 1000)
     assert found.basis == "its queue has just begun: by the slots at work and the usual time of type t"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.seed import new_job
-from windlass.core.expiry import expiry, is_expired, spoils
+from windlass.core.jobs.admission import expiry, is_expired, spoils
 from windlass.core.status import FINISHED, Status
 
 

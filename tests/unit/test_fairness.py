@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.fairness import Standing, shared_out, took, turns
+from windlass.core.flow.fairness import FairState, after_claim, next_tenants
 
 weights_of_some = st.dictionaries(
     st.sampled_from("abcdefgh"), st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0, 10.0]), min_size=1
@@ -14,16 +14,21 @@ weights_of_some = st.dictionaries(
 
 
 def claimed(
-    standing: Standing, waiting: list[str], weights: dict[str, float], jobs: int
-) -> tuple[Standing, Counter[str]]:
+    standing: FairState, waiting: list[str], weights: dict[str, float], jobs: int
+) -> tuple[FairState, Counter[str]]:
     """One claim in which everybody has enough."""
-    taken = Counter(turns(standing, waiting, weights, jobs))
-    return took(standing, taken, weights, waiting), taken
+    taken = Counter(next_tenants(standing, waiting, weights, jobs))
+    return after_claim(standing, taken, weights, waiting), taken
+
+
+def shares(state: FairState, waiting: list[str], weights: dict[str, float], jobs: int) -> dict[str, int]:
+    """How many of the next jobs each tenant gets."""
+    return dict(Counter(next_tenants(state, waiting, weights, jobs)))
 
 
 @given(weights_of_some, st.lists(st.integers(1, 20), min_size=1, max_size=30))
 def test_shares_are_by_weight_however_large_the_claims(weights: dict[str, float], claims: list[int]) -> None:
-    standing, total = Standing(), Counter[str]()
+    standing, total = FairState(), Counter[str]()
     for jobs in claims:
         standing, taken = claimed(standing, list(weights), weights, jobs)
         total += taken
@@ -37,61 +42,61 @@ def test_shares_are_by_weight_however_large_the_claims(weights: dict[str, float]
 @given(st.integers(1, 30), st.lists(st.integers(1, 50), max_size=20))
 def test_a_newcomer_is_served_within_as_many_jobs_as_there_are_tenants(tenants: int, claims: list[int]) -> None:
     old = [f"t{i}" for i in range(tenants)]
-    standing = Standing()
+    standing = FairState()
     for jobs in claims:
         standing, _ = claimed(standing, old, {}, jobs)
-    assert "new" in turns(standing, [*old, "new"], {}, tenants + 1)
+    assert "new" in next_tenants(standing, [*old, "new"], {}, tenants + 1)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=20), st.integers(1, 40))
 def test_an_idle_tenant_saves_up_nothing(claims: list[int], jobs: int) -> None:
-    standing, _ = claimed(Standing(), ["a", "b"], {}, 10)
+    standing, _ = claimed(FairState(), ["a", "b"], {}, 10)
     for each in claims:
         standing, _ = claimed(standing, ["b"], {}, each)
-    shares = shared_out(standing, ["a", "b"], {}, 2 * jobs)
-    assert abs(shares["a"] - shares["b"]) <= 2
+    counts = shares(standing, ["a", "b"], {}, 2 * jobs)
+    assert abs(counts["a"] - counts["b"]) <= 2
 
 
 @given(st.integers(1, 1000))
 def test_who_was_alone_owes_nothing(jobs: int) -> None:
-    standing, _ = claimed(Standing(), ["a"], {}, jobs)
-    assert shared_out(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
+    standing, _ = claimed(FairState(), ["a"], {}, jobs)
+    assert shares(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
 
 
 @given(st.integers(1, 1000))
 def test_a_backlog_that_is_gone_leaves_no_debt(jobs: int) -> None:
-    standing = took(Standing(), {"a": jobs}, {}, ["a"])
-    standing = took(standing, {}, {}, [])
-    assert shared_out(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
+    standing = after_claim(FairState(), {"a": jobs}, {}, ["a"])
+    standing = after_claim(standing, {}, {}, [])
+    assert shares(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
 
 
 def test_a_newcomer_comes_first_among_equals() -> None:
     weights = {"z": 0.5}
-    standing = Standing(0.0, {"a": 1.0}, weights)
-    assert turns(standing, ["a", "z"], weights, 1) == ["z"], "both would end at 2"
+    standing = FairState(0.0, {"a": 1.0}, weights)
+    assert next_tenants(standing, ["a", "z"], weights, 1) == ["z"], "both would end at 2"
 
 
 @pytest.mark.parametrize("before", [0.01, 1.0, 100.0])
 def test_weights_that_change_hold_at_once(before: float) -> None:
-    standing, _ = claimed(Standing(), ["a", "b"], {"a": before}, 50)
-    assert shared_out(standing, ["a", "b"], {"a": 4.0}, 50) == {"a": 40, "b": 10}
+    standing, _ = claimed(FairState(), ["a", "b"], {"a": before}, 50)
+    assert shares(standing, ["a", "b"], {"a": 4.0}, 50) == {"a": 40, "b": 10}
 
 
 def test_turns_alternate() -> None:
-    order = turns(Standing(), ["a", "b"], {"a": 3.0}, 8)
+    order = next_tenants(FairState(), ["a", "b"], {"a": 3.0}, 8)
     assert [order[:4].count("a"), order[4:].count("a")] == [3, 3]
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=5), st.integers(0, 20))
 def test_nothing_is_shared_out_where_nobody_waits_or_nothing_is_asked(waiting: list[str], jobs: int) -> None:
-    assert len(turns(Standing(), waiting, {}, jobs)) == (jobs if waiting else 0)
+    assert len(next_tenants(FairState(), waiting, {}, jobs)) == (jobs if waiting else 0)
 
 
 @given(st.lists(st.tuples(st.sets(st.sampled_from("abcdefgh")), st.integers(0, 9)), max_size=30))
 def test_time_never_goes_back_and_nobody_is_remembered_who_stands_at_the_present(
     rounds: list[tuple[set[str], int]],
 ) -> None:
-    standing = Standing()
+    standing = FairState()
     for waiting, jobs in rounds:
         after, _ = claimed(standing, sorted(waiting), {}, jobs)
         assert after.present >= standing.present

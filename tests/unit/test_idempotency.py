@@ -1,23 +1,23 @@
-"""judge: what a hand-in does to the job that stands under its key."""
+"""decide_key: what a hand-in does to the job that stands under its key."""
 
 import pytest
 
-from windlass.core.idempotency import OnConflict, Verdict, judge
+from windlass.core.jobs.idempotency import KeyDecision, OnConflict, decide_key
 from windlass.core.status import FINISHED, LIVE, WAITING, Status
 
 
 @pytest.mark.parametrize("status", [*sorted(LIVE), None])
 def test_by_default_the_job_that_stands_is_the_answer(status: Status | None) -> None:
-    assert judge(status, OnConflict.EXISTING) is Verdict.ANSWER
+    assert decide_key(status, OnConflict.EXISTING) is KeyDecision.RETURN_EXISTING
 
 
 @pytest.mark.parametrize("status", [*sorted(LIVE), None])
 def test_raise_is_for_whoever_stands(status: Status | None) -> None:
-    assert judge(status, OnConflict.RAISE) is Verdict.REFUSE
+    assert decide_key(status, OnConflict.RAISE) is KeyDecision.REFUSE
 
 
 def test_only_a_waiting_job_is_replaced() -> None:
-    replaced = {status for status in Status if judge(status, OnConflict.REPLACE) is Verdict.REPLACE}
+    replaced = {status for status in Status if decide_key(status, OnConflict.REPLACE) is KeyDecision.REPLACE}
     assert replaced == WAITING
-    assert judge(None, OnConflict.REPLACE) is Verdict.ANSWER
+    assert decide_key(None, OnConflict.REPLACE) is KeyDecision.RETURN_EXISTING
     assert not replaced & FINISHED

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.client.lookout import pause_after
+from windlass.client.runtime.result_waiter import pause_after
 
 waits = st.floats(min_value=0, max_value=1e7)
 

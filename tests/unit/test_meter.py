@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from windlass.core.meter import SLOT, Histogram, Meter, Recent, bucket, histogram, middle, slot_of
 from windlass.core.moments import DAY, SECOND
+from windlass.core.stats.meter import INTERVAL, Histogram, Meter, Recent, bucket, histogram, interval_of, middle
 
 TIMES = some.integers(0, 400 * DAY)
 HISTOGRAMS = some.lists(TIMES, max_size=30).map(histogram)
-NOW = slot_of(1_700_000_000 * SECOND) + 4 * SECOND
+NOW = interval_of(1_700_000_000 * SECOND) + 4 * SECOND
 
 
 @given(TIMES)
@@ -63,16 +63,18 @@ def test_merging_changes_neither_of_the_two() -> None:
 
 
 def test_meters_add_up_and_keep_their_place() -> None:
-    one = Meter(queue="q", type="t", slot=SLOT, completed=1, failed=2, wait=histogram([1]), run=histogram([2]))
+    one = Meter(
+        queue="q", type="t", interval_start=INTERVAL, completed=1, failed=2, wait=histogram([1]), run=histogram([2])
+    )
     other = Meter(queue="other", type="other", completed=3, dead=1, wait=histogram([1]), run=histogram([5]))
     both = one.add(other)
-    assert (both.queue, both.type, both.slot) == ("q", "t", SLOT)
+    assert (both.queue, both.type, both.interval_start) == ("q", "t", INTERVAL)
     assert (both.completed, both.failed, both.dead, both.ended, both.bad) == (4, 2, 1, 7, 3)
     assert (both.wait, both.run) == (histogram([1, 1]), histogram([2, 5]))
 
 
 def meter(slots_ago: int, completed: int, queue: str = "q") -> Meter:
-    return Meter(queue=queue, type="t", slot=slot_of(NOW) - slots_ago * SLOT, completed=completed)
+    return Meter(queue=queue, type="t", interval_start=interval_of(NOW) - slots_ago * INTERVAL, completed=completed)
 
 
 def test_a_rate_counts_the_slot_that_is_not_over_as_long_as_it_is() -> None:
@@ -82,7 +84,7 @@ def test_a_rate_counts_the_slot_that_is_not_over_as_long_as_it_is() -> None:
 
 def test_the_course_has_a_number_for_every_slot_that_is_over() -> None:
     recent = Recent(NOW, (meter(0, 99), meter(1, 5), meter(3, 2), meter(3, 1, "other"), meter(5, 7)))
-    assert recent.course(4) == [0, 3, 0, 5]
+    assert recent.completed_by_interval(4) == [0, 3, 0, 5]
 
 
 def test_recent_meters_are_parted_and_added_up() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from windlass.core.moments import (
     DAY,
-    LATEST,
-    LONGEST,
+    MAX_DURATION,
+    MAX_TIME,
     SECOND,
     duration,
     parse_duration,
@@ -29,7 +29,7 @@ def test_a_datetime_survives_the_way_there_and_back_to_the_microsecond(moment: d
     assert to_datetime(to_micros(moment)) == moment.astimezone(UTC)
 
 
-@given(st.integers(0, LATEST - 1))
+@given(st.integers(0, MAX_TIME - 1))
 def test_a_moment_survives_the_way_there_and_back(micros: int) -> None:
     assert to_micros(to_datetime(micros)) == micros
 
@@ -66,7 +66,7 @@ def test_a_moment_that_is_naive_out_of_range_or_no_datetime_is_refused(bad: Any)
         (0.000001, 1),
         (1.5, 1_500_000),
         (timedelta(days=1), DAY),
-        (LONGEST // SECOND, LONGEST),
+        (MAX_DURATION // SECOND, MAX_DURATION),
     ],
 )
 def test_seconds_and_timedeltas_become_microseconds(given_: Any, micros: int) -> None:
@@ -85,7 +85,7 @@ def test_seconds_and_timedeltas_become_microseconds(given_: Any, micros: int) ->
         10**400,
         -(10**400),
         10**5000,
-        LONGEST // SECOND + 1,
+        MAX_DURATION // SECOND + 1,
         timedelta(seconds=-1),
         timedelta.max,
         "5",
@@ -106,7 +106,7 @@ def test_a_duration_is_within_its_range_or_refused_and_nothing_else(value: Any) 
         micros = duration(value, "delay")
     except InvalidTime:
         return
-    assert 0 <= micros <= LONGEST
+    assert 0 <= micros <= MAX_DURATION
 
 
 @pytest.mark.parametrize(

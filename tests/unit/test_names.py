@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.ids import check_id, new_id, new_runner_id
-from windlass.core.names import LONGEST_KEY, LONGEST_NAME, check_key, check_name, type_of
+from windlass.core.names import MAX_KEY_LENGTH, MAX_NAME_LENGTH, check_key, check_name, type_of
 from windlass.errors import InvalidName
 
 
-@pytest.mark.parametrize("name", ["a", "mail.welcome", "Mail:v2", "_x", "0", "a-b_c", "x" * LONGEST_NAME])
+@pytest.mark.parametrize("name", ["a", "mail.welcome", "Mail:v2", "_x", "0", "a-b_c", "x" * MAX_NAME_LENGTH])
 def test_ordinary_names_are_taken_as_they_are(name: str) -> None:
     assert check_name(name, "queue") == name
 
@@ -22,7 +22,7 @@ def test_ordinary_names_are_taken_as_they_are(name: str) -> None:
     "bad",
     [
         "",
-        "x" * (LONGEST_NAME + 1),
+        "x" * (MAX_NAME_LENGTH + 1),
         "a b",
         "a\n",
         "a\x00",
@@ -61,13 +61,13 @@ def test_a_name_is_safe_or_refused(name: str) -> None:
     assert re.fullmatch(r"[\w.:-]{1,128}", name, re.ASCII)
 
 
-@pytest.mark.parametrize("key", ["k", "order 42/ü", "x" * LONGEST_KEY, " ", "\n"])
+@pytest.mark.parametrize("key", ["k", "order 42/ü", "x" * MAX_KEY_LENGTH, " ", "\n"])
 def test_keys_are_free_text(key: str) -> None:
     assert check_key(key, "key") == key
 
 
 @pytest.mark.parametrize(
-    "bad", ["", "x" * (LONGEST_KEY + 1), "ü" * (LONGEST_KEY // 2 + 1), "a\x00b", "\ud800", None, 7, b"k"]
+    "bad", ["", "x" * (MAX_KEY_LENGTH + 1), "ü" * (MAX_KEY_LENGTH // 2 + 1), "a\x00b", "\ud800", None, 7, b"k"]
 )
 def test_keys_that_are_empty_too_long_or_not_unicode_are_refused(bad: Any) -> None:
     with pytest.raises(InvalidName, match="key"):

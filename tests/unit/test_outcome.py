@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.control import Cancel, Dead, Retry, Snooze
-from windlass.core.job import Claimed, JobError
-from windlass.core.moments import LONGEST, SECOND
-from windlass.core.outcome import CRASH_LIMIT, Done, HandedBack, Policy, Raised, Settlement, after_crash, decide
-from windlass.core.retry import ByError, Exponential, Fixed, RetryPolicy
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.outcome import CRASH_LIMIT, Done, Policy, Raised, Requeued, Settlement, after_crash, decide
+from windlass.core.jobs.retry import ByError, Exponential, Fixed, RetryPolicy
+from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.status import FINISHED, Status, may_move
 
 REPORT = JobError("E", "text")
@@ -26,7 +26,7 @@ def claimed(**fields: Any) -> Claimed:
             "crashes",
             "rescues",
             "suspicions",
-            "hand_backs",
+            "requeues",
             "snoozes",
             "priority",
             "run_at",
@@ -70,8 +70,8 @@ def test_a_return_is_a_completion() -> None:
 
 
 def test_a_hand_back_costs_nothing() -> None:
-    settlement = decide(claimed(), HandedBack(), Policy(Fixed()), Random(0))
-    assert (settlement.status, settlement.hand_backs, settlement.failures) == (Status.PENDING, 1, 0)
+    settlement = decide(claimed(), Requeued(), Policy(Fixed()), Random(0))
+    assert (settlement.status, settlement.requeues, settlement.failures) == (Status.PENDING, 1, 0)
 
 
 def test_an_error_is_retried_by_the_policy() -> None:
@@ -86,7 +86,7 @@ def test_the_budget_is_spent_by_failures_and_crashes_together(failures: int, cra
 
 
 def test_hand_backs_snoozes_and_rescues_spend_nothing() -> None:
-    assert raised(ValueError(), hand_backs=9, snoozes=9, rescues=9, attempt=28).status is Status.FAILED
+    assert raised(ValueError(), requeues=9, snoozes=9, rescues=9, attempt=28).status is Status.FAILED
 
 
 def test_an_error_that_is_not_retried_is_dead_at_once() -> None:
@@ -125,7 +125,7 @@ def test_a_wait_that_is_nonsense_is_no_reason_to_lose_the_job(wait: Any) -> None
 def test_a_policy_that_misbehaves_is_no_reason_to_lose_the_job(answer: Any) -> None:
     settlement = raised(ValueError(), ByError({ValueError: Moody(answer)}))
     assert settlement.status is Status.FAILED
-    assert 0 <= settlement.delay <= LONGEST
+    assert 0 <= settlement.delay <= MAX_DURATION
 
 
 @pytest.mark.parametrize("control", [Cancel, Dead])
@@ -150,9 +150,7 @@ counts = st.integers(0, 2000)
 
 
 @given(
-    outcome=st.builds(Done, st.none() | st.text())
-    | st.builds(HandedBack)
-    | st.builds(Raised, errors, st.just(REPORT)),
+    outcome=st.builds(Done, st.none() | st.text()) | st.builds(Requeued) | st.builds(Raised, errors, st.just(REPORT)),
     retry=st.sampled_from([Exponential(), Fixed(base=0), ByError({KeyError: Fixed()})]),
     dead_on=st.sampled_from([(), (ValueError,), (BaseException,)]),
     failures=counts,
@@ -166,10 +164,10 @@ def test_every_outcome_has_a_legal_settlement(
     job = claimed(failures=failures, crashes=crashes, max_attempts=max_attempts, idempotency_key=key)
     settlement = decide(job, outcome, Policy(retry, dead_on), Random(0))
     assert may_move(Status.RUNNING, settlement.status)
-    assert 0 <= settlement.delay <= LONGEST
+    assert 0 <= settlement.delay <= MAX_DURATION
     assert settlement.keyed is (key is not None)
     assert settlement.delay == 0 or settlement.status in (Status.FAILED, Status.SCHEDULED)
-    assert settlement.failures + settlement.snoozes + settlement.hand_backs <= 1
+    assert settlement.failures + settlement.snoozes + settlement.requeues <= 1
 
 
 def test_a_crash_among_several_is_nobodys() -> None:
@@ -196,4 +194,4 @@ def test_every_crash_has_a_legal_fate(failures: int, crashes: int, max_attempts:
     fate = after_crash(failures=failures, crashes=crashes, max_attempts=max_attempts, suspects=suspects)
     assert may_move(Status.RUNNING, fate.status)
     assert (fate.status in FINISHED) == (fate.reason is not None)
-    assert fate.crashes + fate.suspicions + fate.rescues + fate.hand_backs == 1
+    assert fate.crashes + fate.suspicions + fate.rescues + fate.requeues == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.store.redis.portion import MOST_TEXT, first_portion
+from windlass.store.redis.records.portion import MAX_TEXT, first_portion
 
 
 @pytest.mark.parametrize(
@@ -10,10 +10,10 @@ from windlass.store.redis.portion import MOST_TEXT, first_portion
     [
         ([], 0),
         ([1] * 5, 3),
-        ([MOST_TEXT, 1], 1),
-        ([MOST_TEXT - 1, 1, 1], 2),
-        ([MOST_TEXT + 1, 1], 1),
-        ([1, MOST_TEXT + 1], 1),
+        ([MAX_TEXT, 1], 1),
+        ([MAX_TEXT - 1, 1, 1], 2),
+        ([MAX_TEXT + 1, 1], 1),
+        ([1, MAX_TEXT + 1], 1),
     ],
 )
 def test_a_portion_is_bounded_by_number_and_by_text_and_never_nothing(texts: list[int], first: int) -> None:

@@ -1,4 +1,4 @@
-"""Queue settings, and the birth of a job."""
+"""Queue settings, and the first status of a job."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.admission import birth
-from windlass.core.job import NewJob
-from windlass.core.moments import DAY, LATEST, LONGEST, SECOND
-from windlass.core.queue import DEFAULT_RETENTION, Queue, QueueSettings, check_attempts, merge, settings
-from windlass.core.retry import DEFAULT_POLICY, Fixed, Linear
+from windlass.core.flow.queue import DEFAULT_RETENTION, Queue, QueueSettings, check_attempts, merge, settings
+from windlass.core.jobs.admission import initial_state
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.retry import DEFAULT_POLICY, Fixed, Linear
+from windlass.core.moments import DAY, MAX_DURATION, MAX_TIME, SECOND
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, InvalidTime, WindlassError
 
@@ -77,14 +77,14 @@ def test_a_retention_that_cannot_be_is_refused(retention: Any, error: type[Windl
         settings(retention=retention)
 
 
-moments = st.integers(0, LATEST)
+moments = st.integers(0, MAX_TIME)
 
 
-@given(run_at=st.none() | moments, delay=st.integers(0, LONGEST), now=moments)
+@given(run_at=st.none() | moments, delay=st.integers(0, MAX_DURATION), now=moments)
 def test_a_job_waits_exactly_while_its_time_is_to_come_and_its_rank_is_never_past(
     run_at: int | None, delay: int, now: int
 ) -> None:
-    born = birth(NewJob(id="i", type="t", payload="{}", run_at=run_at, delay=delay), now)
+    born = initial_state(NewJob(id="i", type="t", payload="{}", run_at=run_at, delay=delay), now)
     assert born.run_at == (now + delay if run_at is None else run_at)
     assert (born.status is Status.SCHEDULED) == (born.run_at > now)
     assert born.status in (Status.SCHEDULED, Status.PENDING)
@@ -93,8 +93,8 @@ def test_a_job_waits_exactly_while_its_time_is_to_come_and_its_rank_is_never_pas
 
 @pytest.mark.parametrize(("last", "rank"), [(None, 100), (99, 100), (100, 100), (101, 102), (10**15, 10**15 + 1)])
 def test_a_job_falls_in_behind_the_last_who_waits_even_if_the_clock_was_set_back(last: int | None, rank: int) -> None:
-    assert birth(NewJob(id="i", type="t", payload="{}"), 100, last).rank == rank
+    assert initial_state(NewJob(id="i", type="t", payload="{}"), 100, last).rank == rank
 
 
 def test_a_job_whose_time_is_to_come_has_no_place_in_the_line_yet() -> None:
-    assert birth(NewJob(id="i", type="t", payload="{}", delay=50), 100, 10**15).rank == 150
+    assert initial_state(NewJob(id="i", type="t", payload="{}", delay=50), 100, 10**15).rank == 150

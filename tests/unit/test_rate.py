@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.runners import within_rate
+from windlass.core.flow.rate import Bucket, Rate, full, parse_rate, price, ready_at, refilled, spent, wait_for
 from windlass.core.moments import DAY, SECOND, Micros
-from windlass.core.rate import Bucket, Rate, full, parse_rate, price, ready_at, refilled, spent, wait_for
 from windlass.errors import InvalidOption
 
 rates = st.builds(

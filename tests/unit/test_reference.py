@@ -5,7 +5,7 @@ import json
 import pytest
 
 from windlass.core.codec import readable_value
-from windlass.core.reference import LARGEST_BLOB, Reference, parse_reference, refer
+from windlass.core.reference import MAX_BLOB_SIZE, Reference, parse_reference, refer
 
 DATA = b'{"a": 1}'
 MARK = bytes(range(8))
@@ -39,7 +39,7 @@ def test_no_reference_is_json() -> None:
         f"blob:v1:payload.000102030405060:8:{DIGEST}",
         f"blob:v1:payload.0001020304050607:-8:{DIGEST}",
         f"blob:v1:payload.0001020304050607:٨:{DIGEST}",
-        f"blob:v1:payload.0001020304050607:{LARGEST_BLOB + 1}:{DIGEST}",
+        f"blob:v1:payload.0001020304050607:{MAX_BLOB_SIZE + 1}:{DIGEST}",
         f"blob:v1:payload.0001020304050607:8:{DIGEST}\n",
         f"blob:v1:payload.0001020304050607:8:{DIGEST[1:]}",
         f"blob:v1:payload.0001020304050607:8:{DIGEST.replace('0', 'A')}",

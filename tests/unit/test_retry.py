@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.job import MOST_ATTEMPTS
-from windlass.core.retry import DEFAULT_POLICY, ByError, Exponential, Fixed, Linear, StoredPolicy, wait_after
+from windlass.core.jobs.job import MAX_ATTEMPTS
+from windlass.core.jobs.retry import DEFAULT_POLICY, ByError, Exponential, Fixed, Linear, StoredPolicy, wait_after
 from windlass.errors import ConfigError
 
 SURE = Random(0)
@@ -57,7 +57,7 @@ def test_nothing_overflows() -> None:
     assert waits(Exponential(base=3_153_600_000, factor=100, jitter=0, cap=60), 10**9) == [60]
 
 
-@given(policies, st.integers(1, MOST_ATTEMPTS), st.integers())
+@given(policies, st.integers(1, MAX_ATTEMPTS), st.integers())
 def test_jitter_stays_within_its_bounds(policy: StoredPolicy, failures: int, seed: int) -> None:
     plain = msgspec.structs.replace(policy, jitter=0.0).seconds(failures, Random(0))
     wait = policy.seconds(failures, Random(seed))

@@ -7,12 +7,11 @@ import pytest
 
 from tests.support.seed import new_job
 from tests.support.timing import said
-from windlass.core.cron import parse_cron
-from windlass.core.firing import made, paused, resumed, rewritten
 from windlass.core.moments import DAY, SECOND
-from windlass.core.schedule import ScheduleSettings, amended, merge, settings, without
-from windlass.core.template import template
-from windlass.core.ticks import CatchUp
+from windlass.core.schedules.cron import parse_cron
+from windlass.core.schedules.firing import new_schedule, paused, reconfigured, resumed
+from windlass.core.schedules.schedule import ScheduleSettings, amended, merge, settings, template, without
+from windlass.core.schedules.ticks import CatchUp
 from windlass.errors import InvalidInput, InvalidOption, PayloadTooLarge
 
 NOW = 1_767_225_600 * SECOND
@@ -95,15 +94,15 @@ def test_what_was_said_is_taken_back_by_name_or_wholly() -> None:
 
 
 def test_every_change_makes_older_decisions_void() -> None:
-    first = made("s", NOW, declared=said(), changed=NOTHING)
-    changed = rewritten(first, NOW, first.declared, settings(jitter=5))
+    first = new_schedule("s", NOW, declared=said(), changed=NOTHING)
+    changed = reconfigured(first, NOW, first.declared, settings(jitter=5))
     asleep = paused(changed)
     awake = resumed(asleep, NOW + DAY)
     assert [each.revision for each in (first, changed, asleep, awake)] == [0, 1, 2, 3]
 
 
 def test_the_next_runs_are_those_of_the_timetable_and_none_while_it_is_paused() -> None:
-    schedule = made("s", NOW, declared=said(cron="0 9 * * 1-5", tz="Europe/Berlin"), changed=NOTHING)
+    schedule = new_schedule("s", NOW, declared=said(cron="0 9 * * 1-5", tz="Europe/Berlin"), changed=NOTHING)
     shown = [each.isoformat() for each in schedule.upcoming(3)]
     assert shown == ["2026-01-01T08:00:00+00:00", "2026-01-02T08:00:00+00:00", "2026-01-05T08:00:00+00:00"]
     assert schedule.in_words == "At 09:00 on Monday through Friday (Europe/Berlin)"

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from windlass.core.flow.queue import QueueSettings, amended, merge, settings, without
+from windlass.core.flow.rate import Rate
+from windlass.core.jobs.retry import ByError, Fixed
 from windlass.core.moments import DAY, SECOND
-from windlass.core.queue import QueueSettings, amended, merge, settings, without
-from windlass.core.rate import Rate
-from windlass.core.retry import ByError, Fixed
 from windlass.core.status import Status
 from windlass.errors import InvalidInput, InvalidOption
 

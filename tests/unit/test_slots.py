@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.change import IN_LINE, PARKED, JobChange, Timing
-from windlass.core.job import NewJob
-from windlass.core.slots import granted, keeps_slot, position, seated, slot_after
+from windlass.core.flow.slots import assign_slots, keeps_slot, key_position, or_waiting_for_key, slot_after
+from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY, JobChange, Timing
+from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
-from windlass.store.slots import NOBODY, Seating, Use, lines_of, seat
+from windlass.store.sqlite.limits.key_queue import NO_SLOTS, KeyUse, SlotAssignment, assign, key_queues_of
 
 LIMITS = st.lists(st.none() | st.integers(1, 6), max_size=12)
 TAKEN = st.sets(st.integers(0, 8), max_size=8)
@@ -32,19 +32,19 @@ TAKEN = st.sets(st.integers(0, 8), max_size=8)
 def test_the_first_in_line_get_what_their_limits_leave(
     taken: list[int], limits: list[int | None], slots: list[int]
 ) -> None:
-    assert granted(taken, limits) == slots
+    assert assign_slots(taken, limits) == slots
 
 
 @given(TAKEN, LIMITS)
 def test_slots_are_new_and_nobody_who_is_first_afterwards_could_have_one(
     taken: set[int], limits: list[int | None]
 ) -> None:
-    slots = granted(taken, limits)
+    slots = assign_slots(taken, limits)
     held = taken | set(slots)
     assert len(held) == len(taken) + len(slots)
     for earlier, limit in enumerate(limits[: len(slots)]):
         assert len(taken) + earlier < (limit or 1)
-    assert granted(held, limits[len(slots) :]) == []
+    assert assign_slots(held, limits[len(slots) :]) == []
 
 
 @given(TAKEN, LIMITS, st.integers(1, 5))
@@ -53,18 +53,18 @@ def test_a_line_that_is_looked_at_in_portions_comes_out_alike(
 ) -> None:
     held, slots = set(taken), list[int]()
     while True:
-        given_now = granted(held, limits[len(slots) : len(slots) + portion])
+        given_now = assign_slots(held, limits[len(slots) : len(slots) + portion])
         slots += given_now
         held |= set(given_now)
         if len(given_now) < portion:
             break
-    assert slots == granted(taken, limits)
+    assert slots == assign_slots(taken, limits)
 
 
 def test_strict_order_ignores_priority_and_goes_by_being_due() -> None:
-    assert position(-9, True, 2, "a") > position(9, True, 1, "b")
-    assert position(-9, None, 2, "a") < position(9, False, 1, "b")
-    assert position(0, True, 1, "a") < position(0, True, 1, "b")
+    assert key_position(-9, True, 2, "a") > key_position(9, True, 1, "b")
+    assert key_position(-9, None, 2, "a") < key_position(9, False, 1, "b")
+    assert key_position(0, True, 1, "a") < key_position(0, True, 1, "b")
 
 
 @pytest.mark.parametrize("strict", [None, False, True])
@@ -77,13 +77,13 @@ def test_what_goes_on_keeps_its_slot_and_what_ends_does_not(strict: bool | None)
 
 def test_only_what_is_due_and_has_a_key_and_no_slot_goes_to_the_line() -> None:
     due, later = Timing(Status.PENDING, None, 5, 7), Timing(Status.SCHEDULED, None, 9, 9)
-    parked = Timing(Status.BLOCKED, PARKED, 5, 7)
-    assert seated(due, "k", None) == Timing(Status.BLOCKED, IN_LINE, 5, 7)
-    assert seated(due, "", None).reason == IN_LINE, "an empty key is a key"
-    assert seated(due, "k", 0) is due
-    assert seated(due, None, None) is due
-    assert seated(later, "k", None) is later
-    assert seated(parked, "k", None) is parked
+    parked = Timing(Status.BLOCKED, NO_WORKER, 5, 7)
+    assert or_waiting_for_key(due, "k", None) == Timing(Status.BLOCKED, WAITING_FOR_KEY, 5, 7)
+    assert or_waiting_for_key(due, "", None).reason == WAITING_FOR_KEY, "an empty key is a key"
+    assert or_waiting_for_key(due, "k", 0) is due
+    assert or_waiting_for_key(due, None, None) is due
+    assert or_waiting_for_key(later, "k", None) is later
+    assert or_waiting_for_key(parked, "k", None) is parked
 
 
 @pytest.mark.parametrize(
@@ -112,16 +112,16 @@ def job(id_: str, key: str | None = "k", priority: int = 0) -> NewJob:
 
 def test_newcomers_at_a_free_key_sit_down_in_the_order_of_the_line() -> None:
     jobs = [job("a"), job("b", priority=1), job("c", "other"), job("d", None)]
-    assert lines_of(jobs) == {("default", "k"), ("default", "other")}
-    assert seat([(each, 1) for each in jobs], {}) == Seating({"b": 0, "c": 0}, [])
+    assert key_queues_of(jobs) == {("default", "k"), ("default", "other")}
+    assert assign([(each, 1) for each in jobs], {}) == SlotAssignment({"b": 0, "c": 0}, [])
 
 
 def test_newcomers_stand_behind_who_waits_already() -> None:
     line = ("default", "k")
-    assert seat([(job("b"), 5)], {line: Use((0,), (0, 4, "a"))}) == NOBODY
-    assert seat([(job("b"), 5)], {line: Use((0,), None)}) == NOBODY
+    assert assign([(job("b"), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == NO_SLOTS
+    assert assign([(job("b"), 5)], {line: KeyUse((0,), None)}) == NO_SLOTS
 
 
 def test_a_newcomer_that_is_first_in_a_line_is_told() -> None:
     line = ("default", "k")
-    assert seat([(job("b", priority=1), 5)], {line: Use((0,), (0, 4, "a"))}) == Seating({}, [line])
+    assert assign([(job("b", priority=1), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == SlotAssignment({}, [line])

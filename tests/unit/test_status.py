@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.core.status import BORN, FINISHED, LIVE, MOVES, RETRYABLE, WAITING, Status, may_move
+from windlass.core.status import FINISHED, INITIAL, LIVE, MOVES, RETRYABLE, WAITING, Status, may_move
 
 
 def test_every_status_has_its_row_in_the_table() -> None:
@@ -38,15 +38,15 @@ def test_what_can_be_retried_may_become_pending(status: Status) -> None:
 
 
 def test_every_status_can_be_reached_from_a_hand_in() -> None:
-    reached = set(BORN)
+    reached = set(INITIAL)
     for _ in Status:
         reached |= {after for status in reached for after in MOVES[status]}
     assert reached == set(Status)
 
 
 def test_a_job_is_not_handed_in_running_or_ended() -> None:
-    assert {status for status in Status if may_move(None, status)} == BORN
-    assert not BORN & (FINISHED | {Status.RUNNING, Status.FAILED})
+    assert {status for status in Status if may_move(None, status)} == INITIAL
+    assert not INITIAL & (FINISHED | {Status.RUNNING, Status.FAILED})
 
 
 def test_every_finished_job_can_come_back_only_by_a_retry() -> None:

@@ -6,10 +6,10 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.cron import parse_cron
 from windlass.core.ids import check_id, new_id
 from windlass.core.moments import DAY, SECOND, Micros, to_micros
-from windlass.core.ticks import LATE, MOST_AT_ONCE, CatchUp, Timetable, due, jittered, tick_id
+from windlass.core.schedules.cron import parse_cron
+from windlass.core.schedules.ticks import LATE, MAX_AT_ONCE, CatchUp, Timetable, due, jittered, tick_id
 
 MINUTE = 60 * SECOND
 NINE = Timetable(cron=parse_cron("0 9 * * *"), zone="Europe/Berlin")
@@ -63,8 +63,8 @@ def test_a_tick_of_now_runs_for_those_that_were_missed_too() -> None:
 def test_very_many_missed_ticks_are_made_up_for_in_portions() -> None:
     table, now = Timetable(every=SECOND), 30 * DAY
     found = due(table, 0, now, CatchUp.ALL)
-    assert found.ticks == tuple(n * SECOND for n in range(MOST_AT_ONCE))
-    assert found.next == MOST_AT_ONCE * SECOND
+    assert found.ticks == tuple(n * SECOND for n in range(MAX_AT_ONCE))
+    assert found.next == MAX_AT_ONCE * SECOND
     assert due(table, 0, now, CatchUp.ONE).next == now + SECOND
 
 

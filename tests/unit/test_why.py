@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from windlass.core.change import IN_LINE, PARKED
-from windlass.core.circumstances import Circumstances, Count, Crew, Holder, Place
+from windlass.core.flow.queue import Queue, QueueSettings
+from windlass.core.flow.rate import Bucket, parse_rate
 from windlass.core.ids import new_id
-from windlass.core.job import Job, JobError, Progress
-from windlass.core.meter import histogram
+from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
+from windlass.core.jobs.job import Job, JobError, Progress
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
-from windlass.core.queue import Queue, QueueSettings
-from windlass.core.rate import Bucket, parse_rate
+from windlass.core.stats.meter import histogram
 from windlass.core.status import Status
-from windlass.core.why import explain
+from windlass.core.why.explain import explain
+from windlass.core.why.facts import Count, Holder, QueuePosition, WhyFacts, WorkerSummary
 
 NOW: Micros = 1_800_000_000 * SECOND
 ID = new_id()
-CREW = Crew(alive=1, know=1, serve=1, able=1, slots=10)
+CREW = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10)
 
 
 def moment(seconds: float) -> datetime:
@@ -31,11 +31,11 @@ def job(status: Status = Status.PENDING, **fields: Any) -> Job:
     return Job(id=ID, status=status, **{**given, "run_at": moment(-9), **fields})
 
 
-def around(its: Job, **facts: Any) -> Circumstances:
-    return Circumstances(**{"now": NOW, "job": its, "queue": Queue(name="mail"), "crew": CREW, **facts})
+def around(its: Job, **facts: Any) -> WhyFacts:
+    return WhyFacts(**{"now": NOW, "job": its, "queue": Queue(name="mail"), "workers": CREW, **facts})
 
 
-def codes(facts: Circumstances) -> list[str]:
+def codes(facts: WhyFacts) -> list[str]:
     return [reason.code for reason in explain(facts).reasons]
 
 
@@ -48,7 +48,7 @@ def test_a_paused_queue_says_how_it_is_resumed() -> None:
     assert (why.first.code, why.first.do) == ("paused", "windlass queues resume mail")
     assert why.first.text == "Queue mail is paused until it is resumed."
     assert why.estimated_start is None
-    assert why.basis == "queue mail is paused, and nobody has said until when"
+    assert why.basis == "queue mail is paused without an end"
 
 
 def test_a_pause_with_an_end_says_when() -> None:
@@ -94,46 +94,48 @@ def test_what_is_overdue_says_that_nobody_looks() -> None:
 @pytest.mark.parametrize(
     ("crew", "code", "said"),
     [
-        (Crew(), "no_worker", "No worker is alive."),
-        (Crew(alive=2, serve=2), "no_worker", "None of the 2 live workers knows the type t."),
+        (WorkerSummary(), "no_worker", "No worker is alive."),
+        (WorkerSummary(alive=2, serve=2), "no_worker", "None of the 2 live workers knows the type t."),
         (
-            Crew(alive=2, know=1, serve=1),
+            WorkerSummary(alive=2, know=1, serve=1),
             "no_worker_serves_queue",
             "1 live worker knows the type t, but does not serve queue mail.",
         ),
         (
-            Crew(alive=3, know=2),
+            WorkerSummary(alive=3, know=2),
             "no_worker_serves_queue",
             "2 live workers know the type t, but none of them serves queue mail.",
         ),
         (
-            Crew(alive=1, know=1, serve=1, draining=1),
+            WorkerSummary(alive=1, know=1, serve=1, draining=1),
             "workers_draining",
             "1 live worker that would take it is stopping.",
         ),
     ],
 )
-def test_without_a_worker_that_would_take_it_it_says_which_is_missing(crew: Crew, code: str, said: str) -> None:
-    why = explain(around(job(), crew=crew))
+def test_without_a_worker_that_would_take_it_it_says_which_is_missing(
+    crew: WorkerSummary, code: str, said: str
+) -> None:
+    why = explain(around(job(), workers=crew))
     assert (why.first.code, why.first.text) == (code, said)
     assert "windlass worker module:app --queues mail" in (why.first.do or "")
     assert why.basis == "no live worker would take it"
 
 
 def test_a_parked_job_says_that_nobody_knows_its_type() -> None:
-    parked = job(Status.BLOCKED, reason=PARKED)
-    assert codes(around(parked, crew=Crew(alive=1, serve=1))) == ["parked"]
+    parked = job(Status.BLOCKED, reason=NO_WORKER)
+    assert codes(around(parked, workers=WorkerSummary(alive=1, serve=1))) == ["parked"]
     assert "will free it" in explain(around(parked)).first.text
 
 
 def test_a_limit_says_who_holds_it() -> None:
     runners = (Holder("a", Status.RUNNING, NOW - 90 * SECOND, NOW - 99 * SECOND, "r"),)
-    place = Place(running=Count(2))
-    first = explain(around(job(), queue=limited(max_concurrency=2), place=place, runners=runners)).first
+    place = QueuePosition(running=Count(2))
+    first = explain(around(job(), queue=limited(max_concurrency=2), position=place, runners=runners)).first
     assert (first.code, first.jobs, first.count) == ("concurrency_limit", ("a",), 2)
     assert "its limit is 2 at once. Longest: a (running for 1m 30s)." in first.text
     assert first.do == "to let more run: windlass queues set mail --max-concurrency N"
-    assert codes(around(job(), queue=limited(max_concurrency=3), place=place)) == ["next"]
+    assert codes(around(job(), queue=limited(max_concurrency=3), position=place)) == ["next"]
 
 
 def test_a_rate_says_when_tokens_come() -> None:
@@ -172,34 +174,34 @@ def test_a_rate_that_somebody_made_unreadable_is_none() -> None:
 
 
 def test_a_key_that_is_held_says_by_whom_and_how_many_are_before_it() -> None:
-    its = job(Status.BLOCKED, reason=IN_LINE, concurrency_key="customer 7", key_limit=1)
+    its = job(Status.BLOCKED, reason=WAITING_FOR_KEY, concurrency_key="customer 7", key_limit=1)
     holders = (Holder("h", Status.FAILED, NOW - 5 * SECOND, NOW + 30 * SECOND),)
-    place = Place(line=Count(1000, at_least=True), slots=Count(1))
-    why = explain(around(its, holders=holders, place=place))
+    place = QueuePosition(ahead_for_key=Count(1000, at_least=True), slots=Count(1))
+    why = explain(around(its, holders=holders, position=place))
     first = why.first
     assert (first.code, first.jobs, first.count, first.at_least) == ("key_held", ("h",), 1000, True)
     assert "Key 'customer 7' is held by h (failed 5s ago, next try in 30s)." in first.text
-    assert "1,000+ jobs are in line before it." in first.text
+    assert "1,000+ jobs are before it." in first.text
     assert why.earliest == moment(30)
 
 
 def test_of_many_holders_some_are_named_and_the_rest_counted() -> None:
-    its = job(Status.BLOCKED, reason=IN_LINE, concurrency_key="k", key_limit=7)
+    its = job(Status.BLOCKED, reason=WAITING_FOR_KEY, concurrency_key="k", key_limit=7)
     holders = tuple(Holder(str(n), Status.RUNNING, NOW, NOW) for n in range(5))
-    text = explain(around(its, holders=holders, place=Place(slots=Count(7)))).first.text
+    text = explain(around(its, holders=holders, position=QueuePosition(slots=Count(7)))).first.text
     assert text.startswith("All 7 slots of key 'k' are held by 0 (running for 0s);")
     assert "; and 2 more. It is the next." in text
 
 
 def test_a_job_behind_others_says_how_many() -> None:
-    why = explain(around(job(), place=Place(ahead=Count(10_000, at_least=True))))
+    why = explain(around(job(), position=QueuePosition(ahead=Count(10_000, at_least=True))))
     assert (why.first.code, why.first.text) == ("behind", "10,000+ jobs are before it in queue mail.")
     assert f"windlass jobs change {ID} --priority" in (why.first.do or "")
 
 
 def test_a_job_in_a_fair_queue_is_behind_its_own_tenants_jobs() -> None:
-    place = Place(ahead=Count(900), sooner=Count(3), lane=Count(4), tenants=("a", "b", "c"))
-    first = explain(around(job(tenant="a"), queue=limited(fair=True), place=place)).first
+    place = QueuePosition(ahead=Count(900), higher_priority=Count(3), same_tenant=Count(4), tenants=("a", "b", "c"))
+    first = explain(around(job(tenant="a"), queue=limited(fair=True), position=place)).first
     assert (first.code, first.count) == ("behind", 4)
     assert "4 jobs of tenant a before it, 2 other tenants wait, and 3 jobs have a higher priority." in first.text
 
@@ -207,8 +209,8 @@ def test_a_job_in_a_fair_queue_is_behind_its_own_tenants_jobs() -> None:
 def test_a_job_that_nothing_holds_is_next_until_that_is_strange() -> None:
     assert explain(around(job())).first.do is None
     old = job(updated_at=moment(-60))
-    busy = Crew(alive=1, know=1, serve=1, able=1, slots=10, busy=10)
-    assert codes(around(old, crew=busy)) == ["workers_busy"]
+    busy = WorkerSummary(alive=1, know=1, serve=1, able=1, slots=10, busy=10)
+    assert codes(around(old, workers=busy)) == ["workers_busy"]
     assert explain(around(old)).first.do == "windlass doctor"
 
 
@@ -220,8 +222,8 @@ def test_a_job_that_expires_says_when_and_whether_it_will_come_so_far() -> None:
 
 def test_what_needs_somebody_is_said_first_unless_the_time_is_far_off() -> None:
     soon, later = (job(Status.SCHEDULED, run_at=moment(seconds)) for seconds in (30, 3600))
-    assert codes(around(soon, crew=Crew())) == ["no_worker", "not_due"]
-    assert codes(around(later, crew=Crew())) == ["not_due", "no_worker"]
+    assert codes(around(soon, workers=WorkerSummary())) == ["no_worker", "not_due"]
+    assert codes(around(later, workers=WorkerSummary())) == ["not_due", "no_worker"]
 
 
 def ran(seconds: float, **fields: Any) -> Job:
@@ -231,10 +233,10 @@ def ran(seconds: float, **fields: Any) -> Job:
 
 def test_a_running_job_says_since_when_and_by_whom_against_its_usual_time() -> None:
     usual = histogram([2 * SECOND] * 90 + [3 * SECOND] * 10)
-    first = explain(around(ran(4), usual=usual, worker="w1")).first
+    first = explain(around(ran(4), typical_duration=usual, worker="w1")).first
     assert first.code == "running"
     assert "It has run for 4s in runner r1 of worker w1, attempt 1; its type usually takes 2" in first.text
-    long = explain(around(ran(240, timeout=300.0), usual=usual)).first
+    long = explain(around(ran(240, timeout=300.0), typical_duration=usual)).first
     assert (long.code, long.do) == ("running_long", f"to stop it: windlass jobs cancel {ID}")
     assert "It may take 5m, then it is stopped." in long.text
 
@@ -244,7 +246,7 @@ def test_a_running_job_without_a_usual_time_says_so() -> None:
 
 
 def test_a_short_job_is_not_called_long_within_seconds() -> None:
-    assert codes(around(ran(5), usual=histogram([100]))) == ["running"]
+    assert codes(around(ran(5), typical_duration=histogram([100]))) == ["running"]
 
 
 def test_a_job_that_was_claimed_ahead_says_so() -> None:

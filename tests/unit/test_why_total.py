@@ -4,16 +4,16 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.change import IN_LINE, PARKED
-from windlass.core.circumstances import Circumstances, Count, Crew, Holder, Pace, Place
+from windlass.core.flow.queue import Queue, QueueSettings
+from windlass.core.flow.rate import Bucket, Rate
 from windlass.core.ids import new_id
-from windlass.core.job import Job, JobError, Progress
-from windlass.core.meter import SLOT, histogram, slot_of
+from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
+from windlass.core.jobs.job import Job, JobError, Progress
 from windlass.core.moments import DAY, SECOND, to_datetime
-from windlass.core.queue import Queue, QueueSettings
-from windlass.core.rate import Bucket, Rate
+from windlass.core.stats.meter import INTERVAL, histogram, interval_of
 from windlass.core.status import FINISHED, WAITING, Status
-from windlass.core.why import Why, explain
+from windlass.core.why.explain import Why, explain
+from windlass.core.why.facts import Count, Holder, QueuePosition, Throughput, WhyFacts, WorkerSummary
 
 NOW = 1_800_000_000 * SECOND
 ID = new_id()
@@ -42,7 +42,7 @@ jobs = st.builds(
     queue=st.just("q"),
     payload=st.none(),
     status=st.sampled_from(Status),
-    reason=st.sampled_from([None, "", IN_LINE, PARKED, "rate limit of its key", "said\nsomebody"]),
+    reason=st.sampled_from([None, "", WAITING_FOR_KEY, NO_WORKER, "rate limit of its key", "said\nsomebody"]),
     attempt=st.integers(0, 5),
     run_at=datetimes,
     created_at=datetimes,
@@ -65,7 +65,7 @@ jobs = st.builds(
     error=st.none() | st.builds(JobError, st.just("E"), st.text(max_size=200)),
 )
 circumstances = st.builds(
-    Circumstances,
+    WhyFacts,
     now=st.just(NOW),
     job=jobs,
     queue=st.builds(
@@ -77,13 +77,13 @@ circumstances = st.builds(
         changed=settings,
     ),
     worker=st.none() | st.just("w"),
-    place=st.builds(
-        Place,
+    position=st.builds(
+        QueuePosition,
         ahead=counts,
-        sooner=counts,
-        lane=counts,
-        beside=counts,
-        line=counts,
+        higher_priority=counts,
+        same_tenant=counts,
+        same_priority=counts,
+        ahead_for_key=counts,
         running=counts,
         slots=counts,
         tenants=st.lists(st.sampled_from(["", "a", "b"]), unique=True).map(tuple),
@@ -92,8 +92,8 @@ circumstances = st.builds(
     holders=holders,
     queue_bucket=st.none() | buckets,
     key_bucket=st.none() | buckets,
-    crew=st.builds(
-        Crew,
+    workers=st.builds(
+        WorkerSummary,
         alive=st.integers(0, 3),
         know=st.integers(0, 3),
         serve=st.integers(0, 3),
@@ -102,15 +102,15 @@ circumstances = st.builds(
         slots=st.integers(0, 30),
         busy=st.integers(0, 30),
     ),
-    usual=st.lists(st.integers(0, 10**10), max_size=5).map(histogram),
-    pace=st.dictionaries(
-        st.integers(0, 31).map(lambda n: slot_of(NOW) - n * SLOT), st.integers(0, 10**5), max_size=5
-    ).map(Pace),
+    typical_duration=st.lists(st.integers(0, 10**10), max_size=5).map(histogram),
+    throughput=st.dictionaries(
+        st.integers(0, 31).map(lambda n: interval_of(NOW) - n * INTERVAL), st.integers(0, 10**5), max_size=5
+    ).map(Throughput),
 )
 
 
 @given(circumstances)
-def test_there_is_always_an_answer_in_whole_sentences(facts: Circumstances) -> None:
+def test_there_is_always_an_answer_in_whole_sentences(facts: WhyFacts) -> None:
     why = explain(facts)
     assert why.reasons
     for reason in why.reasons:
@@ -122,7 +122,7 @@ def test_there_is_always_an_answer_in_whole_sentences(facts: Circumstances) -> N
 
 
 @given(circumstances)
-def test_an_estimate_lies_in_its_range_and_not_in_the_past(facts: Circumstances) -> None:
+def test_an_estimate_lies_in_its_range_and_not_in_the_past(facts: WhyFacts) -> None:
     why = explain(facts)
     if facts.job.status not in WAITING:
         assert (why.estimated_start, why.earliest, why.latest, why.basis) == (None, None, None, None)
@@ -135,7 +135,7 @@ def test_an_estimate_lies_in_its_range_and_not_in_the_past(facts: Circumstances)
 
 
 @given(circumstances)
-def test_a_job_that_is_not_due_or_paused_is_not_said_to_start_before(facts: Circumstances) -> None:
+def test_a_job_that_is_not_due_or_paused_is_not_said_to_start_before(facts: WhyFacts) -> None:
     why = explain(facts)
     if why.earliest is None:
         return
@@ -146,12 +146,12 @@ def test_a_job_that_is_not_due_or_paused_is_not_said_to_start_before(facts: Circ
 
 
 @given(circumstances)
-def test_an_answer_is_json_and_back(facts: Circumstances) -> None:
+def test_an_answer_is_json_and_back(facts: WhyFacts) -> None:
     why = explain(facts)
     assert msgspec.json.decode(msgspec.json.encode(why), type=Why) == why
 
 
 @given(circumstances)
-def test_a_finished_job_has_one_reason_and_that_is_its_status(facts: Circumstances) -> None:
+def test_a_finished_job_has_one_reason_and_that_is_its_status(facts: WhyFacts) -> None:
     if facts.job.status in FINISHED:
         assert [reason.code for reason in explain(facts).reasons] == [str(facts.job.status)]

@@ -1,1 +1,1 @@
-"""The bench: Windlass against the bare driver and against its peers, alternately, within one run."""
+"""The bench of `windlass bench`: enqueue, drain and latency on a user's own store."""

@@ -1,21 +1,24 @@
-"""The names of what is measured: alone, since the command line shows them without loading the bench."""
+"""What `windlass bench` measures: apart, since the command line shows it without loading the bench."""
 
 from enum import StrEnum
+
+import msgspec
+
+QUEUE = "windlass-bench"
 
 
 class Measurement(StrEnum):
     """What can be measured."""
 
-    DRAIN = "drain"
     ENQUEUE = "enqueue"
+    DRAIN = "drain"
     LATENCY = "latency"
-    FLOW = "flow"
-    CHAINS = "chains"
-    DELAYS = "delays"
-    GROWTH = "growth"
-    HELD = "held"
-    HISTORY = "history"
-    MEMORY = "memory"
-    POOLER = "pooler"
-    PROFILE = "profile"
-    SPACE = "space"
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One figure of every round."""
+
+    name: str
+    unit: str
+    median: float
+    rounds: list[float]

@@ -1,82 +1,82 @@
-"""What the kernel knows about a tree of processes: who is in it, its processor time, its memory."""
+"""Processes that a bench starts: workers as users run them, watched from outside."""
 
 import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
+from windlass.errors import WindlassError
 
-TICK = os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
+TERMINATE_SECONDS = 10.0
+MAX_OUTPUT = 1_000
+"""Characters of a failed process's output in the error message."""
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Processor time of a process since its start, and its memory now."""
+class BenchFailed(WindlassError):
+    """A part of the bench failed: there is no figure rather than a wrong one."""
 
-    loop: float
-    """Seconds of its first thread, in which a runner has its event loop."""
-    threads: float
-    """Seconds of all others."""
-    user: float
-    system: float
-    resident: int
-    """Bytes."""
+    code = "bench_failed"
+
+
+class ChildProcess:
+    """A process that runs until it ends or the `with` block does; its output goes to a file."""
+
+    def __init__(self, command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed when we leave
+        self._popen = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**_neutral_environment(), **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._command = command
+
+    def __enter__(self) -> "ChildProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Terminate it; kill it if that takes too long."""
+        if self._popen.poll() is None:
+            self._popen.terminate()
+            if not self.ends_within(TERMINATE_SECONDS):
+                self._popen.kill()
+                self._popen.wait()
+        self._log.close()
 
     @property
-    def cpu(self) -> float:
-        """Seconds in all."""
-        return self.user + self.system
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends in that time."""
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def raise_if_failed(self) -> None:
+        """Raise BenchFailed with the end of its output if it ended with an error."""
+        code = self._popen.poll()
+        if code:
+            self._log.seek(0)
+            output = self._log.read().decode(errors="replace")[-MAX_OUTPUT:]
+            raise BenchFailed(f"{' '.join(self._command[:6])} … ended with code {code}: {output}")
 
 
-def tree(root: int) -> list[int]:
-    """A process and all that descend from it."""
-    parents = {pid: _parent(pid) for pid in _processes()}
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+def start_worker(
+    app: str, address: str, folder: Path, *flags: str, environment: Mapping[str, str] | None = None
+) -> ChildProcess:
+    """`windlass worker` with default settings, but for the flags given."""
+    command = [sys.executable, "-m", "windlass", "worker", app, *flags]
+    return ChildProcess(command, folder, {"WINDLASS_STORE": address, **(environment or {})})
 
 
-def runners(root: int) -> list[int]:
-    """The runners of a worker: its children that are started as such."""
-    return [pid for pid in tree(root) if b"windlass.worker.runner" in _read(pid, "cmdline")]
-
-
-def usage(pid: int) -> Usage | None:
-    """What a process has used; None if it is gone."""
-    whole, memory = _times(_read(pid, "stat")), _read(pid, "statm").split()
-    first = _times(_read(pid, f"task/{pid}/stat"))
-    if whole is None or first is None or not memory:
-        return None
-    loop = sum(first)
-    return Usage(loop, max(0.0, sum(whole) - loop), *whole, int(memory[1]) * PAGE)
-
-
-def cpu_of_tree(root: int) -> float:
-    """Seconds that a process and its descendants have used, those that live."""
-    return sum(each.cpu for each in map(usage, tree(root)) if each is not None)
-
-
-def _processes() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-
-
-def _parent(pid: int) -> int:
-    fields = _fields(_read(pid, "stat"))
-    return int(fields[1]) if fields else 0
-
-
-def _times(stat: bytes) -> tuple[float, float] | None:
-    fields = _fields(stat)
-    return (int(fields[11]) / TICK, int(fields[12]) / TICK) if fields else None
-
-
-def _fields(stat: bytes) -> list[bytes]:
-    """Those after the name, which is in brackets and may contain anything."""
-    return stat.rpartition(b")")[2].split()
-
-
-def _read(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""  # it is gone
+def _neutral_environment() -> dict[str, str]:
+    """Our environment without the variables that change a worker's defaults."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}

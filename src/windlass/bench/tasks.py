@@ -1,11 +1,11 @@
 """The tasks of the bench. The store is WINDLASS_STORE, as for any app."""
 
-import os
 import time
 
 from windlass.client.app import App
 
-STAMPS = "WINDLASS_BENCH_STAMPS"
+FILLER = "x" * 64
+"""A payload of ordinary size: {"n": 1, "s": "xxx…"}."""
 
 app = App()
 
@@ -16,19 +16,6 @@ async def noop(n: int, s: str) -> None:
 
 
 @app.task
-def noop_thread(n: int, s: str) -> None:
-    """Nothing, in a thread."""
-
-
-@app.task
-async def link(n: int, s: str) -> int:
-    """Nothing, but with a result for whoever comes after it."""
-    return n
-
-
-@app.task
-async def stamp(sent: int) -> None:
-    """Leave the moment of hand-in and that of the start, on the clock that all processes share."""
-    started = time.monotonic_ns()
-    with open(os.environ[STAMPS], "a") as file:  # noqa: ASYNC230 - peers do just this, and the stamp is taken
-        file.write(f"{sent} {started}\n")
+async def latency(enqueued: int) -> int:
+    """Nanoseconds from the call that enqueues to this line, on the clock that all processes of a machine share."""
+    return time.monotonic_ns() - enqueued

@@ -1,7 +1,7 @@
-"""The contract of a blob store: a few blocking calls, which whoever has an event loop makes in a thread.
+"""The contract of a blob store: a few blocking calls, to be made in a thread.
 
-A blob belongs to a job and is written once, under a name that no other put uses: nothing is ever overwritten, so a
-reader finds the whole of it or nothing.
+A blob belongs to a job and is written once, under a name that no other blob uses: nothing is overwritten, so a read
+returns all of it or nothing.
 """
 
 from collections.abc import Sequence
@@ -13,51 +13,51 @@ from windlass.core.ids import JobId
 
 
 class BlobFailed(Exception):
-    """A blob could not be written, read or removed; the text says why and, if it can be told, what to do."""
+    """A blob could not be written, read or removed; the text says why and, if known, what to do."""
 
 
 class BlobKey(msgspec.Struct, frozen=True, order=True):
-    """Which blob of which job."""
+    """A blob of a job."""
 
     job: JobId
     name: str
 
 
 class KeptBlob(msgspec.Struct, frozen=True):
-    """A blob as it is found by looking for those that nobody needs; `age` is in seconds."""
+    """A blob found by a sweep; `age` is in seconds."""
 
     key: BlobKey
     age: float
 
 
 class BlobPage(msgspec.Struct, frozen=True):
-    """Some of the blobs, and where to go on; None: that was the last."""
+    """Some of the blobs, and where to continue; None: the last page."""
 
     blobs: tuple[KeptBlob, ...]
     after: str | None
 
 
 class BlobStore(Protocol):
-    """A place for blobs. Every call raises BlobFailed; it says nothing about the others."""
+    """Every call may raise BlobFailed."""
 
     @property
     def address(self) -> str:
         """Where it is, absolute and without secrets."""
 
     def put(self, key: BlobKey, data: bytes) -> None:
-        """Keep the bytes: when this returns they survive a power cut."""
+        """Store the bytes durably."""
 
     def get(self, key: BlobKey, most: int) -> bytes:
-        """The bytes, but no more than one beyond `most`."""
+        """The bytes, at most `most` and one."""
 
     def remove(self, keys: Sequence[BlobKey]) -> None:
-        """Remove single blobs; those that are not there are no trouble."""
+        """Remove single blobs; missing ones are ignored."""
 
     def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
-        """Those of these jobs for which anything is kept."""
+        """Those of these jobs that have blobs."""
 
     def drop(self, jobs: Sequence[JobId]) -> None:
-        """Remove all that is kept for these jobs; most of them have nothing here."""
+        """Remove all blobs of these jobs; most of them have none."""
 
     def page(self, after: str | None, limit: int) -> BlobPage:
-        """About `limit` blobs in an order of the store's own, also what a killed writer left behind."""
+        """About `limit` blobs in the store's order, including what a killed writer left."""

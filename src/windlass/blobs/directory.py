@@ -1,8 +1,8 @@
 """Blobs in a directory: `<shard>/<job id>/<name>`, readable by their owner only.
 
-Several processes may share it; several machines too, if it is the same directory on all of them and their clocks
-agree within hours. Every path is walked from the root without following links, and made of checked parts: whatever a
-row says, nothing outside the root is read.
+Several processes may share it; several machines too, if they see the same directory and their clocks agree within
+hours. Every path is opened from the root without following links, from checked parts: whatever a row contains,
+nothing outside the root is read.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from windlass.core.reference import NAME
 
 _SHARD = re.compile(r"[0-9a-f]{2}", re.ASCII)
 _UNFINISHED = "."
-"""Before the name of a file that is being written. A killed writer leaves it, and no reference ever names it."""
+"""The prefix of a file that is being written. A killed writer leaves it, and no reference names it."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without waiting: somebody may have put a pipe there.
+# Without blocking: it may be a pipe.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES = 3
 
 
 class Directory:
-    """A directory on a disk of this machine, or on a mount that several share."""
+    """A directory on a local disk, or on a shared mount."""
 
     def __init__(self, root: str, now: Callable[[], float] = time.time) -> None:
         self._root = root
@@ -42,13 +42,13 @@ class Directory:
         return f"file://{quote(self._root)}"
 
     def put(self, key: BlobKey, data: bytes) -> None:
-        """Written aside, flushed, renamed, and the folders flushed: there is never half a blob under its name."""
+        """Written to a temporary file, flushed, renamed, and the folders flushed: no partial blob has the name."""
         _check(key)
         for left in reversed(range(_TRIES)):
             try:
                 self._put(key, data)
             except OSError as error:
-                # Whoever clears away an empty folder may do so just when we have made it.
+                # A sweep may remove the empty folder just after we created it.
                 if not isinstance(error, FileNotFoundError) or not left:
                     self._remove_folder(key.job)
                     raise BlobFailed(f"{self._root} cannot be written: {_why(error)}") from error
@@ -58,12 +58,12 @@ class Directory:
     def _put(self, key: BlobKey, data: bytes) -> None:
         with self._made_root() as root, _made(root, shard_of(key.job)) as shard, _made(shard, key.job) as folder:
             _write(folder, key.name, data)
-            # All of them, each time: who made a folder may not have come to flush it.
+            # All of them, each time: the process that made a folder may have died before the flush.
             for each in (folder, shard, root):
                 os.fsync(each)
 
     def get(self, key: BlobKey, most: int) -> bytes:
-        """Read from a plain file; anything else under its name is refused."""
+        """Read from a regular file; anything else is refused."""
         _check(key)
         try:
             with self._folder_of(key.job) as folder, os.fdopen(os.open(key.name, _READ, dir_fd=folder), "rb") as file:
@@ -77,7 +77,7 @@ class Directory:
             raise BlobFailed(f"{self._shown(key)} cannot be read: {_why(error)}") from error
 
     def remove(self, keys: Sequence[BlobKey]) -> None:
-        """The folder of a job goes with its last blob."""
+        """The folder of a job is removed with its last blob."""
         if wrong := [key for key in keys if not is_id(key.job) or "/" in key.name]:
             raise BlobFailed(f"{wrong[0]!r} is not the key of a blob")
         names: dict[JobId, list[str]] = {}
@@ -87,15 +87,15 @@ class Directory:
 
     def holding(self, jobs: Sequence[JobId]) -> list[JobId]:
         """Those that have a folder."""
-        # The id of a row that was edited by hand may be anything: nothing was ever kept under such a name.
+        # The id of a row that was edited by hand may be anything: there is no blob under such a name.
         return [job for job in jobs if is_id(job) and os.path.lexists(os.path.join(self._root, shard_of(job), job))]
 
     def drop(self, jobs: Sequence[JobId]) -> None:
-        """Whatever lies in the folder of a job, and the folder."""
+        """Remove the folder of each job with its content."""
         self._clear(dict.fromkeys(filter(is_id, jobs)))
 
     def page(self, after: str | None, limit: int) -> BlobPage:
-        """Folder by folder, each whole, in the order of shards and ids."""
+        """Folder by folder, each complete, ordered by shard and id."""
         found: list[KeptBlob] = []
         place = None
         try:
@@ -104,13 +104,13 @@ class Directory:
                 if len(found) >= limit:
                     return BlobPage(tuple(found), place)
         except FileNotFoundError:
-            pass  # nothing was ever kept here
+            pass  # nothing was ever stored here
         except OSError as error:
             raise BlobFailed(f"{self._root} cannot be read: {_why(error)}") from error
         return BlobPage(tuple(found), None)
 
     def _folders(self, after: str | None) -> Iterator[tuple[str, JobId]]:
-        """Folders of jobs after a place; what else lies around in the root is not ours."""
+        """Folders of jobs after a position; other files in the root are ignored."""
         begin, _, last = (after or "").partition("/")
         with self._open_root() as root:
             for shard in sorted(name for name in os.listdir(root) if _SHARD.fullmatch(name) and name >= begin):
@@ -122,7 +122,7 @@ class Directory:
         try:
             with self._folder_of(job) as folder:
                 ages = {name: self._age(name, folder) for name in os.listdir(folder)}
-                # An empty folder is what is left of a writer that was killed early.
+                # A writer that was killed early leaves an empty folder.
                 ages = ages or {"": self._age(".", folder)}
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -135,7 +135,7 @@ class Directory:
             return None
 
     def _clear(self, names: Mapping[JobId, Sequence[str] | None]) -> None:
-        """Remove these files of these jobs, None for all, as far as possible; then say what was not."""
+        """Remove these files of these jobs, None for all, as far as possible; then report failures."""
         trouble: list[OSError] = []
         for job, wanted in names.items():
             with _noting(trouble), self._folder_of(job) as folder:
@@ -157,7 +157,7 @@ class Directory:
 
     @contextmanager
     def _open_root(self) -> Iterator[int]:
-        # The root itself may be a link: it is the operator's choice, not a row's.
+        # The root itself may be a link: the operator chose it.
         descriptor = os.open(self._root, _FOLDER & ~os.O_NOFOLLOW)
         try:
             yield descriptor
@@ -166,7 +166,7 @@ class Directory:
 
     @contextmanager
     def _made_root(self) -> Iterator[int]:
-        """The root, made if only its last part is missing: more than that is a mistake, or a mount."""
+        """The root, created if only its last part is missing: more than that is a mistake, or a missing mount."""
         try:
             os.mkdir(self._root, 0o700)
         except FileExistsError:
@@ -181,7 +181,7 @@ class Directory:
 
 
 def shard_of(job: JobId) -> str:
-    """The folder of a job's folder: ids begin with the time, so their own beginnings would all be the same."""
+    """The shard of a job: ids begin with the time, so their prefixes would all be the same."""
     return sha256(job.encode()).hexdigest()[:2]
 
 
@@ -201,7 +201,7 @@ def _opened(name: str, parent: int) -> Iterator[int]:
 
 @contextmanager
 def _made(parent: int, name: str) -> Iterator[int]:
-    """A folder, made if it is not there."""
+    """A folder, created if missing."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=parent)
     with _opened(name, parent) as folder:
@@ -210,7 +210,7 @@ def _made(parent: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def _noting(trouble: list[OSError]) -> Iterator[None]:
-    """What is gone already is no trouble."""
+    """Ignore missing files."""
     try:
         yield
     except FileNotFoundError:

@@ -1,15 +1,16 @@
-"""Offload: large texts go into a blob store and leave a reference; a reference gives the very same text again."""
+"""Offloading: large texts go into a blob store and leave a reference, from which the same text is fetched."""
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from windlass.blobs.contract import BlobFailed, BlobKey, BlobStore
 from windlass.core.ids import JobId
 from windlass.core.reference import Kind, Reference, parse_reference, refer
 from windlass.errors import BlobUnavailable
+from windlass.native import pool
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,11 +27,10 @@ class Offload:
 
     @property
     def address(self) -> str:
-        """Where the blobs are."""
         return self.store.address
 
     def keep(self, job: JobId, kind: Kind, text: str) -> str:
-        """Put a text aside: the reference that stands for it from now on. Raises BlobUnavailable."""
+        """Store a text; returns its reference. Raises BlobUnavailable."""
         data = text.encode()
         reference = refer(kind, os.urandom(8), data)
         try:
@@ -40,7 +40,7 @@ class Offload:
         return reference.text
 
     def fetch(self, job: JobId, reference: Reference) -> str:
-        """The text that was put aside, whole and unaltered. Raises BlobUnavailable."""
+        """The stored text, complete and unaltered. Raises BlobUnavailable."""
         try:
             data = self.store.get(BlobKey(job, reference.name), reference.size)
         except BlobFailed as error:
@@ -50,7 +50,7 @@ class Offload:
         return data.decode()
 
     def take_back(self, job: JobId, stored: str) -> None:
-        """Remove a blob that nobody will ask for; best effort, since the sweep finds what is left."""
+        """Remove an unused blob; best effort, since the sweep finds the rest."""
         reference = parse_reference(stored)
         try:
             if reference is not None:
@@ -60,21 +60,21 @@ class Offload:
 
 
 def unavailable(job: JobId, reference: Reference, problem: str) -> BlobUnavailable:
-    """The error of a blob that is not what the row says."""
+    """The error for a blob that does not match its reference."""
     expected = f"expected {reference.size:,} bytes with sha256 {reference.sha256}"
     return BlobUnavailable(job, f"its {reference.kind} cannot be fetched: {problem}; {expected}")
 
 
 async def off_loop(call: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """A blocking call for each item, a few at once, never on the event loop; where there is none it just blocks.
+    """A blocking call for each item, a few at once, off the event loop; without a loop it just blocks.
 
-    All are done before the first error is raised, so that what was written can be taken back. The threads are our own
-    and for this call only: those of the loop may all be taken by handlers, and none survives a fork.
+    All calls end before the first error is raised, so that written blobs can be removed. The threads are for this
+    call only: handlers may use all of the loop's, and threads do not survive a fork.
     """
     if not _has_loop() and len(items) == 1:
         return [call(items[0])]
-    threads = ThreadPoolExecutor(min(AT_ONCE, max(1, len(items))), "windlass-blobs")
-    futures = [threads.submit(call, item) for item in items]
+    threads = pool(min(AT_ONCE, max(1, len(items))), "windlass-blobs")
+    futures = [_submit(threads, call, item) for item in items]
     threads.shutdown(wait=False)
     if _has_loop():
         results = await asyncio.gather(*map(asyncio.wrap_future, futures), return_exceptions=True)
@@ -84,6 +84,19 @@ async def off_loop(call: Callable[[T], R], items: Sequence[T]) -> list[R]:
         if isinstance(result, BaseException):
             raise result
     return results  # type: ignore[return-value]
+
+
+def _submit(threads: ThreadPoolExecutor, call: Callable[[T], R], item: T) -> Future[R]:
+    """If no thread can be started, the call runs here."""
+    try:
+        return threads.submit(call, item)
+    except RuntimeError:
+        done: Future[R] = Future()
+        try:
+            done.set_result(call(item))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
 
 
 def _has_loop() -> bool:

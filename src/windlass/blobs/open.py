@@ -1,4 +1,4 @@
-"""From an address to a blob store: the only place that knows which there are."""
+"""From an address to a blob store: the only module that knows which there are."""
 
 import os
 from urllib.parse import unquote, urlsplit
@@ -12,8 +12,17 @@ BLOBS_VARIABLE = "WINDLASS_BLOBS"
 
 
 def open_blobs(address: str) -> Offload:
-    """The blobs at an address. No I/O happens here; a relative folder is taken from the current one, now."""
+    """The blobs at an address. No I/O happens here; a relative folder is resolved now."""
     return Offload(_store_at(address))
+
+
+def absolute_blobs(address: str, folder: str | None) -> str:
+    """The same address, independent of the current folder; `open_blobs` refuses invalid ones."""
+    if address.startswith(("/", "~")) or ":" in address.partition("/")[0]:
+        return address
+    if folder is None:
+        raise ConfigError(f"blobs {address!r:.200} is relative, and the current folder was removed")
+    return os.path.normpath(os.path.join(folder, address))
 
 
 def _store_at(address: str) -> BlobStore:
@@ -36,6 +45,8 @@ def _folder(address: str) -> str:
         if parts.netloc or parts.query or parts.fragment:
             raise ConfigError(f"blobs {address!r:.200}: write file:///absolute/folder (three slashes, no ? and no #)")
         path = unquote(parts.path)
+    if path.startswith("~"):
+        raise ConfigError(f"blobs {address!r:.200}: ~ is not the home folder here; write the whole path")
     if "\0" in path or not path.strip() or os.path.abspath(path) == "/":
         raise ConfigError(f"blobs {address!r:.200}: names no folder; write ./blobs or file:///absolute/folder")
     return os.path.abspath(path)

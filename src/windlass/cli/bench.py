@@ -1,64 +1,79 @@
-"""windlass bench: measure, show, write down."""
+"""windlass bench: enqueue, drain and latency on a user's own store."""
 
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from windlass.bench.measurement import Measurement
-from windlass.cli.output import console, print_json
-from windlass.errors import ConfigError
+from windlass.bench.measurement import Figure, Measurement
+from windlass.cli.output import print_json, print_table
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.store.open import redact
+from windlass.version import __version__
 
-PUBLISHED = Path("docs/benchmarks")
+COLUMNS = ["measured", "median", "lowest", "highest"]
 
 
 def bench(
     wanted: Annotated[
-        list[Measurement] | None, typer.Argument(metavar="[WHAT]...", help="Which of them; without any, all.")
+        list[Measurement] | None, typer.Argument(metavar="[WHAT]...", help="enqueue, drain, latency; else all.")
     ] = None,
-    store: Annotated[
-        str | None,
+    jobs: Annotated[
+        int,
         typer.Option(
-            help="Where, {run} standing for a number: sqlite:////mnt/disk/{run}.db (default: in --out), "
-            "postgresql://user@host/{run}, redis://host/{run}; postgres or redis: a server of its own."
+            min=100,
+            max=1_000_000,
+            help="Jobs per round of bulk enqueue and drain; a tenth one by one, a hundredth for latency.",
         ),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="See that it works; the figures mean nothing.")] = False,
-    rounds: Annotated[int | None, typer.Option(min=1, max=100, help="Rounds of each, instead of 3.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for results.json, README.md and charts.")] = Path("bench/out"),
-    peers: Annotated[
-        Path | None, typer.Option(help="A folder with an environment for each peer; without it they are not run.")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Also with 10,000,000 finished jobs.")] = False,
-    publish: Annotated[bool, typer.Option("--publish", help="Write into docs/benchmarks too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    ] = 10_000,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds of each.")] = 3,
+    processes: Annotated[int, typer.Option(min=1, help="Runners of the worker.")] = 1,
+    concurrency: Annotated[int, typer.Option(min=1, help="Slots per runner.")] = 10,
+    store: StoreOption = None,
+    app: AppOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Measure Windlass against the bare driver and its peers: drain, enqueue, latency, flow, chains, delays …"""
-    if quick and publish:
-        raise ConfigError("--quick figures mean nothing: they are not published")
-    # Here and not above: every other command starts without the bench.
-    from windlass.bench import report
-    from windlass.bench.run import Plan
-    from windlass.cli.measuring import measure
+    """Measure enqueue, drain and latency on your store.
 
-    plan = Plan(
-        wanted=list(dict.fromkeys(wanted or Measurement)),
-        store=store,
-        quick=quick,
-        rounds=rounds,
-        out=out,
-        peers=peers,
-        full=full,
-    )
-    # As Ctrl-C does it: the workers that are being measured end with us.
+    The jobs are no-ops in a queue of their own, `windlass-bench`.
+    They are deleted at the end; jobs of other queues stay as they are.
+
+    A worker process with default settings runs them.
+    Like any worker, it also does the coordinator's duties on this store.
+    """
+    # Imported here: other commands start faster without them.
+    from windlass.bench.measure import Plan, measure
+    from windlass.cli.progress import progress
+
+    address = reach(store, app, make=True).store
+    flags = ("--processes", str(processes), "--concurrency", str(concurrency))
+    chosen = tuple(dict.fromkeys(wanted or Measurement))
+    # As with Ctrl-C: the worker ends with us, and the jobs are deleted.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    made = measure(plan, quiet=as_json)
-    if publish:
-        report.write(report.read(PUBLISHED).merged(made), PUBLISHED)
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="windlass-bench-") as folder, progress(len(chosen)) as (say, complete):
+        plan = Plan(wanted=chosen, address=address, folder=Path(folder), jobs=jobs, rounds=rounds, worker_flags=flags)
+        for found in measure(plan, say):
+            figures += found
+            with complete():
+                pass
     if as_json:
-        print_json(made)
+        head = {"version": __version__, "store": redact(address), "jobs": jobs, "processes": processes}
+        print_json({**head, "concurrency": concurrency, "figures": figures})
         return
-    where = f"{out} and {PUBLISHED}" if publish else str(out)
-    console().print(f"JSON, Markdown and charts: {where}", markup=False)
+    print_table(COLUMNS, map(_row, figures), empty="Nothing was measured.")
+
+
+def _row(figure: Figure) -> list[str]:
+    shown = (figure.median, min(figure.rounds), max(figure.rounds))
+    return [figure.name, *(f"{number(value)} {figure.unit}" for value in shown)]
+
+
+def number(value: float) -> str:
+    """With at least three significant digits: 12,345 or 12.3 or 0.12."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

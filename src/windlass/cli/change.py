@@ -1,4 +1,4 @@
-"""windlass jobs run, windlass jobs change: waiting jobs get another time, priority, payload or queue."""
+"""windlass jobs run, windlass jobs change: change the time, priority, payload or queue of waiting jobs."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -8,12 +8,12 @@ import typer
 from windlass.cli.jobs import IdArgument, parse_object, seconds
 from windlass.cli.output import ago, print_json
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.core.job import Job
+from windlass.core.jobs.job import Job
 from windlass.errors import InvalidTime
 
 
 def run_now(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Let a scheduled or failed job run now instead of at its time."""
+    """Run a scheduled or failed job now instead of at its time."""
     home = reach(store, app)
     job = home.jobs.run_now(home.jobs.find(id_))
     typer.echo(f"{job.id} is {job.status}")
@@ -32,7 +32,7 @@ def change(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a waiting job; what is not named stays as it is."""
+    """Change a waiting job; options that are not given stay."""
     home = reach(store, app)
     job = home.jobs.change(
         home.jobs.find(id_),

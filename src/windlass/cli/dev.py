@@ -1,6 +1,5 @@
-"""windlass dev: a worker that follows its sources."""
+"""windlass dev: a worker that restarts when its sources change."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +8,7 @@ import typer
 
 from windlass.cli.reach import AppArgument
 from windlass.cli.run import flag
+from windlass.client.runtime import loops
 from windlass.core.moments import parse_duration
 from windlass.core.text import printable
 from windlass.observe.logs import log_events
@@ -16,7 +16,7 @@ from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.load import parse_path
 
 FROM_WORKER = ("queues", "concurrency", "processes", "lease")
-"""Settings of `windlass worker` that hold here too; the others would take away what this command is for."""
+"""Settings of `windlass worker` that apply here too; the others make no sense here."""
 
 
 def dev(
@@ -30,7 +30,7 @@ def dev(
     ] = "5s",
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
 ) -> None:
-    """Run jobs while you write them: a worker that starts again when a Python file here changes.
+    """Run jobs while you write them: a worker that restarts when a Python file here changes.
 
     An app that cannot be imported is shown with its traceback, and tried again at the next save.
     """
@@ -44,15 +44,14 @@ def dev(
         drain=parse_duration(drain, "--drain"),
         verbose=not quiet,
     ).checked()
-    # Compiled files are known by the second and the size of their source: two quick saves would look like one.
+    # Compiled files are checked by the second and the size of their source: two quick saves would look like one.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    raise typer.Exit(asyncio.run(_develop(config)))
+    raise typer.Exit(loops.run(_develop(config)))
 
 
 async def _develop(config: WorkerConfig) -> int:
     # Here and not above: every other command starts without them.
-    from windlass.worker.dev import Dev
-    from windlass.worker.sources import Sources, places_of
+    from windlass.worker.dev import Dev, Sources, places_of
 
     sources = Sources(places_of(config.app, Path.cwd()))
     return await Dev(config, sources, log_events(verbose=config.verbose), Terminal()).run()
@@ -62,9 +61,9 @@ class Terminal:
     """Standard error, in colours if it is a terminal."""
 
     def news(self, text: str) -> None:
-        """What happens, in a line."""
+        """One line of news."""
         typer.secho(f"dev: {printable(text)}", fg="cyan", err=True)
 
     def trouble(self, text: str) -> None:
-        """What is wrong, with its traceback."""
+        """An error, with its traceback."""
         typer.secho(f"\n{printable(text).rstrip()}\n", fg="red", err=True)

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from windlass.cli.output import console, plain, print_json
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, find, rule_of
 from windlass.observe.doctor import diagnose, totals
-from windlass.store.examination import Finding, Level
+from windlass.store.doctor import Finding, Level
 from windlass.store.open import examine, redact
 
 SIGNS = {
@@ -25,32 +25,36 @@ SIGNS = {
 
 def doctor(
     deep: Annotated[
-        bool, typer.Option("--deep", help="Check the whole database, every index entry; may take minutes.")
+        bool,
+        typer.Option(
+            "--deep", help="Check the whole store, every index entry and every idempotency key; may take minutes."
+        ),
     ] = False,
     store: StoreOption = None,
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Examine a store and say what is wrong, all at once, with what to do; changes nothing.
+    """Examine a store and report everything that is wrong, with what to do; changes nothing.
 
     Exits with 0 if there is no problem (there may be warnings), with 1 if there is one.
     """
-    address = reach(store, app, make=True).store
+    home = find(store, app)
+    address, rule = home.store, rule_of(home, store, app)
     found = asyncio.run(examine(address, deep=deep))
     findings = list(found.findings)
     if found.census is not None:
         findings += diagnose(found.census, time.time_ns() // 1000)
     healthy = not totals(findings)[Level.PROBLEM]
     if as_json:
-        print_json({"store": redact(address), "healthy": healthy, "findings": findings})
+        print_json({"store": redact(address), "found_by": rule, "healthy": healthy, "findings": findings})
     else:
-        _print(redact(address), findings)
+        _print(f"{redact(address)} ({rule})", findings)
     raise typer.Exit(0 if healthy else 1)
 
 
-def _print(address: str, findings: list[Finding]) -> None:
+def _print(title: str, findings: list[Finding]) -> None:
     out = console()
-    out.print(plain(address, "bold"))
+    out.print(plain(title, "bold"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

@@ -9,9 +9,9 @@ from windlass.cli.output import print_json
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.handle import Handle
-from windlass.client.options import check_options, check_together
+from windlass.client.tasks.options import check_options, check_together
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 from windlass.core.names import check_name
 
 Type = Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")]
@@ -71,7 +71,7 @@ def enqueue(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Hand in a job."""
+    """Enqueue a job."""
     given = {
         "queue": queue,
         "priority": priority,
@@ -111,7 +111,7 @@ def _tell(handle: Handle[Any], as_json: bool) -> None:
 
 
 def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> NewJob:
-    """A job from text; with an app at hand its arguments are checked against the task's."""
+    """A job from text; with an app, its arguments are checked against the task."""
     arguments = parse_object(payload, "payload")
     check_name(type_, "type")
     fields = check_options(options)
@@ -121,5 +121,5 @@ def make_job(home: App, type_: str, payload: str, options: dict[str, Any]) -> Ne
         return NewJob(id=new_id(), type=type_, payload=text, **fields)
     definition = home.registry.get(type_)
     text = definition.signature.check(arguments, home.payload_limit)
-    # The definition's own type: an alias is for what is stored already.
+    # The definition's own type: aliases are for stored jobs.
     return NewJob(id=new_id(), type=definition.type, payload=text, **definition.fields(fields, text))

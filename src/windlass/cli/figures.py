@@ -1,10 +1,10 @@
-"""Numbers, times and courses in a few characters each."""
+"""Numbers, durations and bars in a few characters each."""
 
 from collections.abc import Sequence
 
 _BARS = "▁▂▃▄▅▆▇█"
 _PLAIN_BARS = "_.:-=+*#"
-"""For terminals that know no others."""
+"""For terminals without block characters."""
 _NONE = "-"
 
 
@@ -47,9 +47,9 @@ def ago(seconds: float | None) -> str:
 
 
 def spark(course: Sequence[int], width: int) -> str:
-    """A course as a row of bars, the newest last; what was before the first is blank.
+    """Values as a row of bars, the newest last; blank before the first.
 
-    The lowest bar is for none: one job in a slot shows beside a thousand in another.
+    The lowest bar means zero, so that one job is visible beside a thousand.
     """
     shown = course[-width:] if width > 0 else []
     most = max(shown, default=0)
@@ -58,7 +58,7 @@ def spark(course: Sequence[int], width: int) -> str:
 
 
 def bars(course: Sequence[float | None], *, plain: bool = False) -> str:
-    """A course with gaps as a row of bars: a gap is blank, the lowest bar is for none."""
+    """Values with gaps as a row of bars: a gap is blank, the lowest bar means zero."""
     most = max((each for each in course if each is not None), default=0)
     scale = _PLAIN_BARS if plain else _BARS
     return "".join(" " if each is None else _bar(each, most, scale) for each in course)

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.kin import kin_of, place_in
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.relations import place_in, relations_of
 from windlass.cli.show import describe, row_of, what_of
 from windlass.cli.why import print_first
 from windlass.client.app import App
-from windlass.core.codec import DEEPEST
-from windlass.core.job import Job
+from windlass.core.codec import MAX_DEPTH
+from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.status import WAITING
 from windlass.errors import InvalidOption, InvalidPayload
@@ -32,12 +32,12 @@ YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def seconds(text: str | None, option: str) -> float | None:
-    """A duration as the client takes it."""
+    """A duration in seconds."""
     return None if text is None else parse_duration(text, option) / SECOND
 
 
 def parse_object(text: str, field: str) -> dict[str, Any]:
-    """A JSON object, strictly: no NaN, no key twice."""
+    """A JSON object, strictly: no NaN, no duplicate keys."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -46,13 +46,13 @@ def parse_object(text: str, field: str) -> dict[str, Any]:
         return found
 
     def whole(digits: str) -> int:
-        # More than enough to be refused, with its place: of thousands Python would not even read the number.
+        # Enough digits to be refused with its position; Python would not read thousands.
         return int(digits[:25])
 
     try:
         value = json.loads(text, object_pairs_hook=unique, parse_int=whole)
     except RecursionError:
-        raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels") from None
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise InvalidPayload(field, f"is not JSON: {error}; write it as '{{\"user_id\": 42}}'") from None
     if not isinstance(value, dict):
@@ -95,7 +95,7 @@ def list_jobs(
         )
         found += page.items
         cursor = page.next_cursor
-        # Where matches are rare a page may be short, or even empty.
+        # If matches are rare a page may be short, or empty.
         if cursor is None or len(found) >= limit:
             break
     if as_json:
@@ -130,16 +130,16 @@ def _list_chain(home: App, id_: str, limit: int, as_json: bool) -> None:
 
 @jobs.command()
 def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all that is known of a job; of a payload or result that is kept as a blob, its size and digest.
+    """Show all details of a job; of a payload or result in the blob store, its size and digest.
 
-    Of a waiting job it ends with what holds it most.
+    For a waiting job it ends with the main reason why it waits.
     """
     home = reach(store, app)
     job = home.jobs.get(home.jobs.find(id_), fetch=False)
     if as_json:
         print_json(job)
     else:
-        describe(job, kin_of(home, job))
+        describe(job, relations_of(home, job))
         if job.status in WAITING:
             print_first(home.jobs.why(job.id))
 
@@ -151,7 +151,7 @@ def cancel(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Call off a waiting job, or ask a running one to stop."""
+    """Cancel a waiting job, or ask a running one to stop."""
     home = reach(store, app)
     job = home.jobs.cancel(home.jobs.find(id_), reason)
     asked = f"{job.id} was asked to stop; a def handler must look at ctx.cancelled, so it may still complete"
@@ -160,7 +160,7 @@ def cancel(
 
 @jobs.command()
 def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Run a dead, cancelled, completed or failed job again, now, with a fresh budget."""
+    """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
     home = reach(store, app)
     job = home.jobs.retry(home.jobs.find(id_))
     typer.echo(f"{job.id} is {job.status}; the next attempt is number {job.attempt + 1}")
@@ -168,7 +168,7 @@ def retry(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> 
 
 @jobs.command()
 def delete(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Drop a finished job."""
+    """Delete a finished job."""
     home = reach(store, app)
     found = home.jobs.find(id_)
     home.jobs.delete(found)
@@ -210,7 +210,7 @@ def retry_dead(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Run dead jobs again, with a fresh budget."""
+    """Run dead jobs again, with a new budget of attempts."""
     if bool(ids) == everything:
         raise typer.BadParameter("name ids, or say --all")
     home = reach(store, app)
@@ -228,7 +228,7 @@ def purge_dead(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Drop dead jobs for good."""
+    """Delete dead jobs for good."""
     home = reach(store, app)
     if not yes:
         typer.confirm(f"Drop the dead jobs that match in {redact(home.store)} for good?", abort=True)

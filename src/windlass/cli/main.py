@@ -1,4 +1,4 @@
-"""The command table, and how errors end: 0 done, 1 failed, 2 wrong call."""
+"""The table of commands, and exit codes: 0 done, 1 failed, 2 wrong call."""
 
 import os
 import sys
@@ -72,17 +72,17 @@ def entry(
 
 
 def _point_out(error: WindlassError) -> None:
-    """Of a cron expression: the place that cannot be read, on a line below it."""
+    """A marker under the invalid part of a cron expression."""
     if isinstance(error, InvalidTime) and error.part is not None:
         text = "".join(" " if char.isspace() else char for char in error.text)
         begin, end = (len(printable(text[:place])) for place in error.part)
         typer.echo(f"       {printable(text)}\n       {' ' * begin}{'^' * (end - begin)}", err=True)
 
 
-def main() -> None:
+def main(commands: typer.Typer = cli) -> None:
     """Run a command; a user's mistake ends in one line, not in a traceback."""
     try:
-        cli()
+        commands()
     except WindlassError as error:
         lines = str(error).splitlines() or [type(error).__name__]
         for line in lines:
@@ -90,6 +90,6 @@ def main() -> None:
         _point_out(error)
         sys.exit(2 if isinstance(error, WRONG_CALL) else 1)
     except BrokenPipeError:
-        # Whoever read our output has had enough; that is no error to shout about.
+        # The reader closed the pipe; that is no error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What people and programs read: tables and JSON, made in one place."""
+"""Output for people and programs: tables and JSON."""
 
 import json
 import os
@@ -32,20 +32,34 @@ STYLES = {
 
 TIMES = frozenset({"done/s", *(f"{what} {share}" for what in ("wait", "run") for share in ("p50", "p95", "p99"))})
 COURSES = frozenset({"done", "failures", "most pending", "oldest"})
+SPREAD = frozenset({"median", "lowest", "highest"})
 NUMBERS = frozenset(
-    {"attempt", "priority", "pid", "slots", "running", "per minute", "last beat", "jobs", *TIMES, *COURSES, *STYLES}
+    {
+        "attempt",
+        "priority",
+        "pid",
+        "slots",
+        "running",
+        "per minute",
+        "last beat",
+        "jobs",
+        *SPREAD,
+        *TIMES,
+        *COURSES,
+        *STYLES,
+    }
 )
 
 
 PLAIN_WIDTH = 200
-"""Of what goes into a file or a pipe, unless COLUMNS says otherwise."""
+"""The width for files and pipes, unless COLUMNS is set."""
 
 
 class PlainConsole(Console):
-    """For files and pipes: no line ends in the blanks that fill a table."""
+    """For files and pipes: without trailing blanks."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As on a terminal, but for those blanks."""
+        """Print without trailing blanks."""
         with self.capture() as printed:
             super().print(*objects, **options)
         self.file.write(re.sub(r" +$", "", printed.get(), flags=re.MULTILINE))
@@ -53,7 +67,7 @@ class PlainConsole(Console):
 
 
 def console(plain_width: int = PLAIN_WIDTH) -> Console:
-    """Standard output; plain when it is not a terminal, and then as wide as COLUMNS says, if it does."""
+    """Standard output; plain if it is not a terminal, with the width of COLUMNS."""
     if sys.stdout.isatty():
         return Console(highlight=False)
     told = os.environ.get("COLUMNS", "")
@@ -61,7 +75,7 @@ def console(plain_width: int = PLAIN_WIDTH) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, indented, with the field names of the records; what a terminal would obey is escaped."""
+    """One JSON document, indented, with the field names of the records; control characters are escaped."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     typer.echo("".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text))
 
@@ -69,10 +83,10 @@ def print_json(value: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty: str, spare: Sequence[str] = ()
 ) -> None:
-    """A table, or a sentence if there is nothing to show.
+    """A table, or a sentence if it is empty.
 
-    Where it does not fit, the `spare` columns go first, and then the last one moves to a line of its own: an id
-    that is cut off is of no use to anybody.
+    If it is too wide, the `spare` columns are dropped first, then the last one moves to its own line: an id that is
+    cut off is useless.
     """
     shown, table = list(columns), [list(row) for row in rows]
     if not table:
@@ -107,7 +121,7 @@ def _print_wide(out: Console, columns: Sequence[str], rows: Sequence[Sequence[st
 
 
 def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The last column, which is a sentence, under each row; where that is too wide still, the first one above it."""
+    """The last column, a sentence, under each row; if that is still too wide, the first one above it."""
     widths = [max(len(line[i]) for line in (columns, *rows)) for i in range(len(columns) - 1)]
     narrow = _width(columns[:-1], [row[:-1] for row in rows]) - 2 > out.width
     for number, line in enumerate((columns, *rows)):
@@ -120,12 +134,12 @@ def _print_tall(out: Console, columns: Sequence[str], rows: Sequence[Sequence[st
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Text from a job, shown as it is: nothing in it that a terminal would obey, or rich would take for markup."""
+    """Text from a job, without control characters or markup of rich."""
     return Text(printable(text), style)
 
 
 def hanging(head: str, text: str) -> Table:
-    """A line whose text, where it is too long, goes on under itself."""
+    """A line that wraps with an indent."""
     line = Table.grid()
     line.add_column(no_wrap=True)
     line.add_column(overflow="fold")
@@ -147,5 +161,5 @@ def ago(moment: datetime | None) -> str:
 
 
 def clock(moment: datetime | None) -> str:
-    """A moment, to the millisecond, in UTC."""
+    """A moment in UTC, to the millisecond."""
     return "-" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"

@@ -1,4 +1,4 @@
-"""windlass queues, windlass workers; setting.py changes what is set."""
+"""windlass queues, windlass workers; setting.py changes settings."""
 
 from typing import Annotated
 
@@ -9,9 +9,9 @@ from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.setting import NameArgument, acting_on, reset, set_queue
 from windlass.cli.wording import record, sentence
+from windlass.core.flow.queue import Queue
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
-from windlass.core.queue import Queue
 from windlass.core.status import WAITING
 from windlass.store.open import redact
 
@@ -26,7 +26,7 @@ SHOWN = ("pending", "blocked", "running", "failed", "dead")
 def list_queues(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List queues: whether they are paused or closed, their jobs, and their settings.
 
-    What an operator set stands beside what the code says.
+    Shows what an operator set beside what the code declares.
     """
     home = reach(store, app)
     found, counts = home.queues.list(), home.stats.counts().queues
@@ -48,7 +48,7 @@ def pause(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Claim no more from a queue; running jobs go on."""
+    """Stop claims from a queue; running jobs go on."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
     with acting_on(name, reach(store, app)) as home:
         _tell(home.queues.pause(name, seconds))
@@ -56,28 +56,28 @@ def pause(
 
 @queues.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Claim from a queue again."""
+    """Resume claims from a queue."""
     with acting_on(name, reach(store, app)) as home:
         _tell(home.queues.resume(name))
 
 
 @queues.command()
 def close(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Take no new jobs into a queue; those that are there go on."""
+    """Refuse new jobs in a queue; existing ones go on."""
     with acting_on(name, reach(store, app)) as home:
         _tell(home.queues.close(name))
 
 
 @queues.command("open")
 def open_queue(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Take new jobs into a queue again."""
+    """Accept new jobs in a queue again."""
     with acting_on(name, reach(store, app)) as home:
         _tell(home.queues.open(name))
 
 
 @queues.command()
 def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None, app: AppOption = None) -> None:
-    """Cancel every job that waits in a queue, due or not; running jobs go on."""
+    """Cancel every waiting job in a queue, due or not; running jobs go on."""
     home = reach(store, app)
     if not yes:
         counts = home.stats.counts().queues.get(check_name(name, "queue"), {})
@@ -89,7 +89,7 @@ def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None,
 
 @workers.command("list")
 def list_workers(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """List the workers that are alive."""
+    """List the live workers."""
     found = reach(store, app).workers.list()
     if as_json:
         print_json(found)
@@ -117,7 +117,7 @@ def _row(queue: Queue, jobs: dict[str, int]) -> list[str]:
 
 
 def _state(queue: Queue) -> str:
-    """Open, unless it lets no job out, or in."""
+    """Open, unless it is paused or closed."""
     return ", ".join(["paused"] * queue.paused + ["closed"] * queue.closed) or "open"
 
 

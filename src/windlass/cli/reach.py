@@ -1,129 +1,135 @@
-"""How commands reach a store: options that many of them share, and the settings file."""
+"""How commands find a store: the options that many of them share."""
 
 import os
-import tomllib
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from windlass.blobs.open import BLOBS_VARIABLE
 from windlass.client.app import App
+from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE, empty
+from windlass.client.runtime.settings import current_folder, read_settings
 from windlass.errors import ConfigError
-from windlass.store.open import missing, redact
+from windlass.store.open import missing
 from windlass.worker.config import WorkerConfig
 from windlass.worker.load import import_trouble, load_app
 
-T = TypeVar("T", str, dict[str, Any])
+_ADVICE = 'name one: --store sqlite:///jobs.db,{app} WINDLASS_STORE, or store = "sqlite:///jobs.db" in windlass.toml'
 
-_SETTINGS = ("store", "blobs", "worker")
-_ADVICE = (
-    'say --store or --app, set WINDLASS_STORE or WINDLASS_APP, or write store = "sqlite:///…" into windlass.toml'
-)
-_TOML = {str: "string", dict: "table"}
+
+def _written(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """What was given on the command line; variables are left to the rule, in which an app comes first."""
+    source = context.get_parameter_source(parameter.name or "")
+    return None if source is not None and source.name == "ENVIRONMENT" else value
+
 
 StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
-        envvar="WINDLASS_STORE",
+        envvar=STORE_VARIABLE,
+        callback=_written,
         help="Address of the store: sqlite:///jobs.db, postgresql://host/jobs, redis://host/0, …",
     ),
 ]
 BlobsOption = Annotated[
     str | None,
-    typer.Option("--blobs", envvar=BLOBS_VARIABLE, help="Folder of payloads and results over 64 KiB, to clear."),
+    typer.Option(
+        "--blobs",
+        envvar=BLOBS_VARIABLE,
+        callback=_written,
+        help="Folder of payloads and results over 64 KiB, to clear.",
+    ),
 ]
 AppOption = Annotated[
     str | None,
     typer.Option(
         "--app",
-        envvar="WINDLASS_APP",
+        envvar=APP_VARIABLE,
         help="Where your App is, such as shop:app; its store is used, its tasks check payloads.",
     ),
 ]
 AppArgument = Annotated[
-    str, typer.Argument(metavar="APP", envvar="WINDLASS_APP", help="Where your App is, such as shop:app.")
+    str, typer.Argument(metavar="APP", envvar=APP_VARIABLE, help="Where your App is, such as shop:app.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
 
-def reach(store: str | None, app: str | None = None, *, blobs: str | None = None, make: bool = False) -> App:
-    """The app named, else an app without tasks on the store named, else what the settings file says.
+def reach(
+    store: str | None,
+    app: str | None = None,
+    *,
+    blobs: str | None = None,
+    make: bool = False,
+    default: bool = False,
+    takes_app: bool = True,
+) -> App:
+    """The named app on the named store; both by the rule of `client/runtime/location.py`.
 
-    Only commands that `make` something may make a store: whoever only looks at one that is not there has
-    mistyped its address.
+    Only commands that `make` something may create a store, and only a named one: a command that only reads reports a
+    mistyped address. With `default`, the default place of the app counts as named. A command that `takes_app` has the
+    option --app.
     """
-    if app is not None:
-        home = _load(app)
-        if store is not None and store != home.store:
-            typer.echo(f"note: using the store of {app}, {redact(home.store)}, not {redact(store)}", err=True)
-    else:
-        settings = read_settings()
-        blobs = blobs or os.environ.get(BLOBS_VARIABLE) or _stated(settings, "blobs", str)
-        store = store or _stated(settings, "store", str)
-        home = App(store, blobs=blobs)
-    # Asked in any case: an address that no command can reach is refused, such as that of an app made for tests.
-    absence = missing(home.store)
-    if absence is not None and not make:
-        advice = f"{absence}; a worker makes it, or: windlass migrate" if app else absence if store else _ADVICE
-        raise ConfigError(f"there is no store at {redact(home.store)}: {advice}")
+    home = find(store, app, blobs=blobs)
+    # Always checked: an address that no command can reach is refused, such as that of an app for tests.
+    found, absence = home._location.store, missing(home.store)
+    if absence is None or (make and (found.named or default)):
+        return home
+    if not found.named:
+        nor = f", {app} names none" if app else ""
+        advice = _ADVICE.format(app=" --app module:object," if takes_app else "")
+        raise ConfigError(
+            [f"there is no store: none was named, and {absence}", f"{home._location.searched}{nor}", advice]
+        )
+    advice = "; a worker makes it, or: windlass migrate" if app else ""
+    raise ConfigError(f"there is no store: {absence} ({rule_of(home, store, app)}){advice}")
+
+
+def find(store: str | None, app: str | None = None, *, blobs: str | None = None) -> App:
+    """The same, whether there is a store or not."""
+    flag = _flag(store)
+    if app is None:
+        if flag is None and os.environ.get(APP_VARIABLE) == "":
+            raise ConfigError(empty(APP_VARIABLE))
+        return App(flag, blobs=_flag(blobs, "--blobs"))
+    home = _load(app)
+    if flag is not None:
+        home._relocate(flag)
     return home
 
 
+def rule_of(home: App, store: str | None, app: str | None) -> str:
+    """How the store was found, for people."""
+    found = home._location.store
+    if _flag(store) is not None:
+        return "named by --store"
+    if not found.named:
+        return "the default: nothing names a store"
+    return f"named by {app if app and found.rule == GIVEN else found.rule}"
+
+
+def _flag(value: str | None, name: str = "--store") -> str | None:
+    """What was given on the command line, unless it is empty."""
+    if value is not None and not value.strip():
+        raise ConfigError(empty(name))
+    return value
+
+
 def _load(path: str) -> App:
-    """The app; what its module raises is shown as a worker shows it, without our own frames."""
+    """The app; errors of its module are shown without our own frames."""
     try:
         return load_app(path)
     except (Exception, SystemExit) as error:
         raise ConfigError(import_trouble(path, error)) from None
 
 
-def read_settings(folder: Path | None = None) -> dict[str, Any]:
-    """windlass.toml, else [tool.windlass] in pyproject.toml, in the current folder; empty without either."""
-    folder = folder or Path.cwd()
-    own, project = folder / "windlass.toml", folder / "pyproject.toml"
-    if own.exists():
-        return _known(_parse(own), own)
-    if project.exists():
-        return _known(_table(_table(_parse(project), "tool"), "windlass"), project)
-    return {}
-
-
-def _known(settings: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A misspelt setting must not be taken for none."""
-    strange = [
-        f"{path}: unknown setting {name!r}; there are {', '.join(_SETTINGS)}"
-        for name in settings.keys() - set(_SETTINGS)
-    ]
-    options = {*WorkerConfig.__struct_fields__} - {"app"}
-    strange += [
-        f"{path}: unknown worker setting {name!r}; there are {', '.join(sorted(options))}"
-        for name in _table(settings, "worker").keys() - options
-    ]
-    if strange:
-        raise ConfigError(strange)
-    return settings
-
-
 def worker_settings() -> dict[str, Any]:
-    """The [worker] table of the settings file: option names without their dashes."""
-    return _table(read_settings(), "worker")
-
-
-def _table(settings: dict[str, Any], name: str) -> dict[str, Any]:
-    return _stated(settings, name, dict) or {}
-
-
-def _stated(settings: dict[str, Any], name: str, kind: type[T]) -> T | None:
-    found = settings.get(name)
-    if found is not None and not isinstance(found, kind):
-        raise ConfigError(f"settings: {name} should be a {_TOML[kind]}, not {found!r}")
-    return found
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    """The [worker] table of the settings file: option names without dashes."""
+    settings = read_settings(current_folder())
+    table, options = settings.table("worker"), {*WorkerConfig.__struct_fields__} - {"app"}
+    if unknown := sorted(table.keys() - options):
+        known = ", ".join(sorted(options))
+        raise ConfigError(
+            [f"{settings.path}: unknown worker setting {name!r}; there are {known}" for name in unknown]
+        )
+    return table

@@ -1,24 +1,24 @@
-"""windlass worker, windlass coordinator, windlass migrate: what runs and prepares.
+"""windlass worker, windlass coordinator, windlass migrate, windlass demo.
 
-What only one command needs is imported within it: the others start sooner.
+What only one command needs is imported in it, so that the others start faster.
 """
 
 import asyncio
 import os
 import re
-import signal
 from typing import Annotated, Any
 
 import typer
 
 from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, reach
 from windlass.client.app import App
+from windlass.client.runtime import loops
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
 from windlass.errors import ConfigError
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
+from windlass.store.records import ProcessRole
 from windlass.worker.config import WorkerConfig, parse_queues
 
 _UNITS: dict[str, int] = {"": 1, "B": 1} | {
@@ -54,7 +54,7 @@ def worker(
     ] = False,
     verbose: Annotated[bool, flag("verbose", "Log completions too.")] = False,
 ) -> None:
-    """Run jobs until stopped. SIGTERM drains; a second one hands back at once."""
+    """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
         app=app,
         queues=parse_queues(queues) if queues else {},
@@ -68,7 +68,7 @@ def worker(
         until_empty=until_empty,
         verbose=verbose,
     ).checked()
-    raise typer.Exit(asyncio.run(_work(config)))
+    raise typer.Exit(loops.run(_work(config)))
 
 
 def demo(
@@ -81,33 +81,33 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """A tour on a temporary SQLite file: jobs run, fail, die and are revived, and a runner is killed."""
+    """A tour on a temporary SQLite file: jobs run, fail, die and are retried, and a runner is killed."""
     from windlass.demo.tour import run_demo
 
     raise typer.Exit(0 if run_demo(store) else 1)
 
 
 async def _work(config: WorkerConfig) -> int:
-    from windlass.worker.supervisor import Supervisor
+    from windlass.worker.supervisor.supervisor import Supervisor
 
     return await Supervisor(config, log_events(verbose=config.verbose)).run()
 
 
 def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
     """Do the coordinator's duties without running jobs."""
-    asyncio.run(_coordinate(reach(store, blobs=blobs, make=True)))
+    loops.run(_coordinate(reach(store, blobs=blobs, make=True, takes_app=False)))
 
 
 async def _coordinate(home: App) -> None:
     from windlass.coordinator.coordinator import Coordinator
+    from windlass.worker.stop_signals import on_stop_signals
 
     blobs, candidate = home.offload(), new_runner_id(os.urandom)
-    store = open_store(home.store, opener=Opener.COORDINATOR)
-    store.leases.vouch(candidate)
+    store = open_store(home.store, opener=ProcessRole.COORDINATOR)
+    store.leases.hold_liveness_lock(candidate)
     holder = Coordinator(store, candidate, log_events(), blobs=blobs)
     duty = asyncio.create_task(holder.run())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, duty.cancel)
+    on_stop_signals(duty.cancel)
     try:
         await duty
     except asyncio.CancelledError:
@@ -117,8 +117,8 @@ async def _coordinate(home: App) -> None:
 
 
 def migrate(store: StoreOption = None, app: AppOption = None) -> None:
-    """Bring the store's tables or keys up to date."""
-    applied = asyncio.run(_migrate(reach(store, app, make=True).store))
+    """Migrate the store's tables or keys."""
+    applied = asyncio.run(_migrate(reach(store, app, make=True, default=app is not None).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 

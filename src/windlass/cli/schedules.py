@@ -10,13 +10,13 @@ from windlass.cli.output import print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.cli.times import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
-from windlass.core.job import NewJob
-from windlass.core.schedule import Schedule
+from windlass.core.jobs.job import NewJob
+from windlass.core.schedules.schedule import Schedule
 from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
-    help="Jobs that are handed in again and again: look, make, change, pause, run, remove.", no_args_is_help=True
+    help="Jobs that are enqueued again and again: list, add, change, pause, run, remove.", no_args_is_help=True
 )
 
 FIRST_STEPS = (
@@ -46,9 +46,9 @@ Payload = Annotated[str, typer.Argument(help="Its arguments as a JSON object, su
 
 @schedules.command("list")
 def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """List schedules: when they come next, in their own time zone and in that of this machine.
+    """List schedules with their next run, in their own time zone and in that of this machine.
 
-    What an operator set stands beside what the code says.
+    Shows what an operator set beside what the code declares.
     """
     home = reach(store, app)
     found = home.schedules.list()
@@ -61,7 +61,7 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
 
 @schedules.command()
 def show(name: NameArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show all that is known of a schedule, with its next five runs."""
+    """Show all details of a schedule, with its next five runs."""
     home = reach(store, app)
     found = home.schedules.get(name)
     if as_json:
@@ -86,7 +86,7 @@ def add(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Make a schedule that hands in a job of a type, with these arguments."""
+    """Add a schedule that enqueues a job of a type, with these arguments."""
     if cron is None and every is None:
         raise InvalidOption("add", "needs its times: --cron '0 9 * * 1-5', or --every 5m")
     home = reach(store, app, make=True)
@@ -110,9 +110,9 @@ def set_schedule(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Change a schedule; that wins over what the code declares. What is not named stays as it is.
+    """Change a schedule; this overrides what the code declares. Options that are not given stay.
 
-    With other times it begins anew; what was due by the old ones is dropped. `reset` undoes it.
+    With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes it.
     """
     home = reach(store, app)
     times = _given(cron=cron, every=every, tz=tz, catch_up=catch_up, overlap=overlap, jitter=jitter)
@@ -129,25 +129,25 @@ def reset(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Undo what operators have set, wholly or by name: what the code declares holds again."""
+    """Undo what operators have set, all or by name."""
     _tell(reach(store, app).schedules.reset(name, *(each.replace("-", "_") for each in names or ())))
 
 
 @schedules.command()
 def pause(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Hand nothing in until it is resumed."""
+    """Enqueue nothing until it is resumed."""
     _tell(reach(store, app).schedules.pause(name))
 
 
 @schedules.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Go on with the next tick; those that passed meanwhile are not made up."""
+    """Continue with the next tick; those that passed meanwhile are not made up."""
     _tell(reach(store, app).schedules.resume(name))
 
 
 @schedules.command("run")
 def run_now(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Hand its job in now, paused or not; its ticks stay as they are."""
+    """Enqueue its job now, paused or not; its ticks are not affected."""
     handle = reach(store, app).schedules.run(name)
     stood = " (stood already: the job before it has not ended, and they may not overlap)"
     typer.echo(f"{handle.id}{stood if handle.existing else ''}")
@@ -155,7 +155,7 @@ def run_now(name: NameArgument, store: StoreOption = None, app: AppOption = None
 
 @schedules.command()
 def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
-    """Drop a schedule; jobs that it handed in stay."""
+    """Remove a schedule; its jobs stay."""
     home = reach(store, app)
     declared = home.schedules.get(name).declared.job is not None
     home.schedules.remove(name)
@@ -169,7 +169,7 @@ def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None)
 
 
 def _last_job(home: App, schedule: Schedule) -> str:
-    """The last job of a tick, and what became of it."""
+    """The last job of a tick, and its status."""
     if schedule.last_job is None:
         return "-"
     try:

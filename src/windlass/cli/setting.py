@@ -10,15 +10,15 @@ import typer
 from windlass.cli.reach import AppOption, StoreOption, reach
 from windlass.cli.wording import sentence
 from windlass.client.app import App
+from windlass.core.flow.queue import NONE, Queue
+from windlass.core.jobs.retry import Exponential
 from windlass.core.moments import SECOND, parse_duration
-from windlass.core.queue import NONE, Queue
-from windlass.core.retry import Exponential
 from windlass.errors import InvalidOption
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Queues, in a note."""
 _SHORT = {"rate": "rate_limit", "weight": "weights"}
-"""What `reset` takes, because `set` calls it so."""
+"""Short names that `set` and `reset` accept."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 AtOnce = Annotated[
@@ -57,9 +57,9 @@ def set_queue(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Change settings of a queue, on all workers within a second; they win over what the code declares.
+    """Change settings of a queue, on all workers within a second; this overrides what the code declares.
 
-    What is not named stays as it is; `reset` undoes it.
+    Options that are not given stay; `reset` undoes it.
     """
     home = reach(store, app)
     kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
@@ -90,7 +90,7 @@ def reset(
     store: StoreOption = None,
     app: AppOption = None,
 ) -> None:
-    """Undo what operators have set, wholly or by name: what the code declares holds again."""
+    """Undo what operators have set, all or by name."""
     chosen = [_SHORT.get(each, each.replace("-", "_")) for each in names or ()]
     with acting_on(name, reach(store, app)) as home:
         queue = home.queues.reset(name, *chosen)
@@ -99,16 +99,16 @@ def reset(
 
 @contextmanager
 def acting_on(name: str, home: App) -> Iterator[App]:
-    """Says afterwards if nobody had used or declared the queue: that may be meant; or the name is misspelt."""
+    """Adds a note if the queue is unused and undeclared: its name may be misspelt."""
     names = {queue.name for queue in home.queues.list()} | {*home.queue_names}
     yield home
     if name not in names:
-        there = ", ".join(sorted(names)[:MOST_NAMED])
-        typer.echo(f"note: nobody had used or declared a queue {name!r:.100}; there are {there}", err=True)
+        there = ", ".join(sorted(names)[:MAX_NAMED])
+        typer.echo(f"note: no job or app had used or declared a queue {name!r:.100}; there are {there}", err=True)
 
 
 def _whole(text: str | None) -> Any:
-    """A number as the client takes it; what is none goes on as it is, to be refused there."""
+    """A number; other text passes unchanged, to be refused by the client."""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
@@ -128,6 +128,6 @@ def _weights(texts: list[str]) -> dict[str, float]:
 
 
 def _backoff(queue: Queue) -> Exponential:
-    """What one of two options leaves as it is."""
+    """Unchanged, if only one of two options is given."""
     retry = queue.rules.retry
     return retry if isinstance(retry, Exponential) else Exponential()

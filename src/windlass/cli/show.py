@@ -1,11 +1,11 @@
-"""A job as people read it: one line in a list, or all that is known."""
+"""A job for people: one line in a list, or all details."""
 
 import json
 from collections.abc import Mapping
 
 from windlass.cli.output import ago, clock, console, hanging, plain, styled
-from windlass.core.chain import AWAITING
-from windlass.core.job import DEFAULT_KEY_LIMIT, Job
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
+from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import Status
 
@@ -18,7 +18,7 @@ def row_of(job: Job) -> list[str]:
 
 
 def what_of(job: Job) -> str:
-    """The one thing to know about a job."""
+    """The most important fact about a job."""
     if _stopping(job):
         text = _asked(job)
     elif job.error is not None and job.status != "completed":
@@ -36,7 +36,7 @@ def what_of(job: Job) -> str:
 
 
 def _stopping(job: Job) -> bool:
-    """Whether the reason is why it was asked to stop: it may still complete."""
+    """Whether the reason is that of a cancel request: it may still complete."""
     return job.cancel_requested and not job.finished
 
 
@@ -51,8 +51,8 @@ def _progress(job: Job) -> str:
     return f"{share}{', ' + note if note else ''}"
 
 
-def describe(job: Job, kin: Mapping[str, str]) -> None:
-    """All that is known of it, with what is known of those that it comes from and that come after it."""
+def describe(job: Job, relations: Mapping[str, str]) -> None:
+    """All details of a job and its relations."""
     out = console()
     out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
@@ -63,7 +63,7 @@ def describe(job: Job, kin: Mapping[str, str]) -> None:
         "priority": str(job.priority),
         "attempts": _counters(job),
         "created": clock(job.created_at),
-        "due": None if job.reason == AWAITING else clock(job.run_at),
+        "due": None if job.reason == WAITING_FOR_PARENT else clock(job.run_at),
         "finished": clock(job.finished_at) if job.finished_at else None,
         "worker": job.worker,
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,
@@ -74,7 +74,7 @@ def describe(job: Job, kin: Mapping[str, str]) -> None:
         "tenant": job.tenant,
         "parent": None if job.parent in job.parents else job.parent,
         "schedule": _origin(job),
-        **kin,
+        **relations,
         "tags": ", ".join(job.tags) or None,
         "meta": json.dumps(job.meta, ensure_ascii=False) if job.meta is not None else None,
         "progress": _progress(job) if job.progress else None,
@@ -99,7 +99,7 @@ def _key(job: Job) -> str | None:
 
 
 def _concurrency(job: Job) -> str | None:
-    """The key that it shares with others, and what holds for those of them who are like it."""
+    """Its concurrency key, with the limits."""
     if job.concurrency_key is None:
         return None
     strict = ", in strict order" if job.key_strict else ""
@@ -108,18 +108,18 @@ def _concurrency(job: Job) -> str | None:
 
 
 def _origin(job: Job) -> str | None:
-    """Which schedule handed it in, and for which moment."""
+    """Its schedule and tick."""
     if job.schedule is None:
         return None
     return f"{job.schedule}, {'run at once' if job.tick is None else f'for {clock(job.tick)}'}"
 
 
 def _counters(job: Job) -> str:
-    """How often what happened; what never did is left out."""
+    """The counters that are not zero."""
     counts = {
         "failed": job.failures,
         "crashed": job.crashes,
-        "handed back": job.hand_backs,
+        "requeued": job.requeues,
         "rescued": job.rescues,
         "in a runner that crashed": job.suspicions,
         "snoozed": job.snoozes,
@@ -129,7 +129,7 @@ def _counters(job: Job) -> str:
 
 
 def _budget(job: Job) -> str:
-    """Attempts are numbered through; of those that are allowed, a retry gives all again."""
+    """Attempts are numbered continuously; a retry gives a new budget."""
     spent = job.failures + job.crashes
     ended_now = job.status in (Status.COMPLETED, Status.CANCELLED)
     before = sum(each.outcome in _ENDINGS for each in job.attempts) - spent - ended_now

@@ -1,40 +1,40 @@
-"""windlass stats: how many jobs there are, how it goes now, and how it went."""
+"""windlass stats: numbers of jobs, recent statistics, and timelines."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
-from windlass.cli.course import points, print_course
 from windlass.cli.figures import amount, rate, span
 from windlass.cli.output import console, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.timeline import points, print_timeline
 from windlass.client.app import App
-from windlass.core.course import By
-from windlass.core.meter import Recent
 from windlass.core.moments import DAY, SECOND, parse_duration, show_duration
-from windlass.core.rates import TIMES_OVER, Rates, by_queue, by_type, rates
-from windlass.core.samples import HOUR, KEPT_FOR
+from windlass.core.stats.meter import Recent
+from windlass.core.stats.recent_stats import DURATION_WINDOW, RecentStats, by_queue, by_type, recent_stats
+from windlass.core.stats.samples import HOUR, SAMPLE_RETENTION
+from windlass.core.stats.timeline import By
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.open import redact
 from windlass.store.records import Counts
 
 ALWAYS = frozenset({Status.PENDING, Status.RUNNING, Status.COMPLETED, Status.DEAD})
-"""Statuses that are shown even when no job has them."""
+"""Statuses that are shown even if no job has them."""
 
-TIMES: dict[str, Callable[[Rates], str]] = {
-    "done/s": lambda rates: rate(rates.per_second),
-    "wait p50": lambda rates: span(rates.wait.p50),
-    "wait p95": lambda rates: span(rates.wait.p95),
-    "wait p99": lambda rates: span(rates.wait.p99),
-    "run p50": lambda rates: span(rates.run.p50),
-    "run p95": lambda rates: span(rates.run.p95),
-    "run p99": lambda rates: span(rates.run.p99),
+TIMES: dict[str, Callable[[RecentStats], str]] = {
+    "done/s": lambda recent_stats: rate(recent_stats.per_second),
+    "wait p50": lambda recent_stats: span(recent_stats.wait.p50),
+    "wait p95": lambda recent_stats: span(recent_stats.wait.p95),
+    "wait p99": lambda recent_stats: span(recent_stats.wait.p99),
+    "run p50": lambda recent_stats: span(recent_stats.run.p50),
+    "run p95": lambda recent_stats: span(recent_stats.run.p95),
+    "run p99": lambda recent_stats: span(recent_stats.run.p99),
 }
-"""What is shown of the last minutes, when anything ran in them."""
+"""Shown if anything ran in the last minutes."""
 SPARE = ("run p50", "wait p50", "wait p99", "cancelled", "run p99", "run p95", "blocked", "wait p95", "done/s")
-"""Columns that go, in this order, where there is no room for all of them."""
+"""Columns that are dropped, in this order, if the table is too wide."""
 
 SinceOption = Annotated[
     str | None, typer.Option(help="How it went since then: 6h, 7d, 90d; by minutes up to 12h, else by hours.")
@@ -53,7 +53,7 @@ def stats(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count jobs by queue and status; how fast they run, how long they wait and take, now or since a time ago."""
+    """Count jobs by queue and status; show how fast they run, how long they wait and take, now or over time."""
     if since is None:
         for name, value in (("--by", by), ("--queue", queue), ("--type", type_)):
             if value is not None:
@@ -61,24 +61,26 @@ def stats(
         _print_now(reach(store, app), as_json=as_json)
         return
     micros = parse_duration(since, "--since")
-    if not 0 < micros <= KEPT_FOR[HOUR]:
-        raise InvalidOption("--since", f"must be up to {KEPT_FOR[HOUR] // DAY}d, and more than none, not {since}")
+    if not 0 < micros <= SAMPLE_RETENTION[HOUR]:
+        raise InvalidOption(
+            "--since", f"must be up to {SAMPLE_RETENTION[HOUR] // DAY}d, and more than none, not {since}"
+        )
     length = micros / SECOND
     by = by or ("type" if type_ and not queue else "queue")
     home = reach(store, app)
     if as_json:
-        counts, points_of_all = home.stats.counts(), home.stats.course(length, by=by, queue=queue, type=type_)
+        counts, points_of_all = home.stats.counts(), home.stats.timeline(length, by=by, queue=queue, type=type_)
         print_json({"queues": counts.queues, "totals": counts.totals, "course": points_of_all})
         return
     out = console()
-    course = home.stats.course(length, by=by, queue=queue, type=type_, points=points(out.width))
-    print_course(course, show_duration(micros), out)
+    course = home.stats.timeline(length, by=by, queue=queue, type=type_, points=points(out.width))
+    print_timeline(course, show_duration(micros), out)
 
 
 def _print_now(home: App, *, as_json: bool) -> None:
-    counts, recent = home.stats.counts(), home.stats.recent(TIMES_OVER / SECOND)
+    counts, recent = home.stats.counts(), home.stats.recent(DURATION_WINDOW / SECOND)
     if as_json:
-        lately = {"seconds": TIMES_OVER / SECOND, "queues": by_queue(recent), "types": by_type(recent)}
+        lately = {"seconds": DURATION_WINDOW / SECOND, "queues": by_queue(recent), "types": by_type(recent)}
         print_json({"queues": counts.queues, "totals": counts.totals, "recent": lately})
         return
     _print_queues(counts, recent, empty=f"No jobs yet in {redact(home.store)}.")
@@ -91,16 +93,16 @@ def _print_queues(counts: Counts, recent: Recent, *, empty: str) -> None:
     shown = [status for status in Status if counts.totals[status] or status in ALWAYS]
     rows = [[name, *[str(jobs[status]) for status in shown]] for name, jobs in counts.queues.items()]
     paces = by_queue(recent)
-    lately = [paces.get(name, Rates()) for name in counts.queues]
+    lately = [paces.get(name, RecentStats()) for name in counts.queues]
     if len(rows) > 1:
         rows.append(["all", *[str(counts.totals[status]) for status in shown]])
-        lately.append(rates(recent))
+        lately.append(recent_stats(recent))
     times = list(TIMES) if recent.meters else []
     table = [[*row, *_times(times, each)] for row, each in zip(rows, lately, strict=True)]
     print_table(["queue", *map(str, shown), *times], table, empty=empty, spare=SPARE)
 
 
-def _print_types(paces: dict[str, Rates]) -> None:
+def _print_types(paces: dict[str, RecentStats]) -> None:
     rows = [
         [name, amount(each.completed), amount(each.failures), *_times(list(TIMES), each)]
         for name, each in sorted(paces.items())
@@ -108,5 +110,5 @@ def _print_types(paces: dict[str, Rates]) -> None:
     print_table(["type", "done", "failures", *TIMES], rows, empty="", spare=SPARE)
 
 
-def _times(names: Sequence[str], each: Rates) -> list[str]:
+def _times(names: Sequence[str], each: RecentStats) -> list[str]:
     return [TIMES[name](each) for name in names]

@@ -1,4 +1,4 @@
-"""A schedule as people and programs read it: its times in words, in its own zone and in that of this machine."""
+"""A schedule for people and programs: its times in words, in its own zone and in that of this machine."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 from windlass.cli.output import ago, console, hanging, plain
 from windlass.core.codec import readable
 from windlass.core.moments import SECOND, Micros, show_duration
-from windlass.core.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
-from windlass.core.ticks import CatchUp
+from windlass.core.schedules.schedule import Schedule, ScheduleRules, ScheduleSettings, merge
+from windlass.core.schedules.ticks import CatchUp
 from windlass.errors import WindlassError
 
 RUNS_SHOWN = 5
 OVERDUE: Micros = 10 * SECOND
-"""A schedule that nobody has seen to for so long after its time shows that nobody looks."""
+"""A schedule that did not fire for this long after its time shows that no coordinator runs."""
 
 _CAUGHT_UP = {
     CatchUp.ONE: "of missed runs the last is made up",
@@ -46,7 +46,7 @@ def row_of(schedule: Schedule) -> list[str]:
 
 
 def sentence(schedule: Schedule) -> str:
-    """When it comes, what it hands in, what of it did not run; and on a line of its own what an operator has set."""
+    """Its times, its job, and ticks that did not run; on a line of its own what an operator has set."""
     if (problem := schedule.problem) is not None:
         return f"broken: {problem}"
     rules, when = schedule.rules, schedule.in_words
@@ -61,7 +61,7 @@ def sentence(schedule: Schedule) -> str:
 
 
 def _late(schedule: Schedule) -> list[str]:
-    """Whether its time is over and nobody has seen to it."""
+    """Whether its time is over and it did not fire."""
     if schedule.paused or schedule.next_at is None:
         return []
     late = round((datetime.now(UTC) - schedule.next_at).total_seconds() * SECOND)
@@ -95,7 +95,7 @@ def next_run(schedule: Schedule) -> str:
 
 
 def describe(schedule: Schedule, last_job: str) -> None:
-    """All that is known of it."""
+    """All details of a schedule."""
     out = console()
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
@@ -118,7 +118,7 @@ def describe(schedule: Schedule, last_job: str) -> None:
 
 
 def _coming(schedule: Schedule, moment: datetime) -> str:
-    """One whose time has come and that nobody has seen to yet is due, not past."""
+    """A tick that has come and is not fired yet is due, not past."""
     return _both(schedule, moment, "due now" if moment <= datetime.now(UTC) else ago(moment))
 
 
@@ -144,7 +144,7 @@ def _clock(moment: datetime) -> str:
 
 
 def record(schedule: Schedule) -> dict[str, Any]:
-    """A schedule for programs, as one would give it: lengths in seconds; what is not said is null."""
+    """A schedule for programs, in the form of its options: lengths in seconds; null if not set."""
     problem = schedule.problem
     sound = problem is None
     rules, words = (_settings(schedule.rules), schedule.in_words) if sound else ({}, None)

@@ -9,9 +9,9 @@ from rich.padding import Padding
 from windlass.cli.output import console, plain, print_json, styled
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.core.moments import SECOND, show_duration
-from windlass.core.reason import Reason
 from windlass.core.status import WAITING
-from windlass.core.why import Why
+from windlass.core.why.explain import Why
+from windlass.core.why.reason import Reason
 
 
 def why(
@@ -22,7 +22,7 @@ def why(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a job does not run, what to do about it, and when it may start; of a running one, how it goes."""
+    """Say why a job does not run, what to do about it, and when it may start; of a running one, how it runs."""
     home = reach(store, app)
     found = home.jobs.why(home.jobs.find(id_))
     if as_json:
@@ -32,7 +32,7 @@ def why(
 
 
 def print_why(found: Why) -> None:
-    """Each reason as a sentence, the gravest first, and under it what to do."""
+    """Each reason as a sentence, most severe first, and under it what to do."""
     out = console()
     out.print(plain(found.type, "bold"), styled(found.status), found.id)
     for reason in found.reasons:
@@ -42,7 +42,7 @@ def print_why(found: Why) -> None:
 
 
 def print_first(found: Why) -> None:
-    """What holds a job most, at the end of all that is known of it."""
+    """The main reason why a job waits, at the end of its details."""
     console().print("\n[bold]Why it waits[/]")
     _print_reason(found.first)
     more = len(found.reasons) - 1
@@ -54,12 +54,12 @@ def _print_reason(reason: Reason) -> None:
     out = console()
     out.print(Padding(plain(reason.text), (0, 0, 0, 2)))
     if reason.do:
-        # In one piece, however long it is: it is there to be copied.
+        # In one piece, however long: it is there to be copied.
         out.print(plain(f"    -> {reason.do}", "bold"), soft_wrap=True)
 
 
 def _start(found: Why) -> str:
-    """When it may start, or why nobody can tell."""
+    """When it may start, or why that is unknown."""
     basis = f" ({found.basis})" if found.basis else ""
     if found.estimated_start is None:
         soonest = f"; not before {_clock(found.earliest, found.at)}" if _is_later(found) else ""

@@ -1,15 +1,15 @@
-"""The settings of a queue as people and programs read them."""
+"""The settings of a queue for people and programs."""
 
 from collections.abc import Callable
 from typing import Any
 
+from windlass.core.flow.queue import NO_AGEING, NO_LIMIT, NO_RATE, NONE, Queue, QueueRules, QueueSettings, merge
 from windlass.core.moments import SECOND, show_duration
-from windlass.core.queue import NO_AGEING, NO_LIMIT, NO_RATE, NONE, Queue, QueueRules, QueueSettings, merge
 from windlass.core.status import FINISHED
 
 LIMITS = ("max_concurrency", "rate_limit", "fair", "weights", "ageing")
-"""Shown where there are any."""
-MOST_SHOWN = 4
+"""Shown if set."""
+MAX_SHOWN = 4
 """Weights, in a sentence."""
 
 WORDS: dict[str, Callable[[QueueRules], str]] = {
@@ -26,7 +26,7 @@ WORDS: dict[str, Callable[[QueueRules], str]] = {
 
 
 def sentence(queue: Queue) -> str:
-    """What holds; and on a line of its own what an operator has set, beside what the code says of it."""
+    """The effective settings; on a line of its own what an operator has set beside the code."""
     rules, default = queue.rules, merge(QueueSettings(), QueueSettings())
     words = {name: word(rules) for name, word in WORDS.items()}
     limits = [words[name] for name in LIMITS if _said(queue.changed, name) or words[name] != WORDS[name](default)]
@@ -53,7 +53,7 @@ def _said(settings: QueueSettings, name: str) -> bool:
 def _weighed(rules: QueueRules) -> str:
     if not rules.weights:
         return "equal weights"
-    shown = [f"{tenant} {weight:g}" for tenant, weight in list(rules.weights.items())[:MOST_SHOWN]]
+    shown = [f"{tenant} {weight:g}" for tenant, weight in list(rules.weights.items())[:MAX_SHOWN]]
     more = len(rules.weights) - len(shown)
     idle = "" if rules.fair else " (without effect: not fair)"
     return "weights " + ", ".join(shown) + (f" and {more} more" if more else "") + idle
@@ -68,7 +68,7 @@ def _kept(rules: QueueRules) -> list[str]:
 
 
 def record(settings: QueueSettings | QueueRules) -> dict[str, Any]:
-    """Settings for programs, as one would give them: seconds, rates as text; what is not said is null."""
+    """Settings for programs, in the form of the options: seconds, rates as text; null if not set."""
     rate, limit, ageing, timeout = settings.rate_limit, settings.max_concurrency, settings.ageing, settings.timeout
     rules = isinstance(settings, QueueRules)
     return {

@@ -1,1 +1,1 @@
-"""The face for programs: the app, its tasks, and what can be done with jobs."""
+"""The API for programs: the app, its tasks, and verbs on jobs, queues and schedules."""

@@ -4,32 +4,32 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
-from windlass.blobs.open import BLOBS_VARIABLE, open_blobs
-from windlass.client.aside import are_inline, enqueue_large
-from windlass.client.berth import berth_at, berth_in_memory
-from windlass.client.blocking import Portal, blocking
+from windlass.blobs.open import open_blobs
 from windlass.client.handle import Handle
-from windlass.client.hooks import hook_of
-from windlass.client.jobs import Jobs
-from windlass.client.middleware import middleware_of
-from windlass.client.overview import Stats, Workers
-from windlass.client.previous import check_no_previous
-from windlass.client.queues import Queues
-from windlass.client.registrar import Registrar
-from windlass.client.registry import Registry, define
-from windlass.client.schedules import Schedules
-from windlass.client.state import State
-from windlass.client.task import Task
-from windlass.client.taskset import TaskSet
+from windlass.client.runtime.location import Location
+from windlass.client.runtime.offloaded import are_inline, enqueue_large
+from windlass.client.runtime.portal import Portal, as_list, blocking
+from windlass.client.runtime.store_handle import memory_handle, production_handle
+from windlass.client.tasks.hooks import State, hook_of
+from windlass.client.tasks.middleware import middleware_of
+from windlass.client.tasks.previous import check_no_previous
+from windlass.client.tasks.registrar import Registrar
+from windlass.client.tasks.registry import Registry, define
+from windlass.client.tasks.task import Task
+from windlass.client.tasks.taskset import TaskSet
+from windlass.client.verbs.jobs import Jobs
+from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.schedules import Schedules
+from windlass.client.verbs.stats import Stats, Workers
 from windlass.core.codec import INLINE_LIMIT
-from windlass.core.job import DEFAULT_QUEUE, Enqueued, NewJob
-from windlass.core.queue import QueueOptions, settings
-from windlass.core.reference import LARGEST_BLOB
+from windlass.core.flow.queue import QueueOptions, settings
+from windlass.core.jobs.job import DEFAULT_QUEUE, Enqueued, NewJob
+from windlass.core.reference import MAX_BLOB_SIZE
 from windlass.errors import (
     ConfigError,
     EnqueueFailed,
@@ -39,27 +39,32 @@ from windlass.errors import (
     StoreUnavailable,
     WindlassError,
 )
+from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
-from windlass.store.manual import ManualClock
-from windlass.store.open import DEFAULT_ADDRESS, redact
+from windlass.store.open import MEMORY_ADDRESS, redact
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 CLIENT_DEADLINE = 5.0
-"""Seconds after which a client's call gives up: a web request must not hang on a store that is away."""
+"""Seconds after which a client's call gives up: a web request must not hang on an unreachable store."""
 
 
 class App(Registrar):
-    """Where tasks are registered and jobs are handed in.
+    """Registers tasks and enqueues jobs.
 
-    Making it and decorating functions does no I/O: the store is opened by the first verb. One app may be used
-    from any number of threads and event loops; after a fork it opens the store anew.
+    Creating it and decorating functions does no I/O: the first verb opens the store. One app may be used from any
+    number of threads and event loops; after a fork it opens the store anew.
 
-    `blobs` is a folder for payloads and results over 64 KiB, such as "./blobs" or "file:///srv/shop/blobs": the same
-    one for every process that uses the store, on a shared mount if those are on several machines.
+    The `store` is the given address, else `WINDLASS_STORE`, else `store` in windlass.toml, or in [tool.windlass] of
+    pyproject.toml, else sqlite:///windlass.db. A relative path and the settings file are those of the current folder
+    when the app is created.
+
+    `blobs` is a folder for payloads and results over 64 KiB, such as "./blobs" or "file:///srv/shop/blobs", found by
+    the same rule (`WINDLASS_BLOBS`). All processes that use the store need the same folder, on a shared mount if they
+    are on several machines.
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
-    of `ctx.log`; None keeps nothing. Levels of loggers are left as they are.
+    of `ctx.log`; None keeps nothing. Levels of loggers are not changed.
     """
 
     def __init__(
@@ -71,7 +76,7 @@ class App(Registrar):
         keep_logs: int | None = logging.INFO,
     ) -> None:
         super().__init__()
-        self.blobs = blobs or os.environ.get(BLOBS_VARIABLE) or None
+        self._location = Location(store, blobs)
         self.registry = Registry(self)
         self.state = State()
         self.keep_logs = keep_logs
@@ -82,47 +87,54 @@ class App(Registrar):
         self.stats = Stats(self)
         self._offload: Offload | None = None
         self._deadline = deadline
-        self._berth = berth_at(store or os.environ.get("WINDLASS_STORE") or DEFAULT_ADDRESS, deadline)
+        self._store_handle = production_handle(lambda: self._location.store.address, deadline)
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._door: Portal | None = None
 
     @classmethod
     def testing(cls, clock: ManualClock | None = None) -> "App":
-        """An app for tests: its jobs are in the memory of this process, its time stands still until moved.
+        """An app for tests: its jobs are in the memory of this process, and its clock stands still until it is moved.
 
-        No worker sees its jobs; `windlass.testing.run_all(app)` runs them. For an app that is there already, see
+        No worker sees its jobs; `windlass.testing.run_all(app)` runs them. For an existing app, see
         `windlass.testing.sandbox`.
         """
-        app = cls()
-        app._berth = berth_in_memory(clock)
+        app = cls(MEMORY_ADDRESS)
+        app._store_handle = memory_handle(clock)
         return app
 
     @property
     def store(self) -> str:
-        """The address of its store."""
-        return self._berth.address
+        """The absolute address of its store. May read the settings file; raises ConfigError."""
+        return self._store_handle.address
+
+    @property
+    def blobs(self) -> str | None:
+        """The absolute folder for large payloads and results; None without one."""
+        return self._location.blobs
 
     @property
     def clock(self) -> ManualClock:
-        """The clock of an app under test; any other has the machine's time, and none to give."""
-        if self._berth.clock is None:
+        """The clock of an app under test; raises ConfigError for any other app."""
+        if self._store_handle.clock is None:
             raise ConfigError(
                 f"{self!r} is not under test: its jobs are real and so is its time. "
                 "Make it with App.testing(), or put it into windlass.testing.sandbox(app)"
             )
-        return self._berth.clock
+        return self._store_handle.clock
 
     def __repr__(self) -> str:
-        return f"App({redact(self.store)!r}, {len(self.registry.types)} tasks)"
+        known = self._location.known if self._store_handle.clock is None else self.store
+        shown = "store not looked up yet" if known is None else repr(redact(known))
+        return f"App({shown}, {len(self.registry.types)} tasks)"
 
     def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
-        """Make a task of a function and keep it."""
+        """Make a task of a function and register it."""
         definition = define(function, options)
         self.registry.add(definition)
         return Task(self, definition)
 
     def include(self, *sets: TaskSet) -> None:
-        """Take in the tasks, hooks and schedules of task sets; a set belongs to one app."""
+        """Add the tasks, hooks and schedules of task sets; a set belongs to one app."""
         for each in sets:
             each._join(self, self.registry)
             self.hooks.absorb(each.hooks)
@@ -131,12 +143,12 @@ class App(Registrar):
             each._declared = self._declared
 
     def on_dead(self, function: F, /) -> F:
-        """Run a function when a job has died here: `def alert(job): …`, or `(job, state)`; `job.error` says of what.
+        """Run a function when a job has died: `def alert(job): …`, or `(job, state)`; `job.error` is the error.
 
-        A runner calls it after one of its own attempts has made a job dead, when that is stored: at most once, `def`
-        in the thread of the hooks, `async def` on the loop, each for at most 10 s. What it raises is logged and
-        changes nothing. It does not run for jobs that died otherwise: by a crash or a hang of their runner, or when
-        a runner ends before it comes to it. To miss none, look at `app.jobs.list(status="dead")` now and then.
+        A runner calls it after one of its own attempts made a job dead and that is stored: at most once, `def` in the
+        thread of the hooks, `async def` on the event loop, each for at most 10 s. What it raises is logged and
+        changes nothing. It does not run for jobs that died by a crash or hang of their runner, nor if the runner ends
+        first. To miss none, poll `app.jobs.list(status="dead")`.
         """
         self.hooks.dead.append(hook_of("on_dead", function, "job", "state"))
         return function
@@ -146,16 +158,16 @@ class App(Registrar):
     @overload
     def middleware(self, *, skip_others: bool = False) -> Callable[[F], F]: ...
     def middleware(self, function: Callable[..., Any] | None = None, /, *, skip_others: bool = False) -> Any:  # type: ignore[misc]
-        """Put a function round every attempt; the first that is registered is the outermost. Three forms:
+        """Wrap a function around every attempt; the first that is registered is the outermost. Three forms:
 
-        - `def m(ctx)` with one `yield`, whose value is the result and at which errors are raised: round every task.
-        - `async def m(ctx, call_next)`: round `async def` tasks.
-        - `def m(ctx, call_next)`: round `def` tasks.
+        - `def m(ctx)` with one `yield`, which returns the result or raises the error: around every task.
+        - `async def m(ctx, call_next)`: around `async def` tasks.
+        - `def m(ctx, call_next)`: around `def` tasks.
 
-        An app with a task that a middleware cannot go round is refused, unless the middleware was registered with
+        An app with a task that a middleware does not fit is refused, unless the middleware was registered with
         `@app.middleware(skip_others=True)`. What a middleware returns becomes the result, also after an error; None
-        leaves the outcome as it was, so no error is swallowed by accident. It may raise what a handler may. It runs
-        where the handler runs, within its timeout; not for stored arguments that do not fit, which no handler sees.
+        leaves the outcome unchanged, so no error is swallowed by accident. It may raise what a handler may. It runs
+        where the handler runs, within its timeout; not if the stored arguments do not fit the task.
         """
 
         def add(function: F) -> F:
@@ -174,22 +186,26 @@ class App(Registrar):
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
-    async def aenqueue_many(self, jobs: Sequence[NewJob], *, connection: object = None) -> list[Handle[Any]]:
-        """Hand in many jobs (`task.job(...)`), all or none.
+    async def aenqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]:
+        """Enqueue many jobs (`task.job(...)`), all or none.
 
-        With a `connection` of yours to the same database they are part of its transaction: your commit decides.
+        They may come from any iterable, also a generator: it is read once, completely, before anything is stored.
+        With a `connection` to the same database they are part of its transaction: your commit decides.
         """
+        jobs = as_list(jobs, "jobs")
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
         if wrong:
             raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
         returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
-        return await self._hand_in(list(jobs), [returns[job.type] for job in jobs], connection)
+        return await self._enqueue_jobs(jobs, [returns[job.type] for job in jobs], connection)
 
-    enqueue_many = blocking(aenqueue_many, here=lambda *_, connection=None, **__: connection is not None)
+    enqueue_many = blocking(
+        aenqueue_many, here=lambda *_, connection=None, **__: connection is not None, iterable="jobs"
+    )
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""
-        await self._berth.close()
+        await self._store_handle.close()
 
     def close(self) -> None:
         """Close the store and end the threads behind the blocking verbs."""
@@ -198,48 +214,54 @@ class App(Registrar):
         portal.close()
 
     async def declare(self, store: Store | None = None) -> None:
-        """Write what the code declares now, instead of with the first verb; a given store may have more patience."""
-        berth = self._berth
-        berth.written = await self._declared.write(store or berth.connect())
+        """Write the declarations now instead of with the first verb; a given store may have a longer deadline."""
+        handle = self._store_handle
+        handle.written = await self._declared.write(store or handle.connect())
 
     async def _ready(self) -> Store:
-        """The store, with what the code declares written to it."""
-        store = self._berth.connect()
-        if self._berth.written != self._declared.version:
+        """The store, with the declarations written to it."""
+        store = self._store_handle.connect()
+        if self._store_handle.written != self._declared.version:
             await self.declare(store)
         return store
 
     def adopt(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        """Use a store that is open already, on the loop that it is used on.
+        """Use a store that is open already, on its event loop.
 
-        A runner's handlers share its connections: also those in threads, whose verbs are run on its loop.
+        A runner's handlers share its connections, also those in threads: their verbs run on its loop.
         """
-        self._berth.adopt(store if self._deadline is None else store.bounded(self._deadline))
-        self._door = Portal(self._loopless, loop)
+        self._store_handle.adopt(store if self._deadline is None else store.with_timeout(self._deadline))
+        self._door = Portal(self._works_without_loop, loop)
+
+    def _relocate(self, store: str) -> None:
+        """Use another store than the code names, for a command; before any is open."""
+        self._location = Location(store, self._location.blobs)
 
     def _returns(self, type_: str) -> Any:
         return self.registry.get(type_).returns if type_ in self.registry else Any
 
     @property
     def payload_limit(self) -> int:
-        """Bytes of JSON that a payload or result may have here."""
-        return INLINE_LIMIT if self.blobs is None else LARGEST_BLOB
+        """The maximum size of a payload or result, in bytes of JSON."""
+        return INLINE_LIMIT if self.blobs is None else MAX_BLOB_SIZE
 
     def offload(self) -> Offload | None:
-        """Where payloads and results are kept that are too large for a row; None without `blobs`.
+        """The blob store for payloads and results that are too large for a row; None without `blobs`.
 
-        None also under test: what a test hands in stays in its memory, however large.
+        None also under test: all payloads of a test stay in memory.
         """
-        if self.blobs is None or self._berth.clock is not None:
+        if self.blobs is None or self._store_handle.clock is not None:
             return None
         if self._offload is None:
             self._offload = open_blobs(self.blobs)
         return self._offload
 
-    async def _hand_in(self, jobs: list[NewJob], returns: list[Any], connection: object = None) -> list[Handle[Any]]:
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]:
         check_no_previous(jobs)
         enqueue = partial(self._enqueue, connection=connection)
-        jobs = self._berth.told(jobs)
+        jobs = self._store_handle.mark_repeated(jobs)
         if are_inline(jobs):
             answers = await enqueue(jobs)
         else:
@@ -252,27 +274,27 @@ class App(Registrar):
             if connection is None:
                 store = await self._ready()
                 return await store.jobs.enqueue(jobs)
-            # Whether that is committed we never learn: what is declared goes along until it is written.
-            declared = {} if self._berth.written == self._declared.version else dict(self._declared.queues)
-            return await self._berth.connect().jobs.enqueue_inside(connection, jobs, declared)
-        except SchemaMismatch:
-            raise
+            # Whether the caller commits is unknown here: declarations are sent again until they are written.
+            declared = {} if self._store_handle.written == self._declared.version else dict(self._declared.queues)
+            return await self._store_handle.connect().jobs.enqueue_inside(connection, jobs, declared)
         except StoreUnavailable as error:
             if error.maybe_done and store is not None:
                 raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
+            if isinstance(error, SchemaMismatch):
+                raise
             raise EnqueueFailed(f"nothing was stored: {error}") from error
 
     def _portal(self) -> Portal:
-        # A lock that another thread held at a fork is held for ever in the child: it takes a new one.
+        # A lock that another thread held at a fork stays locked in the child: the child needs a new one.
         if self._guard_of != os.getpid():
             self._guard, self._guard_of = threading.RLock(), os.getpid()
         with self._guard:
             if self._door is None or self._door.pid != os.getpid():
-                self._door = Portal(self._loopless)
+                self._door = Portal(self._works_without_loop)
             return self._door
 
-    def _loopless(self) -> bool:
+    def _works_without_loop(self) -> bool:
         try:
-            return self._berth.connect().loopless
+            return self._store_handle.connect().works_without_loop
         except WindlassError:
-            return False  # the verb that is about to be run meets the same trouble, and tells of it in its own words
+            return False  # the verb meets the same error and reports it

@@ -1,4 +1,4 @@
-"""A job that was handed in, and its result."""
+"""The handle on an enqueued job, and its result."""
 
 import asyncio
 import contextlib
@@ -8,14 +8,14 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from windlass.blobs.offload import Offload
-from windlass.client.aside import value_of
-from windlass.client.berth import Berth
-from windlass.client.blocking import Portal, blocking
-from windlass.client.links import cause_of, front_of
-from windlass.client.lookout import Wait
-from windlass.core.chain import told_of
+from windlass.client.runtime.offloaded import value_of
+from windlass.client.runtime.portal import Portal, blocking
+from windlass.client.runtime.result_waiter import Wait
+from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.verbs.links import cause_of, front_of
 from windlass.core.codec import decode_object
-from windlass.core.job import Job
+from windlass.core.jobs.dependencies import describe_cause
+from windlass.core.jobs.job import Job
 from windlass.core.reference import Reference
 from windlass.core.status import Status
 from windlass.errors import JobCancelled, JobDead, StoreUnavailable
@@ -23,7 +23,7 @@ from windlass.store.contract import Store
 
 T = TypeVar("T")
 NEAR = 100
-"""So many links up one looks for the one at which a chain stands, when the time is over already."""
+"""After a timeout, the job at which a chain is held up is searched this many links back."""
 
 
 class Home(Protocol):
@@ -34,15 +34,15 @@ class Home(Protocol):
     def offload(self) -> Offload | None: ...
 
     @property
-    def _berth(self) -> Berth: ...
+    def _store_handle(self) -> StoreHandle: ...
 
     def _portal(self) -> Portal: ...
 
 
 class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
-    """The job that stands for what was handed in; `existing` if it stood there before.
+    """An enqueued job; `existing` if it existed before.
 
-    A bulk makes a hundred thousand of them. Nothing leads back to one, so the garbage collector need not look.
+    A batch may make a hundred thousand of them. They are in no cycle, so the garbage collector does not track them.
     """
 
     _home: Home
@@ -54,15 +54,15 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         return f"Handle({self.id!r}{', existing=True' if self.existing else ''})"
 
     async def aresult(self, timeout: float | None = None) -> T:
-        """Wait until the job has ended, through all its retries, and return what it returned.
+        """Wait until the job has ended, through all its retries, and return its result.
 
-        A store that goes away meanwhile is waited for. Raises JobDead, JobCancelled, JobNotFound (nothing of it is
-        kept; its `outcome` tells whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
+        Waits through outages of the store. Raises JobDead, JobCancelled, JobNotFound (it is not kept; `outcome` tells
+        whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
         """
         store = await self._home._ready()
-        lookout = self._home._berth.lookout(store)
-        with lookout.waiting(self.id) as wait:
-            # Looked at before the time counts: `timeout=0` asks whether it is there already.
+        waiter = self._home._store_handle.result_waiter(store)
+        with waiter.waiting(self.id) as wait:
+            # Read before the timeout counts: `timeout=0` asks whether the result is there.
             job = await wait.seen()
             if not job.finished:
                 try:
@@ -71,7 +71,7 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
                 except TimeoutError:
                     if not limit.expired():
                         raise
-                    job = await lookout.last_look(self.id, wait) if timeout else job
+                    job = await waiter.read_again(self.id, wait) if timeout else job
                 if not job.finished:
                     raise TimeoutError(await _lateness(store, wait, timeout))
         if job.status is Status.CANCELLED:
@@ -91,22 +91,22 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         try:
             result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):
-            # The annotation changed since, or cannot be restored: the plain JSON is better than nothing.
+            # The annotation changed since, or cannot be restored: return the plain JSON.
             result = job.result
         return result
 
 
 async def _why_cancelled(store: Store, job: Job) -> str:
-    """Its reason; of a link that fell with another, also how that one ended."""
+    """Its reason; of a link that was cancelled with another, also how that one ended."""
     reason = job.reason or "no reason kept"
     with contextlib.suppress(StoreUnavailable):
         if (cause := await cause_of(store.operator, job)) is not None:
-            reason += f"; it began with {told_of(cause)}"
+            reason += f"; it began with {describe_cause(cause)}"
     return reason
 
 
 async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
-    """What to tell somebody who has waited in vain; the likeliest reason is that nobody works."""
+    """The message of a timeout; the likeliest cause is that no worker runs."""
     job = wait.job
     assert job is not None
     if wait.trouble is not None:
@@ -116,22 +116,22 @@ async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
         if not await store.workers.list():
             told += "; no worker is alive"
         if (front := await front_of(store.operator, job, NEAR)) is not None:
-            told += f"; its chain is at {told_of(front)}"
+            told += f"; its chain is at {describe_cause(front)}"
     return told
 
 
 class ChildHandle(Handle[T], eq=False):
-    """What `ctx.enqueue` gives: in `async def`, `await` it and it is handed in; in `def` it is already."""
+    """The result of `ctx.enqueue`: in `async def`, `await` it to enqueue the job; in `def` it is enqueued already."""
 
-    _hand_in: Coroutine[Any, Any, list[Handle[Any]]] | None = None
+    _enqueue: Coroutine[Any, Any, list[Handle[Any]]] | None = None
 
     def __await__(self) -> Generator[Any, None, Handle[T]]:
-        return self._handed_in().__await__()
+        return self._enqueued().__await__()
 
-    async def _handed_in(self) -> Handle[T]:
-        """Hand the job in, once."""
-        if self._hand_in is not None:
-            hand_in, self._hand_in = self._hand_in, None
-            (stands,) = await hand_in
+    async def _enqueued(self) -> Handle[T]:
+        """Enqueue the job, once."""
+        if self._enqueue is not None:
+            enqueue, self._enqueue = self._enqueue, None
+            (stands,) = await enqueue
             self.id, self.existing = stands.id, stands.existing
         return self

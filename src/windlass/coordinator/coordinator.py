@@ -1,7 +1,7 @@
 """Election and duties.
 
-Every worker campaigns; who holds the office does the duties until it resigns, dies or is replaced. Two holders at
-once (one was asleep and does not know it yet) do no harm: the office only saves work.
+Every worker campaigns; the leader does the duties until it resigns, dies or is replaced. Two leaders at once (one
+was suspended and does not know it yet) do no harm: every duty is safe to do twice.
 """
 
 import asyncio
@@ -9,9 +9,8 @@ import time
 
 from windlass.blobs.offload import Offload
 from windlass.coordinator.duties import Duty, duties
-from windlass.coordinator.timepiece import Timepiece
-from windlass.core.events import DutyFailed, Emit, StoreBack, TermEnded, TermStarted
-from windlass.core.moments import SECOND
+from windlass.core.events import ClockJumped, DutyFailed, Emit, LeadershipGained, LeadershipLost, StoreRecovered
+from windlass.core.moments import SECOND, Micros
 from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
@@ -21,12 +20,14 @@ TERM_SECONDS = 10.0
 CAMPAIGN_SECONDS = 3.0
 STAND_BY_SECONDS = 1.0
 AFTER_FAILURE_SECONDS = 1.0
-SHORTEST_PAUSE = 0.01
+MIN_PAUSE = 0.01
 CAMPAIGN = "campaign"
+MIN_JUMP: Micros = 5 * SECOND
+"""A clock that is slewed moves by far less between two looks."""
 
 
 class Coordinator:
-    """One candidate for the office, and its duties while it holds it."""
+    """One candidate, and its duties while it leads."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Coordinator:
         self._candidate = candidate
         self._emit = emit
         self._duties = duties(store, emit, blobs)
-        self._timepiece = Timepiece(clock or SystemClock(), emit)
+        self._clock_jumps = ClockJumps(clock or SystemClock(), emit)
         self._due = dict.fromkeys((duty.name for duty in self._duties), 0.0)
         self._campaign_at = 0.0
         self._failing: dict[str, str] = {}
@@ -56,7 +57,7 @@ class Coordinator:
 
     async def step(self, now: float) -> None:
         """What is due at this moment: the campaign, and each duty."""
-        self._timepiece.look()
+        self._clock_jumps.look()
         if now >= self._campaign_at:
             await self._campaign(now)
         if self.term is None:
@@ -66,9 +67,9 @@ class Coordinator:
                 self._due[duty.name] = now + await self._perform(duty)
 
     async def resign(self) -> None:
-        """Leave the office to somebody who stays."""
+        """Give up leadership."""
         if self.term is not None:
-            self._emit(TermEnded(worker=self._candidate, term=self.term))
+            self._emit(LeadershipLost(worker=self._candidate, term=self.term))
             self.term = None
             await self._store.leader.resign(self._candidate)
 
@@ -77,16 +78,17 @@ class Coordinator:
             term = await self._store.leader.campaign(Campaign(self._candidate, int(TERM_SECONDS * SECOND)))
         except SchemaMismatch:
             raise
-        except StoreUnavailable as error:
-            self._tell(CAMPAIGN, str(error))
+        except Exception as error:
+            # Any error: a worker that cannot lead still works, and campaigns again.
+            self._failed(CAMPAIGN, _describe_error(error))
             term = None
         else:
-            self._tell_done(CAMPAIGN)
+            self._succeeded(CAMPAIGN)
         if term != self.term:
             if self.term is not None:
-                self._emit(TermEnded(worker=self._candidate, term=self.term))
+                self._emit(LeadershipLost(worker=self._candidate, term=self.term))
             if term is not None:
-                self._emit(TermStarted(worker=self._candidate, term=term))
+                self._emit(LeadershipGained(worker=self._candidate, term=term))
         self.term = term
         self._campaign_at = now + (STAND_BY_SECONDS if term is None else CAMPAIGN_SECONDS)
 
@@ -96,25 +98,47 @@ class Coordinator:
         except SchemaMismatch:
             raise
         except Exception as error:
-            # Whatever it is, the other duties go on, and this one is tried again.
-            known = isinstance(error, StoreUnavailable)
-            self._tell(duty.name, str(error) if known else f"{type(error).__name__}: {error}")
+            # Any error: the other duties go on, and this one is tried again.
+            self._failed(duty.name, _describe_error(error))
             return AFTER_FAILURE_SECONDS
-        self._tell_done(duty.name)
+        self._succeeded(duty.name)
         return pause
 
-    def _tell(self, duty: str, problem: str) -> None:
-        """A problem is told once, however many duties meet it and however often: an outage may take hours."""
+    def _failed(self, duty: str, problem: str) -> None:
+        """Emit a problem once, however many duties meet it: an outage may take hours."""
         known = problem in self._failing.values()
         self._failing[duty] = problem
         if not known:
             self._emit(DutyFailed(duty=duty, problem=problem))
 
-    def _tell_done(self, duty: str) -> None:
+    def _succeeded(self, duty: str) -> None:
         problem = self._failing.pop(duty, None)
         if problem is not None and problem not in self._failing.values():
-            self._emit(StoreBack(doing=f"duty {duty}"))
+            self._emit(StoreRecovered(doing=f"duty {duty}"))
 
     def _pause(self, now: float) -> float:
         moments = [self._campaign_at] if self.term is None else [self._campaign_at, *self._due.values()]
-        return max(SHORTEST_PAUSE, min(moments) - now)
+        return max(MIN_PAUSE, min(moments) - now)
+
+
+def _describe_error(error: Exception) -> str:
+    return str(error) if isinstance(error, StoreUnavailable) else f"{type(error).__name__}: {error}"
+
+
+class ClockJumps:
+    """Looks at both clocks again and again."""
+
+    def __init__(self, clock: Clock, emit: Emit) -> None:
+        self._clock = clock
+        self._emit = emit
+        self._ahead = self._measure()
+
+    def look(self) -> None:
+        """Report a jump since the last look."""
+        before, self._ahead = self._ahead, self._measure()
+        jump = self._ahead - before
+        if abs(jump) >= MIN_JUMP:
+            self._emit(ClockJumped(seconds=jump / SECOND))
+
+    def _measure(self) -> Micros:
+        return self._clock.wall() - self._clock.since_boot()

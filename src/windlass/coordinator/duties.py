@@ -4,29 +4,46 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from windlass.blobs.offload import Offload
-from windlass.client.bequest import drop_unneeded
+from windlass.blobs.contract import BlobKey, BlobStore
+from windlass.blobs.offload import Offload, off_loop
+from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
 from windlass.coordinator.fire import Fire
-from windlass.coordinator.sweep import Sweep
-from windlass.core.events import Emit, JobRescued, JobsAged, JobsExpired, JobsParked, JobsPruned, JobsRescued
+from windlass.core.events import (
+    BlobsSwept,
+    Emit,
+    JobRescued,
+    JobsAged,
+    JobsExpired,
+    JobsParked,
+    JobsPruned,
+    JobsRescued,
+)
+from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND
+from windlass.core.reference import Reference
+from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
 
-MOST_ADMITTED = 1000
+MAX_ADMITTED = 1000
 """By one call: others come in between two."""
-MOST_BATCHES = 5
+MAX_BATCHES = 5
 """In one turn: a job of another queue is not to wait long behind very many that were due a little earlier."""
-MOST_EXPIRED = 500
-MOST_AGED = 500
-MOST_RUNNERS = 100
-MOST_PRUNED = 1000
-MOST_TOLD = 10
-"""So many rescued jobs are told one by one."""
-LEAST_PAUSE = 0.1
+MAX_EXPIRED = 500
+MAX_AGED = 500
+MAX_RUNNERS = 100
+MAX_PRUNED = 1000
+MAX_EMITTED = 10
+"""Up to this many rescued jobs are emitted one by one."""
+MIN_PAUSE = 0.1
 """Between minutes that are made up: other duties come first."""
-FIRST_TOLD = 3
-"""Of more than that, so many."""
+FIRST_EMITTED = 3
+"""Of more than that, this many."""
+OLD_SECONDS = 24 * 3600.0
+MAX_PAGE = 500
+PAUSE_SECONDS = 1.0
+"""Between pages of one walk: a million blobs take most of an hour."""
+WALK_EVERY = 3600.0
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -55,9 +72,9 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
 
 async def admit(store: Store) -> float:
     """Jobs whose time has come become pending, exactly then if we know it in advance."""
-    for _ in range(MOST_BATCHES):
-        admitted = await store.jobs.admit(MOST_ADMITTED)
-        if admitted.jobs < MOST_ADMITTED:
+    for _ in range(MAX_BATCHES):
+        admitted = await store.jobs.admit(MAX_ADMITTED)
+        if admitted.jobs < MAX_ADMITTED:
             due = admitted.next_due_in
             return 0.5 if due is None else min(0.5, due / SECOND)
     return 0.0
@@ -65,29 +82,29 @@ async def admit(store: Store) -> float:
 
 async def expire(store: Store, emit: Emit) -> float:
     """Waiting jobs whose time is over are cancelled, a bounded number at a time."""
-    expired = await store.jobs.expire(MOST_EXPIRED)
+    expired = await store.jobs.expire(MAX_EXPIRED)
     if expired:
         emit(JobsExpired(jobs=expired))
-    return 0.0 if expired == MOST_EXPIRED else 0.5
+    return 0.0 if expired == MAX_EXPIRED else 0.5
 
 
 async def age(store: Store, emit: Emit) -> float:
     """Waiting jobs of queues that say so move up in priority, a bounded number at a time."""
-    aged = await store.jobs.age(MOST_AGED)
+    aged = await store.jobs.age(MAX_AGED)
     if aged:
         emit(JobsAged(jobs=aged))
-    return 0.1 if aged == MOST_AGED else 1.0
+    return 0.1 if aged == MAX_AGED else 1.0
 
 
 async def rescue(store: Store, emit: Emit) -> float:
     """Jobs of runners that are gone are put back."""
-    tell_rescued(await store.leases.rescue(MOST_RUNNERS), emit)
+    emit_rescued(await store.leases.rescue(MAX_RUNNERS), emit)
     return 0.5
 
 
-def tell_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
+def emit_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
     """Say which jobs were put back because their runner is gone; of very many only the first, and how many more."""
-    told = rescued if len(rescued) <= MOST_TOLD else rescued[:FIRST_TOLD]
+    told = rescued if len(rescued) <= MAX_EMITTED else rescued[:FIRST_EMITTED]
     for job in told:
         emit(
             JobRescued(
@@ -105,7 +122,7 @@ def tell_rescued(rescued: Sequence[Rescued], emit: Emit) -> None:
 
 
 async def park(store: Store, emit: Emit) -> float:
-    """Jobs that nobody can run are set aside."""
+    """Park jobs whose type no live worker knows."""
     parked = await store.jobs.park()
     if parked:
         emit(JobsParked(types=tuple(sorted(parked)), jobs=sum(parked.values())))
@@ -120,14 +137,50 @@ async def tidy(store: Store) -> float:
 
 async def sample(store: Store) -> float:
     """How it went in each minute is kept, shortly after it is over; what was missed is made up bit by bit."""
-    return max(LEAST_PAUSE, (await store.stats.sample()).next_in / SECOND)
+    return max(MIN_PAUSE, (await store.stats.sample()).next_in / SECOND)
 
 
 async def prune(store: Store, emit: Emit, blobs: Offload | None = None) -> float:
-    """What nobody keeps any longer is dropped, a bounded number at a time; its blobs go after it."""
-    dropped = await store.operator.prune(MOST_PRUNED)
+    """Finished jobs whose retention is over are dropped, a bounded number at a time; its blobs go after it."""
+    dropped = await store.operator.prune(MAX_PRUNED)
     if dropped:
         emit(JobsPruned(jobs=len(dropped)))
         if blobs is not None:
-            await drop_unneeded(store.operator, blobs.store, dropped)
-    return 0.1 if len(dropped) == MOST_PRUNED else 60.0
+            await drop_unused(store.operator, blobs.store, dropped)
+    return 0.1 if len(dropped) == MAX_PRUNED else 60.0
+
+
+class Sweep:
+    """Walks through the blob store, a page at each turn."""
+
+    def __init__(self, store: Store, blobs: BlobStore, emit: Emit) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._emit = emit
+        self._after: str | None = None
+
+    async def run(self) -> float:
+        """One page; the seconds until the next."""
+        (page,) = await off_loop(lambda after: self._blobs.page(after, MAX_PAGE), [self._after])
+        self._after = page.after
+        old = [each.key for each in page.blobs if each.age > OLD_SECONDS]
+        unreferenced = await self._unreferenced(old) if old else []
+        if unreferenced:
+            await off_loop(self._blobs.remove, [unreferenced])
+            self._emit(BlobsSwept(blobs=len(unreferenced)))
+        return WALK_EVERY if page.after is None else PAUSE_SECONDS
+
+    async def _unreferenced(self, keys: Sequence[BlobKey]) -> list[BlobKey]:
+        ids = sorted({key.job for key in keys})
+        jobs = dict(zip(ids, await self._store.operator.get(ids), strict=True))
+        unneeded = [key for key in keys if not _needs(jobs[key.job], key.name)]
+        taken = {job for job in {key.job for key in unneeded} if await is_needed_by_link(self._store.operator, job)}
+        return [key for key in unneeded if key.job not in taken]
+
+
+def _needs(job: Job | None, name: str) -> bool:
+    """Whether a job may still ask for this blob; the result of a running one may wait for a store that is away."""
+    if job is None:
+        return False
+    values = (job.payload, job.result)
+    return job.status is Status.RUNNING or any(isinstance(v, Reference) and v.name == name for v in values)

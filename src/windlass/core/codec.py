@@ -11,10 +11,10 @@ from windlass.core.reference import parse_reference
 from windlass.errors import InvalidPayload, PayloadTooLarge
 
 INLINE_LIMIT = 64 * 1024
-DEEPEST = 64
-MOST_NODES = INLINE_LIMIT
-"""More values than bytes cannot be."""
-_LARGEST_INT = 2**63 - 1
+MAX_DEPTH = 64
+MAX_NODES = INLINE_LIMIT
+"""A value takes at least one byte."""
+_MAX_INT = 2**63 - 1
 
 
 def encode(value: Any, field: str) -> str:
@@ -22,17 +22,17 @@ def encode(value: Any, field: str) -> str:
     try:
         return _encoder.encode(value).decode()
     except Exception as error:
-        # Also whatever an object's own `model_dump` may raise.
+        # `model_dump` of a user's object may raise anything.
         raise InvalidPayload(field, _sentence(error)) from None
 
 
 def size_of(text: str) -> int:
-    """Its length in bytes; most texts know without being encoded."""
+    """Its length in bytes of UTF-8; ASCII text is not encoded for this."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def check_size(text: str, field: str, limit: int | None = None) -> str:
-    """The text itself, if it fits inline; or within the limit that a blob store sets for payloads and results."""
+    """The text itself, if it fits inline, or within the limit that a blob store allows."""
     size, most = size_of(text), limit or INLINE_LIMIT
     if size > most:
         advice = "keep large data elsewhere and pass a reference"
@@ -43,16 +43,16 @@ def check_size(text: str, field: str, limit: int | None = None) -> str:
 
 
 def decode(text: str) -> Any:
-    """The value of JSON text that we stored."""
+    """The value of stored JSON text."""
     return msgspec.json.decode(text)
 
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError)
-"""What a decoder raises for a stored value that somebody has edited by hand."""
+"""What a decoder raises for a stored value that was edited by hand."""
 
 
 def readable(stored: Any) -> Any:
-    """The value, or the text itself: a row that somebody edited by hand must not hide all the others."""
+    """The value, or the text itself: one row edited by hand must not hide all others."""
     try:
         return decode(stored)
     except UNREADABLE:
@@ -65,16 +65,16 @@ def readable_value(stored: Any) -> Any:
 
 
 def readable_tags(stored: Any) -> tuple[str, ...]:
-    """The tags; what is no list of names has none."""
+    """The tags; a value that is no list has none."""
     found = readable(stored) if stored else ()
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def check_json(value: Any, field: str, *, typed: bool = False, most: int = MOST_NODES) -> None:
+def check_json(value: Any, field: str, *, typed: bool = False, most: int = MAX_NODES) -> None:
     """Refuse what JSON would lose or change: NaN, huge integers, keys that are not strings, cycles.
 
-    With `typed`, objects that a type annotation will restore on the other side are let through, if what is in
-    them is fit for JSON. `most` is how many values there may be.
+    With `typed`, objects that a type annotation restores on the other side may pass if their content fits JSON.
+    `most` is the maximum number of values.
     """
     stack: list[tuple[Any, str, int]] = [(value, field, 0)]
     nodes = 0
@@ -83,8 +83,8 @@ def check_json(value: Any, field: str, *, typed: bool = False, most: int = MOST_
         nodes += 1
         if nodes > most:
             raise InvalidPayload(field, f"has more than {most:,} values")
-        if depth > DEEPEST:
-            raise InvalidPayload(field, f"is nested deeper than {DEEPEST} levels, or contains itself")
+        if depth > MAX_DEPTH:
+            raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels, or contains itself")
         kind = type(item)
         if kind is bool or item is None:
             continue
@@ -128,7 +128,7 @@ def _check_text(item: str, path: str) -> None:
 
 
 def _check_int(item: int, path: str) -> None:
-    if not -_LARGEST_INT - 1 <= item <= _LARGEST_INT:
+    if not -_MAX_INT - 1 <= item <= _MAX_INT:
         raise InvalidPayload(path, "is an integer beyond 64 bits; send it as a string")
 
 
@@ -139,7 +139,7 @@ def _check_float(item: float, path: str) -> None:
 
 def encode_object(value: Any) -> Any:
     """How objects of other libraries become JSON: pydantic models by their own dump."""
-    # Subclasses of plain types, such as marked-safe strings, are stored as what they are.
+    # Subclasses of plain types, such as safe strings, are stored as plain values.
     if isinstance(value, str):
         return "".join(value)
     if isinstance(value, int | float):
@@ -151,8 +151,8 @@ def encode_object(value: Any) -> Any:
 
 
 def decode_object(kind: type, value: Any) -> Any:
-    """The way back: pydantic models by their own validation."""
-    # From JSON, not from the parsed value: a strict model takes a date from text only there.
+    """The inverse of `encode_object`: pydantic models by their own validation."""
+    # From JSON, not from the parsed value: a strict model accepts a date as text only in JSON.
     validate = getattr(kind, "model_validate_json", None)
     if callable(validate):
         return validate(msgspec.json.encode(value))
@@ -163,7 +163,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "contains a lone surrogate, which is not valid Unicode"
     if isinstance(error, RecursionError):
-        return f"is nested deeper than {DEEPEST} levels, or contains itself"
+        return f"is nested deeper than {MAX_DEPTH} levels, or contains itself"
     return str(error)
 
 

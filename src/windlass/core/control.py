@@ -4,7 +4,7 @@ from datetime import timedelta
 
 
 class _Control(Exception):
-    """Not an error: a decision. Kept apart from WindlassError, so that catching ours does not catch these."""
+    """A decision, not an error: no WindlassError, so that catching those does not catch these."""
 
 
 class Retry(_Control):
@@ -16,7 +16,7 @@ class Retry(_Control):
 
 
 class Snooze(_Control):
-    """Nothing failed, it is only too early: come back later, without using up the retry budget."""
+    """Nothing failed, it is too early: run again later, without using up the retry budget."""
 
     def __init__(self, delay: float | timedelta) -> None:
         super().__init__(f"snoozed for {delay}")

@@ -1,6 +1,6 @@
-"""What happens, as frozen records: the one vocabulary of logs and, later, metrics, traces and streams.
+"""Events, as frozen records: for logs and, later, metrics, traces and streams.
 
-Services emit, listeners listen; nobody waits for a listener.
+Services emit events to listeners and never wait for them.
 """
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from windlass.core.status import Status
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """The root of all events."""
+    """The base of all events."""
 
 
 class WorkerStarted(Event, frozen=True, kw_only=True):
-    """A worker registered and its supervisor beats."""
+    """A worker registered and its supervisor renews leases."""
 
     worker: str
     processes: int
@@ -26,10 +26,11 @@ class WorkerStarted(Event, frozen=True, kw_only=True):
 
 
 class WorkerStopped(Event, frozen=True, kw_only=True):
-    """A worker signed off."""
+    """A worker ended. `signed_off`: the store knows. Else it is listed, with its leases, until those expire."""
 
     worker: str
     code: int
+    signed_off: bool = True
 
 
 class RunnerStarted(Event, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class RunnerStarted(Event, frozen=True, kw_only=True):
 
 
 class RunnerEnded(Event, frozen=True, kw_only=True):
-    """A runner process is gone; `expected` if it was told to go."""
+    """A runner process ended; `expected` if it was told to stop."""
 
     runner: str
     pid: int
@@ -49,7 +50,7 @@ class RunnerEnded(Event, frozen=True, kw_only=True):
 
 
 class RunnerBlocked(Event, frozen=True, kw_only=True):
-    """A runner's loop does not turn: a handler holds it. Its leases are kept, its prefetched jobs handed back."""
+    """A handler blocks a runner's event loop. Its leases are kept, its prefetched jobs requeued."""
 
     runner: str
     pid: int
@@ -59,7 +60,7 @@ class RunnerBlocked(Event, frozen=True, kw_only=True):
 
 
 class RunnerHung(Event, frozen=True, kw_only=True):
-    """A runner was ended because a handler held its loop beyond its timeout."""
+    """A runner was ended because a handler blocked its event loop beyond its timeout."""
 
     runner: str
     pid: int
@@ -84,11 +85,11 @@ class DrainStarted(Event, frozen=True, kw_only=True):
     worker: str
     seconds: float
     empty: bool = False
-    """Nobody asked for it: with `--until-empty`, nothing is left to do."""
+    """With `--until-empty`: nothing is left to do."""
 
 
 class LeaseExpired(Event, frozen=True, kw_only=True):
-    """A runner's lease could not be renewed: it goes on under a new id."""
+    """A runner's lease could not be renewed: the runner continues under a new id."""
 
     runner: str
 
@@ -110,7 +111,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
 
 
 class JobRescued(Event, frozen=True, kw_only=True):
-    """A job was put back because its runner ended or fell silent."""
+    """A job was put back because its runner ended or its lease expired."""
 
     job: JobId
     type: str
@@ -122,11 +123,11 @@ class JobRescued(Event, frozen=True, kw_only=True):
 
 
 class JobsRescued(Event, frozen=True, kw_only=True):
-    """More jobs were put back, by the same look at who is gone, than are worth an event each."""
+    """More jobs were put back by one rescue than are worth an event each."""
 
     jobs: int
     statuses: tuple[str, ...]
-    """What they are now."""
+    """Their statuses now."""
 
 
 class StaleWrite(Event, frozen=True, kw_only=True):
@@ -138,39 +139,39 @@ class StaleWrite(Event, frozen=True, kw_only=True):
     found: str
 
 
-class StoreTrouble(Event, frozen=True, kw_only=True):
+class StoreFailed(Event, frozen=True, kw_only=True):
     """A call to the store failed and will be repeated."""
 
     doing: str
     problem: str
 
 
-class HintsSilent(Event, frozen=True, kw_only=True):
-    """No notification tells this worker of new jobs: its idle runners look for them once a second."""
+class HintsUnavailable(Event, frozen=True, kw_only=True):
+    """No hints reach this worker: its idle runners poll once a second."""
 
     why: str
 
 
-class StoreBack(Event, frozen=True, kw_only=True):
+class StoreRecovered(Event, frozen=True, kw_only=True):
     """The store answers again."""
 
     doing: str
 
 
 class ClockJumped(Event, frozen=True, kw_only=True):
-    """The wall clock was set, forwards or back. Leases do not notice; due times and retention follow it."""
+    """The wall clock was set, forwards or back. Leases are not affected; due times and retention are."""
 
     seconds: float
 
 
-class TermStarted(Event, frozen=True, kw_only=True):
+class LeadershipGained(Event, frozen=True, kw_only=True):
     """This worker is the coordinator now."""
 
     worker: str
     term: int
 
 
-class TermEnded(Event, frozen=True, kw_only=True):
+class LeadershipLost(Event, frozen=True, kw_only=True):
     """This worker is no longer the coordinator."""
 
     worker: str
@@ -191,16 +192,16 @@ class JobsExpired(Event, frozen=True, kw_only=True):
 
 
 class TicksFired(Event, frozen=True, kw_only=True):
-    """Moments of schedules have come, and their jobs were handed in."""
+    """Ticks of schedules were due, and their jobs were enqueued."""
 
     schedules: int
     jobs: int
     late: float = 0.0
-    """Seconds from the oldest of these ticks to when it was seen to."""
+    """Seconds from the oldest of these ticks to its job."""
 
 
 class TicksMissed(Event, frozen=True, kw_only=True):
-    """Moments of schedules had passed when nobody was there; `catch_up` said not to make up for so many."""
+    """Ticks of schedules passed while no coordinator ran, and `catch_up` says not to make up for them."""
 
     schedules: tuple[str, ...]
     """Some of them."""
@@ -209,7 +210,7 @@ class TicksMissed(Event, frozen=True, kw_only=True):
 
 
 class TicksSkipped(Event, frozen=True, kw_only=True):
-    """Moments of schedules got no job: the one before has not ended (`overlap=False`), or the queue is closed."""
+    """Ticks of schedules got no job: the one before has not ended (`overlap=False`), or the queue is closed."""
 
     schedules: tuple[str, ...]
     """Some of them."""
@@ -217,26 +218,26 @@ class TicksSkipped(Event, frozen=True, kw_only=True):
 
 
 class ScheduleBroken(Event, frozen=True, kw_only=True):
-    """A schedule cannot be read here; the others go on, and it is tried again in a minute."""
+    """A schedule cannot be read here. The others go on; it is tried again in a minute."""
 
     schedule: str
     problem: str
 
 
 class JobsAged(Event, frozen=True, kw_only=True):
-    """Jobs that have waited long moved up to a higher priority, because their queue says so."""
+    """Jobs that waited long got a higher sort priority, because their queue has ageing."""
 
     jobs: int
 
 
 class JobsPruned(Event, frozen=True, kw_only=True):
-    """Finished jobs whose retention time is over were dropped."""
+    """Finished jobs whose retention is over were dropped."""
 
     jobs: int
 
 
 class BlobsSwept(Event, frozen=True, kw_only=True):
-    """Blobs that no job refers to any longer were removed."""
+    """Blobs that no job refers to were removed."""
 
     blobs: int
 
@@ -249,9 +250,17 @@ class DutyFailed(Event, frozen=True, kw_only=True):
 
 
 class HookFailed(Event, frozen=True, kw_only=True):
-    """A hook of the app raised or took too long; nothing else changes by that."""
+    """A hook of the app raised or took too long; nothing else is affected."""
 
     hook: str
+    problem: str
+    job: JobId | None = None
+
+
+class InternalError(Event, frozen=True, kw_only=True):
+    """Code of Windlass failed unexpectedly: please report it. Its job is put back when its runner has ended."""
+
+    doing: str
     problem: str
     job: JobId | None = None
 
@@ -260,4 +269,4 @@ Emit = Callable[[Event], None]
 
 
 def silent(event: Event) -> None:
-    """A listener that does not care."""
+    """A listener that ignores every event."""

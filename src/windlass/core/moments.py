@@ -1,6 +1,6 @@
 """Moments and durations at the edges: people give datetimes and `30s`, stores count microseconds.
 
-Inside, a moment is an integer of microseconds since 1970 in UTC: exact, ordered the same on every store.
+Internally, a moment is an integer of microseconds since 1970 in UTC: exact, ordered the same on every store.
 """
 
 import math
@@ -13,11 +13,11 @@ Micros = int
 
 SECOND: Micros = 1_000_000
 DAY: Micros = 86_400 * SECOND
-EARLIEST = 0
-LATEST: Micros = 7_258_118_400 * SECOND
-"""2200-01-01: a run_at beyond it is a mistake, and some stores cannot hold it."""
+MIN_TIME = 0
+MAX_TIME: Micros = 7_258_118_400 * SECOND
+"""2200-01-01: a later run_at is a mistake, and some stores cannot hold it."""
 
-LONGEST: Micros = 100 * 365 * DAY
+MAX_DURATION: Micros = 100 * 365 * DAY
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,7 +32,7 @@ def to_micros(moment: datetime, field: str = "run_at") -> Micros:
     if moment.utcoffset() is None:
         raise InvalidTime(field, "has no time zone; use datetime.now(timezone.utc) or .replace(tzinfo=...)")
     micros = (moment - _EPOCH) // _MICROSECOND
-    if not EARLIEST <= micros < LATEST:
+    if not MIN_TIME <= micros < MAX_TIME:
         raise InvalidTime(field, f"{moment.isoformat()} is outside 1970 to 2200")
     return micros
 
@@ -43,7 +43,7 @@ def to_datetime(micros: Micros) -> datetime:
 
 
 def duration(value: float | timedelta, field: str) -> Micros:
-    """Seconds or a timedelta as microseconds; refuses what is negative, not finite or absurd."""
+    """Seconds or a timedelta as microseconds; refuses what is negative, not finite or too large."""
     if isinstance(value, timedelta):
         micros = value // _MICROSECOND
     elif isinstance(value, bool) or not isinstance(value, int | float):
@@ -51,16 +51,16 @@ def duration(value: float | timedelta, field: str) -> Micros:
     elif isinstance(value, float) and not math.isfinite(value):
         raise InvalidTime(field, f"must be finite, not {value}")
     else:
-        # Cut first: an integer may be too large to become a float, or even to be shown.
+        # Cut first: an integer may be too large to become a float, or to be shown.
         value = min(max(value, -1e12), 1e12)
         micros = round(value * SECOND)
-    if not 0 <= micros <= LONGEST:
+    if not 0 <= micros <= MAX_DURATION:
         raise InvalidTime(field, f"must be from 0 to 100 years, not {value}")
     return micros
 
 
 def parse_duration(text: str, field: str) -> Micros:
-    """`30s`, `5m`, `7d`, `500ms`, or plain seconds, as written on a command line or in a file."""
+    """`30s`, `5m`, `7d`, `500ms`, or plain seconds, as on a command line or in a file."""
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidTime(field, f"{text!r} is not a duration such as 500ms, 30s, 5m, 2h or 7d")

@@ -1,14 +1,14 @@
-"""What may be called what: one alphabet for queues, types and tags on every store."""
+"""Valid names: one alphabet for queues, types and tags on every store."""
 
 import re
 
 from windlass.errors import InvalidName
 
-LONGEST_NAME = 128
-LONGEST_KEY = 4096
-LONGEST_CONCURRENCY_KEY = 512
-"""It is part of an index as it is."""
-MOST_TAGS = 32
+MAX_NAME_LENGTH = 128
+MAX_KEY_LENGTH = 4096
+MAX_CONCURRENCY_KEY_LENGTH = 512
+"""It is part of an index."""
+MAX_TAGS = 32
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}")
 
@@ -21,13 +21,13 @@ def check_name(name: object, field: str) -> str:
         shown = name if len(name) <= 40 else name[:40] + "…"
         raise InvalidName(
             field,
-            f"{shown!r} is not 1 to {LONGEST_NAME} of the characters A-Z a-z 0-9 _ . : - "
+            f"{shown!r} is not 1 to {MAX_NAME_LENGTH} of the characters A-Z a-z 0-9 _ . : - "
             "(starting with a letter, digit or _, no '..')",
         )
     return name
 
 
-def check_key(key: object, field: str, longest: int = LONGEST_KEY) -> str:
+def check_key(key: object, field: str, longest: int = MAX_KEY_LENGTH) -> str:
     """An idempotency key: free text, since only its hash is an index key; a concurrency key is shorter."""
     if not isinstance(key, str):
         raise InvalidName(field, f"must be a string, not {type(key).__name__}")
@@ -41,5 +41,5 @@ def check_key(key: object, field: str, longest: int = LONGEST_KEY) -> str:
 
 
 def type_of(qualified_name: str) -> str:
-    """The type a function gets by default: its qualified name, without the functions it was made in."""
+    """The default type of a function: its qualified name, without enclosing functions."""
     return qualified_name.rpartition("<locals>.")[2]

@@ -1,7 +1,7 @@
-"""References: what a row holds instead of a payload or result that is kept in the blob store.
+"""References: what a row holds instead of a payload or result that is in the blob store.
 
-A reference is text that no JSON can be, so nothing that a program hands in is ever taken for one. It says what must
-be found, never where: the place is made of the job's own id, so that an edited row can only spoil its own job.
+A reference is not valid JSON, so no payload can be mistaken for one. It names what must be found, not where: the path
+is made of the job's id, so an edited row can only break its own job.
 """
 
 import re
@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 import msgspec
 
-LARGEST_BLOB = 64 * 2**20
-"""Bytes of JSON. As Python objects they take some ten times as much, in every process that looks at them."""
+MAX_BLOB_SIZE = 64 * 2**20
+"""Bytes of JSON. As Python objects they take about ten times as much."""
 
 PREFIX = "blob:"
 NAME = re.compile(r"(?:payload|result)\.[0-9a-f]{16}", re.ASCII)
-"""A blob's name among those of its job: what it is, and a mark that no other put has."""
+"""A blob's name among those of its job: its kind, and eight random bytes."""
 _REFERENCE = re.compile(rf"blob:v1:({NAME.pattern}):([0-9]{{1,9}}):([0-9a-f]{{64}})", re.ASCII)
 
 Kind = Literal["payload", "result"]
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Which blob of its job, and what it must contain."""
+    """A blob of a job, and its expected content."""
 
     name: str
     size: int
@@ -30,7 +30,7 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As it stands in a row."""
+        """As stored in a row."""
         return f"{PREFIX}v1:{self.name}:{self.size}:{self.sha256}"
 
     @property
@@ -40,11 +40,11 @@ class Reference(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What people and programs see where the value itself is not fetched."""
+        """Shown where the value itself is not fetched."""
         return {"blob": {"size": self.size, "sha256": self.sha256}}
 
     def problem(self, data: bytes) -> str | None:
-        """What is wrong with these bytes, if they are not the ones that were put."""
+        """What is wrong with these bytes, if they are not the ones that were stored."""
         if len(data) != self.size:
             return f"{len(data):,} bytes were found"
         found = sha256(data).hexdigest()
@@ -52,13 +52,13 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 def refer(kind: Kind, mark: bytes, data: bytes) -> Reference:
-    """A reference to these bytes; `mark` is eight random bytes, new for each put, so that none overwrites another."""
+    """A reference to these bytes; `mark` is eight random bytes, so that no blob overwrites another."""
     return Reference(f"{kind}.{mark.hex()}", len(data), sha256(data).hexdigest())
 
 
 def parse_reference(stored: object) -> Reference | None:
-    """The reference that a stored text is, if it is one."""
+    """The reference in a stored text, if it is one."""
     match = _REFERENCE.fullmatch(stored) if isinstance(stored, str) and stored.startswith(PREFIX) else None
-    if match is None or int(match[2]) > LARGEST_BLOB:
+    if match is None or int(match[2]) > MAX_BLOB_SIZE:
         return None
     return Reference(match[1], int(match[2]), match[3])

@@ -1,10 +1,10 @@
-"""The life of a job: its statuses and the one table of legal moves."""
+"""The statuses of a job and the one table of legal moves."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a job is in its life; the words are the same in SQL, REST, CLI and docs."""
+    """A job's status; the words are the same in SQL, REST, CLI and docs."""
 
     SCHEDULED = "scheduled"
     BLOCKED = "blocked"
@@ -20,17 +20,17 @@ WAITING = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING, Status.FA
 LIVE = WAITING | {Status.RUNNING}
 FINISHED = frozenset({Status.COMPLETED, Status.DEAD, Status.CANCELLED})
 
-BORN = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING})
-"""The statuses in which a job may be handed in."""
+INITIAL = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING})
+"""The statuses of a new job."""
 
 MOVES: dict[Status, frozenset[Status]] = {
-    # admitted when due or free, or told to run now; cancelled by a person, a parent, its expiry or a replacement
+    # admitted when due or free, or run now; cancelled by an operator, a parent, its expiry or a replacement
     Status.SCHEDULED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
     # freed; put off by a change of run_at
     Status.BLOCKED: frozenset({Status.PENDING, Status.SCHEDULED, Status.CANCELLED}),
     # claimed; parked when no live worker knows its type; put off by a change of run_at
     Status.PENDING: frozenset({Status.RUNNING, Status.BLOCKED, Status.SCHEDULED, Status.CANCELLED}),
-    # settled; snoozed; rescued or handed back
+    # settled; snoozed; rescued or requeued
     Status.RUNNING: frozenset(
         {
             Status.COMPLETED,
@@ -42,16 +42,16 @@ MOVES: dict[Status, frozenset[Status]] = {
         }
     ),
     Status.FAILED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
-    # finished jobs move only by a person's retry
+    # finished jobs move only by an operator's retry
     Status.COMPLETED: frozenset({Status.PENDING, Status.BLOCKED}),
     Status.DEAD: frozenset({Status.PENDING, Status.BLOCKED}),
     Status.CANCELLED: frozenset({Status.PENDING, Status.BLOCKED}),
 }
 
 RETRYABLE = FINISHED | {Status.FAILED}
-"""What `retry` takes: finished jobs, and failed ones that need not wait for their time."""
+"""What `retry` accepts: finished jobs, and failed ones before their time."""
 
 
 def may_move(before: Status | None, after: Status) -> bool:
-    """Whether a job in status `before` (None: not yet handed in) may become `after`."""
-    return after in (BORN if before is None else MOVES[before])
+    """Whether a job in status `before` (None: new) may become `after`."""
+    return after in (INITIAL if before is None else MOVES[before])

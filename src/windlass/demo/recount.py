@@ -1,4 +1,4 @@
-"""The recount: what was handed in, what the store says, and what the handlers themselves wrote down."""
+"""The recount: what was enqueued, what the store says, and what the handlers themselves wrote down."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from windlass.client.app import App
-from windlass.core.job import Job
+from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 
 LEGAL = frozenset({"completed", "failed", "dead", "snoozed", "cancelled"})
@@ -18,7 +18,7 @@ class Line(msgspec.Struct):
     """One type of job."""
 
     type: str
-    handed_in: int = 0
+    enqueued: int = 0
     completed: int = 0
     missing: int = 0
     starts: int = 0
@@ -50,7 +50,7 @@ def recount(app: App, accepted: dict[str, str], effects: Path) -> Recount:
     for id_, type_ in accepted.items():
         line, job = lines[type_], jobs.get(id_)
         line.type = type_
-        line.handed_in += 1
+        line.enqueued += 1
         line.starts += starts[id_]
         if job is None:
             line.missing += 1

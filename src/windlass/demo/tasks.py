@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from windlass.client.app import App
-from windlass.client.context import Context
+from windlass.client.tasks.context import Context
 from windlass.core.control import Snooze
-from windlass.core.retry import Fixed
+from windlass.core.jobs.retry import Fixed
 
 EFFECTS = "WINDLASS_DEMO_EFFECTS"
 FIXED = "WINDLASS_DEMO_FIXED"
@@ -22,7 +22,7 @@ app.queue("reports", max_attempts=5)
 
 @app.task(type="mail.welcome")
 async def welcome(ctx: Context, user: int) -> str:
-    """An async handler that waits for somebody else's server."""
+    """An async handler that waits for a remote server."""
     started(ctx)
     await asyncio.sleep(0.03 + user % 5 * 0.01)
     return f"sent to user {user}"
@@ -59,7 +59,7 @@ async def report(ctx: Context, pages: int) -> str:
 
 @app.task(type="invoice.import", retry=Fixed(attempts=2, base=0.2))
 def import_invoice(ctx: Context, invoice: int) -> str:
-    """Broken until somebody fixes it: dies, and is revived."""
+    """Broken until it is fixed: dies, and is retried."""
     started(ctx)
     if not Path(os.environ[FIXED]).exists():
         raise ValueError(f"invoice {invoice}: unknown currency 'GBX'")
@@ -67,7 +67,7 @@ def import_invoice(ctx: Context, invoice: int) -> str:
 
 
 def started(ctx: Context) -> None:
-    """One line per start, in one write: whole lines, whoever else writes."""
+    """One line per start, in one write: whole lines, even with several writers."""
     line = f"{ctx.job.id} {ctx.attempt} {os.getpid()}\n".encode()
     descriptor = os.open(os.environ[EFFECTS], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:

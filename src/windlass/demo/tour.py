@@ -1,7 +1,9 @@
-"""The tour: hand in, work, kill, die, revive, recount."""
+"""The tour: enqueue, work, kill a runner, die, retry, recount."""
 
+import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -15,13 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from windlass.client.app import App
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 from windlass.core.status import Status
 from windlass.demo import tasks
-from windlass.demo.place import own_place
 from windlass.demo.recount import Recount, recount
 from windlass.errors import ConfigError, WindlassError
-from windlass.store.open import redact
+from windlass.store.open import apart, discard, redact
 from windlass.store.records import Counts
 
 DEADLINE = 90.0
@@ -40,7 +41,7 @@ class Tour:
     def __init__(self, folder: Path, store: str, said: str, console: Console) -> None:
         self._folder = folder
         self._store = store
-        self._said = said
+        self._store_text = said
         self._console = console
         self._effects = folder / "effects.log"
         self._fixed = folder / "fixed"
@@ -59,8 +60,8 @@ class Tour:
     def _run(self) -> bool:
         if self._app.stats.counts().queues:
             raise ConfigError(f"{redact(self._store)} has jobs in it; the demo wants a store of its own")
-        self._say(self._said)
-        self._hand_in()
+        self._say(self._store_text)
+        self._enqueue()
         with self._worker() as worker:
             self._say("A worker starts: one supervisor, two runners, eight slots each.")
             self._work_through(worker)
@@ -74,7 +75,7 @@ class Tour:
 
     # The stations.
 
-    def _hand_in(self) -> None:
+    def _enqueue(self) -> None:
         jobs = [tasks.welcome.job(user) for user in range(160)]
         jobs += [tasks.thumbnail.job(image) for image in range(120)]
         jobs += [tasks.sync.job(customer) for customer in range(36)]
@@ -82,7 +83,7 @@ class Tour:
         jobs += [tasks.import_invoice.job(7)]
         jobs += [tasks.welcome.using(delay=1.5, priority=5).job(user) for user in range(1000, 1010)]
         self._accept(jobs)
-        self._say(f"{len(jobs)} jobs handed in with one call: stored and acknowledged.")
+        self._say(f"{len(jobs)} jobs enqueued with one call: stored and acknowledged.")
 
     def _accept(self, jobs: list[NewJob]) -> None:
         for handle, job in zip(self._app.enqueue_many(jobs), jobs, strict=True):
@@ -181,7 +182,7 @@ class Tour:
         table = Table(title="Recounted from the store and from what the handlers wrote down", title_justify="left")
         for name in (
             "type",
-            "handed in",
+            "enqueued",
             "completed",
             "lost",
             "starts",
@@ -190,7 +191,7 @@ class Tour:
         ):
             table.add_column(name, justify="left" if name == "type" else "right")
         for line in result.lines:
-            numbers = (line.handed_in, line.completed, line.missing, line.starts, line.failed, line.again)
+            numbers = (line.enqueued, line.completed, line.missing, line.starts, line.failed, line.again)
             table.add_row(line.type, *map(str, numbers))
         self._console.print(table)
         self._explain(result)
@@ -217,7 +218,10 @@ class Tour:
 def run_demo(store: str | None) -> bool:
     """The tour in a temporary folder; whether all went well."""
     console = Console(highlight=False)
-    with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder, own_place(store, Path(folder)) as (at, said):
+    with (
+        tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder,
+        temporary_store(store, Path(folder)) as (at, said),
+    ):
         return Tour(Path(folder), at, said, console).run()
 
 
@@ -229,3 +233,22 @@ def children_of(pid: int) -> list[int]:
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
     pairs = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
     return [child for child, parent in pairs if parent == pid]
+
+
+@contextlib.contextmanager
+def temporary_store(store: str | None, folder: Path) -> Iterator[tuple[str, str]]:
+    """An address, and what is said of it: a temporary file, a corner of our own, or the empty store that is named."""
+    if store is None:
+        address = f"sqlite:///{folder}/demo.db"
+        yield address, f"The store is one file: [cyan]{address}[/]"
+        return
+    name = f"windlass_demo_{secrets.token_hex(4)}"
+    own = apart(store, name)
+    if own is None:
+        yield store, f"The store is [cyan]{redact(store)}[/]"
+        return
+    corner = own[len(store) + 1 :].partition("=")[0]
+    try:
+        yield own, f"The store is a {corner} of its own, [cyan]{name}[/], in [cyan]{redact(store)}[/]"
+    finally:
+        asyncio.run(discard(own))

@@ -1,1 +1,1 @@
-"""Listeners on events. Nobody calls them but by emitting."""
+"""Listeners on events: logs, history; and the doctor's conclusions."""

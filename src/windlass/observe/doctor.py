@@ -1,18 +1,24 @@
-"""What a census means: types nobody knows, queues nobody serves, clocks that disagree. The same for every store."""
+"""What a census means: unknown types, unserved queues, clocks that disagree, schedules at fault."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from windlass.core.moments import SECOND, Micros, show_duration
-from windlass.observe.schedules import examine_schedules
-from windlass.store.examination import Census, Finding, Waiting, note, ok, problem, warning
+from windlass.core.moments import SECOND, Micros, show_duration, to_micros
+from windlass.core.schedules.schedule import Schedule
+from windlass.store.doctor import Census, Finding, Waiting, note, ok, problem, warning
 
 START = "windlass worker module:app"
 AHEAD: Micros = 60 * SECOND
 """A moment in the store that is further ahead of its clock than this was written under another time."""
 APART: Micros = 5 * SECOND
 """Clocks that are kept by NTP differ by far less."""
+CHECK = "schedules"
+OVERDUE: Micros = 60 * SECOND
+"""A coordinator checks every second: this long after its time, it cannot keep up."""
+ALONE: Micros = 10 * SECOND
+"""The same without a coordinator."""
+MAX_NAMED = 5
 
 
 def diagnose(census: Census, here: Micros) -> list[Finding]:
@@ -67,7 +73,7 @@ def _coordinator(census: Census) -> Iterator[Finding]:
         yield ok("leases", "no lease is late")
     if census.workers and census.coordinator is None:
         says = "workers are alive, but none of them is coordinator"
-        yield warning("coordinator", says, "one takes the office within seconds; look again, and at their logs")
+        yield warning("coordinator", says, "one takes over within seconds; look again, and at their logs")
 
 
 def _types(census: Census) -> Iterator[Finding]:
@@ -140,6 +146,80 @@ def _dead(census: Census) -> Iterator[Finding]:
         yield ok("dead letters", "none")
 
 
+def examine_schedules(census: Census) -> Iterator[Finding]:
+    """Every conclusion; what is paused is left alone."""
+    troubles = {each.name: each.problem for each in census.schedules}
+    yield from _broken({name: trouble for name, trouble in troubles.items() if trouble is not None})
+    active = [each for each in census.schedules if not each.paused and troubles[each.name] is None]
+    found = [*_overdue(census, active), *_unknown(census, active), *_unserved(census, active)]
+    yield from found
+    if not found and not any(troubles.values()):
+        paused = sum(each.paused for each in census.schedules)
+        count = f"{len(census.schedules):,}" if census.schedules else "none"
+        yield ok(CHECK, f"{count}, {paused:,} of them paused" if paused else count)
+
+
+def _broken(troubles: dict[str, str]) -> Iterator[Finding]:
+    """The first few each, because each may have another trouble."""
+    for name, trouble in list(troubles.items())[:MAX_NAMED]:
+        yield problem(
+            CHECK,
+            f"{name} is broken, and enqueues nothing: {trouble}",
+            f"windlass schedules set {name}, or remove; zones must be known on every machine (pip install tzdata)",
+        )
+    if len(troubles) > MAX_NAMED:
+        yield problem(CHECK, f"{len(troubles) - MAX_NAMED:,} more are broken", "windlass schedules list")
+
+
+def _overdue(census: Census, schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    late = {each.name: census.now - to_micros(each.next_at) for each in schedules if each.next_at is not None}
+    patience = ALONE if census.coordinator is None else OVERDUE
+    late = {name: length for name, length in late.items() if length > patience}
+    if not late:
+        return
+    says = f"{_named(list(late))} {_be(late)} overdue, by up to {show_duration(max(late.values()))}"
+    if census.coordinator is None:
+        advice = "a worker sees to them: windlass worker module:app; what was missed is made up as catch_up says"
+        yield problem(CHECK, f"{says}, and there is no coordinator", advice)
+    else:
+        yield warning(CHECK, f"{says}, though there is a coordinator", "look again, and at the logs of the workers")
+
+
+def _unknown(census: Census, schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    """No finding without workers: then no type is known."""
+    known = {type_ for worker in census.workers for type_ in worker.types}
+    lost = {each.name: each.rules.job.type for each in schedules if each.rules.job.type not in known}
+    if census.workers and lost:
+        types = ", ".join(sorted(set(lost.values()))[:MAX_NAMED])
+        yield problem(
+            CHECK,
+            f"no live worker knows the type of the jobs of {_named(list(lost))} ({types})",
+            "start a worker whose app has it; or was the task renamed, and its schedule left behind? "
+            "windlass schedules remove",
+        )
+
+
+def _unserved(census: Census, schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    served = {queue for worker in census.workers for queue in worker.queues}
+    lost = {each.name: each.rules.job.queue for each in schedules if each.rules.job.queue not in served}
+    if census.workers and lost:
+        queues = sorted(set(lost.values()))[:MAX_NAMED]
+        yield problem(
+            CHECK,
+            f"no live worker serves the queue of {_named(list(lost))} ({', '.join(queues)})",
+            f"start one with it: windlass worker module:app --queues {','.join(queues)}",
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
+
+
+def _be(names: dict[str, Micros]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
 CHECKS: tuple[Callable[[Census], Iterator[Finding]], ...] = (
     _workers,
     _coordinator,
@@ -151,7 +231,7 @@ CHECKS: tuple[Callable[[Census], Iterator[Finding]], ...] = (
 
 
 def _jobs(census: Census, waiting: list[Waiting]) -> str:
-    """How many; at least so many, where not all of them were counted."""
+    """The number of jobs; a lower bound where not all of them were counted."""
     total = sum(each.jobs for each in waiting)
     return _count(total, "job") if census.counted_all else f"at least {_count(total, 'job')}"
 

@@ -1,7 +1,7 @@
-"""A history: what this process asked of the store and what it was told, handler by handler, for a checker to judge.
+"""A history of this process's calls, their answers and its handler runs, for the checker in tests/torture.
 
 Switched on by WINDLASS_HISTORY=<folder>: each process appends JSON lines to a file of its own, one write each,
-stamped with the monotonic clock that all processes of a machine share. Off, all of this hands back what it was given.
+stamped with the monotonic clock that all processes of a machine share. Off, nothing is wrapped.
 """
 
 import asyncio
@@ -16,19 +16,19 @@ from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
-from windlass.core.chain import result_texts
 from windlass.core.events import Emit, Event
-from windlass.core.firing import Fired, Firing
-from windlass.core.job import Claimed, Enqueued, NewJob
-from windlass.core.outcome import Settlement
+from windlass.core.jobs.dependencies import parent_results
+from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.schedules.firing import Fired, Firing
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, Moved, Renewal, Rescued, RunnerEnd
+from windlass.store.records import ClaimRequest, Renewal, Rescued, RunnerEnd, Transition
 from windlass.store.schedules import DueSchedules
 
 Facts = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
-SWITCH = "WINDLASS_HISTORY"
+HISTORY_FOLDER = "WINDLASS_HISTORY"
 
 
 class History:
@@ -48,34 +48,34 @@ class History:
             self._file = os.open(self._folder / name, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         os.write(self._file, msgspec.json.encode(line) + b"\n")
 
-    def hear(self, event: Event) -> None:
+    def write_event(self, event: Event) -> None:
         """An event, as it is."""
         self.write("event", kind=type(event).__name__, event=msgspec.to_builtins(event))
 
 
 def history(role: str) -> History | None:
     """A history for this process, if one is wanted."""
-    folder = os.environ.get(SWITCH)
+    folder = os.environ.get(HISTORY_FOLDER)
     return History(Path(folder), role) if folder else None
 
 
-def heard(emit: Emit, role: str) -> Emit:
+def record_events(emit: Emit, role: str) -> Emit:
     """The same listener, and the history beside it."""
-    kept = history(role)
-    if kept is None:
+    history_ = history(role)
+    if history_ is None:
         return emit
 
     def both(event: Event) -> None:
-        kept.hear(event)
+        history_.write_event(event)
         emit(event)
 
     return both
 
 
-def recorded(store: Store, role: str) -> Store:
+def record_calls(store: Store, role: str) -> Store:
     """The same store, with every call that moves jobs or leases written down before and after."""
-    kept = history(role)
-    return store if kept is None else cast(Store, _Recorded(store, kept))
+    history_ = history(role)
+    return store if history_ is None else cast(Store, _Recorded(store, history_))
 
 
 class Held(Protocol):
@@ -84,28 +84,28 @@ class Held(Protocol):
     claimed: Claimed
 
 
-def witnessed(run: F) -> F:
+def record_run(run: F) -> F:
     """The same function, which runs a handler, with its start and its end written down."""
-    kept = history("handler")
-    if kept is None:
+    history_ = history("handler")
+    if history_ is None:
         return run
 
     def start(work: Held) -> Facts:
         job = work.claimed
         about = {"job": job.id, "attempt": job.attempt, "type": job.type, "payload": digest(job.payload)}
-        kept.write("start", **about)
+        history_.write("start", **about)
         return about
 
     async def run_async(work: Held) -> Any:
         about = start(work)
         outcome = await run(work)
-        kept.write("end", outcome=type(outcome).__name__, **about)
+        history_.write("end", outcome=type(outcome).__name__, **about)
         return outcome
 
     def run_sync(work: Held) -> Any:
         about = start(work)
         outcome = run(work)
-        kept.write("end", outcome=type(outcome).__name__, **about)
+        history_.write("end", outcome=type(outcome).__name__, **about)
         return outcome
 
     return cast(F, run_async if inspect.iscoroutinefunction(run) else run_sync)
@@ -119,49 +119,51 @@ def digest(payload: str) -> str:
 class _Recorded:
     """A store whose roles are recorded; everything else is the store's own."""
 
-    def __init__(self, store: Store, kept: History) -> None:
+    def __init__(self, store: Store, history_: History) -> None:
         self._store = store
-        self._kept = kept
-        self.jobs = _Role(store.jobs, kept)
-        self.leases = _Role(store.leases, kept)
-        self.operator = _Role(store.operator, kept)
-        self.schedules = _Role(store.schedules, kept)
+        self._history = history_
+        self.jobs = _Role(store.jobs, history_)
+        self.leases = _Role(store.leases, history_)
+        self.operator = _Role(store.operator, history_)
+        self.schedules = _Role(store.schedules, history_)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def bounded(self, seconds: float) -> "_Recorded":
-        return _Recorded(self._store.bounded(seconds), self._kept)
+    def with_timeout(self, seconds: float) -> "_Recorded":
+        return _Recorded(self._store.with_timeout(seconds), self._history)
 
 
 class _Role:
-    def __init__(self, role: Any, kept: History) -> None:
+    def __init__(self, role: Any, history_: History) -> None:
         self._role = role
-        self._kept = kept
+        self._history = history_
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._role, name)
-        return _noted(name, call, self._kept) if name in _ASKED else call
+        return _recorded_call(name, call, self._history) if name in _REQUEST_FACTS else call
 
 
-def _noted(verb: str, call: Callable[..., Awaitable[Any]], kept: History) -> Callable[..., Awaitable[Any]]:
-    """The call in four words: `invoke`, then `ok`, `fail` (nothing was done) or `info` (nobody knows)."""
+def _recorded_call(
+    verb: str, call: Callable[..., Awaitable[Any]], history_: History
+) -> Callable[..., Awaitable[Any]]:
+    """The call in four words: `invoke`, then `ok`, `fail` (nothing was done) or `info` (unknown)."""
 
-    async def noted(*arguments: Any) -> Any:
-        number = next(kept.calls)
-        kept.write(verb, step="invoke", call=number, **_ASKED[verb](*arguments))
+    async def recorded_call(*arguments: Any) -> Any:
+        number = next(history_.calls)
+        history_.write(verb, step="invoke", call=number, **_REQUEST_FACTS[verb](*arguments))
         try:
             answer = await call(*arguments)
         except BaseException as error:
             unsure = getattr(error, "maybe_done", isinstance(error, asyncio.CancelledError))
-            kept.write(
+            history_.write(
                 verb, step="info" if unsure else "fail", call=number, problem=f"{type(error).__name__}: {error}"
             )
             raise
-        kept.write(verb, step="ok", call=number, **_ANSWERED[verb](answer))
+        history_.write(verb, step="ok", call=number, **_ANSWER_FACTS[verb](answer))
         return answer
 
-    return noted
+    return recorded_call
 
 
 def _new(job: NewJob) -> Facts:
@@ -175,23 +177,31 @@ def _new(job: NewJob) -> Facts:
         "concurrency_key": job.concurrency_key,
         "tenant": job.tenant,
         "waits": bool(job.delay or job.run_at or job.parents),
-        **({"parents": job.parents, "takes": job.takes} if job.parents else {}),
+        **({"parents": job.parents, "result_params": job.result_params} if job.parents else {}),
         **({"schedule": job.schedule, "tick": job.tick} if job.schedule else {}),
     }
 
 
 def _claimed(job: Claimed) -> Facts:
     about = {"job": job.id, "attempt": job.attempt, "payload": digest(job.payload)}
-    if job.takes is None:
+    if job.result_params is None:
         return about
-    given = {parent: digest(result) for parent, result in result_texts(job.takes, job.inputs).values()}
+    given = {
+        parent: digest(result) for parent, result in parent_results(job.result_params, job.parent_results).values()
+    }
     return {**about, "given": given}
 
 
 def _settling(settlement: Settlement) -> Facts:
-    told = settlement
-    about = {"job": told.id, "attempt": told.attempt, "status": told.status, "outcome": told.outcome}
-    return {**about, "result": digest(told.result or "null")} if told.status is Status.COMPLETED else about
+    about = {
+        "job": settlement.id,
+        "attempt": settlement.attempt,
+        "status": settlement.status,
+        "outcome": settlement.outcome,
+    }
+    return (
+        {**about, "result": digest(settlement.result or "null")} if settlement.status is Status.COMPLETED else about
+    )
 
 
 def _firing(firing: Firing) -> Facts:
@@ -211,7 +221,7 @@ def _rescued(jobs: list[Rescued]) -> Facts:
     return {"jobs": [{"job": j.id, "attempt": j.attempt, "status": j.status, "outcome": j.outcome} for j in jobs]}
 
 
-def _moved(moved: list[Moved | None]) -> Facts:
+def _moved(moved: list[Transition | None]) -> Facts:
     return {"done": [each is not None and each.done for each in moved]}
 
 
@@ -235,7 +245,7 @@ def _enqueued(answers: list[Enqueued]) -> Facts:
     return {"answers": [[answer.id, answer.existing] for answer in answers]}
 
 
-_ASKED: dict[str, Callable[..., Facts]] = {
+_REQUEST_FACTS: dict[str, Callable[..., Facts]] = {
     "enqueue": lambda jobs: {"jobs": [_new(job) for job in jobs]},
     "claim": _claiming,
     "settle": lambda settlements: {"jobs": [_settling(each) for each in settlements]},
@@ -248,7 +258,7 @@ _ASKED: dict[str, Callable[..., Facts]] = {
     "due": lambda limit: {},
     "fire": lambda firings: {"firings": [_firing(each) for each in firings]},
 }
-_ANSWERED: dict[str, Callable[[Any], Facts]] = {
+_ANSWER_FACTS: dict[str, Callable[[Any], Facts]] = {
     "enqueue": _enqueued,
     "claim": lambda jobs: {"jobs": [_claimed(job) for job in jobs]},
     "settle": lambda answers: {"answers": list(answers)},

@@ -19,8 +19,9 @@ from windlass.core.events import (
     DutyFailed,
     Emit,
     Event,
-    HintsSilent,
+    HintsUnavailable,
     HookFailed,
+    InternalError,
     JobOverdue,
     JobRescued,
     JobsAged,
@@ -28,6 +29,8 @@ from windlass.core.events import (
     JobsParked,
     JobsPruned,
     JobsRescued,
+    LeadershipGained,
+    LeadershipLost,
     LeaseExpired,
     RunnerBlocked,
     RunnerEnded,
@@ -35,10 +38,8 @@ from windlass.core.events import (
     RunnerStarted,
     ScheduleBroken,
     StaleWrite,
-    StoreBack,
-    StoreTrouble,
-    TermEnded,
-    TermStarted,
+    StoreFailed,
+    StoreRecovered,
     TicksFired,
     TicksMissed,
     TicksSkipped,
@@ -50,7 +51,7 @@ from windlass.core.text import cut, printable
 
 logger = logging.getLogger("windlass")
 
-LONGEST_LINE = 500
+MAX_LINE_LENGTH = 500
 
 
 def sentence(event: Event) -> tuple[int, str]:
@@ -67,13 +68,16 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, (
                 f"job {event.job} attempt {event.attempt} ended too late ({event.found}): another has its place"
             )
-        case StoreTrouble():
+        case StoreFailed():
             return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
         case DutyFailed():
             return logging.WARNING, f"duty {event.duty} failed, trying again: {event.problem}"
         case HookFailed():
             about = "" if event.job is None else f" for job {event.job}"
             return logging.ERROR, f"the {event.hook} failed{about}: {event.problem}"
+        case InternalError():
+            about = "" if event.job is None else f" of job {event.job}"
+            return logging.ERROR, f"an error of Windlass itself, {event.doing}{about}: {event.problem}"
         case ClockJumped():
             return logging.WARNING, (
                 f"the wall clock jumped {'forwards' if event.seconds > 0 else 'back'} by {abs(event.seconds):.0f} s: "
@@ -99,7 +103,7 @@ def sentence(event: Event) -> tuple[int, str]:
         case RunnerEnded() if not event.expected:
             return logging.ERROR, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case _:
-            return _news(event)
+            return _info_sentence(event)
 
 
 def _count(number: int, word: str) -> str:
@@ -129,7 +133,7 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.INFO, f"{what} {event.outcome}{took}" + (f": {event.error}" if event.error else "")
 
 
-def _news(event: Event) -> tuple[int, str]:
+def _info_sentence(event: Event) -> tuple[int, str]:
     match event:
         case WorkerStarted():
             return logging.INFO, (
@@ -137,7 +141,9 @@ def _news(event: Event) -> tuple[int, str]:
                 f"{event.concurrency} slots on {event.store}"
             )
         case WorkerStopped():
-            return logging.INFO, f"worker {event.worker} signed off"
+            if event.signed_off:
+                return logging.INFO, f"worker {event.worker} signed off"
+            return logging.WARNING, f"worker {event.worker} ended, and could not sign off: the store does not answer"
         case RunnerStarted():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) is ready"
         case RunnerEnded():
@@ -146,13 +152,13 @@ def _news(event: Event) -> tuple[int, str]:
             return logging.INFO, "nothing is left to do: stopping"
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
-        case HintsSilent():
+        case HintsUnavailable():
             return logging.INFO, f"no notification wakes this worker ({event.why}): idle runners look every second"
-        case StoreBack():
+        case StoreRecovered():
             return logging.INFO, f"{event.doing} works again"
-        case TermStarted():
+        case LeadershipGained():
             return logging.DEBUG, f"worker {event.worker} is the coordinator (term {event.term})"
-        case TermEnded():
+        case LeadershipLost():
             return logging.DEBUG, f"worker {event.worker} is no longer the coordinator"
         case JobsParked():
             return logging.WARNING, (
@@ -167,17 +173,20 @@ def _news(event: Event) -> tuple[int, str]:
         case BlobsSwept():
             return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
-            return _of_schedules(event)
+            return _schedule_sentence(event)
 
 
-def _of_schedules(event: Event) -> tuple[int, str]:
+def _schedule_sentence(event: Event) -> tuple[int, str]:
     match event:
         case TicksFired():
             late = f", up to {event.late:.1f} s late" if event.late >= 1 else ""
-            what = f"{_count(event.jobs, 'job')} handed in for {_count(event.schedules, 'schedule')}{late}"
+            what = f"{_count(event.jobs, 'job')} enqueued for {_count(event.schedules, 'schedule')}{late}"
             return logging.DEBUG, what
         case TicksMissed():
-            return logging.WARNING, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} missed: nobody was there"
+            return (
+                logging.WARNING,
+                f"{_ticks(event.ticks)} of {', '.join(event.schedules)} missed: no coordinator was running",
+            )
         case TicksSkipped():
             why = "the run before has not ended, or the queue is closed"
             return logging.INFO, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} skipped: {why}"
@@ -198,7 +207,9 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
     """A listener that writes to standard error."""
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        people = ForTerminal() if sys.stderr.isatty() and "NO_COLOR" not in os.environ else Lines()
+        # There is none in a process that was started with a closed one: then nothing is written.
+        coloured = sys.stderr is not None and sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        people = ForTerminal() if coloured else Lines()
         handler.setFormatter(JsonLines() if json_lines else people)
         logger.addHandler(handler)
         logger.propagate = False
@@ -207,7 +218,7 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
     def emit(event: Event) -> None:
         level, text = sentence(event)
         if logger.isEnabledFor(level):
-            logger.log(level, "%s", cut(text, LONGEST_LINE), extra={"event": event})
+            logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
 
     return emit
 
@@ -222,7 +233,7 @@ class Lines(logging.Formatter):
 
 
 class ForTerminal(logging.Formatter):
-    """One line per record, for somebody who looks on: the time of day here, and a colour for what is amiss."""
+    """One line per record, for a terminal: local time of day, and a colour for warnings and errors."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]

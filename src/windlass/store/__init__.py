@@ -1,1 +1,1 @@
-"""Where jobs are kept: the contract, and the stores that fulfil it."""
+"""The store contract and its implementations."""

@@ -1,6 +1,6 @@
-"""Connections of callers, whichever store takes part in their transactions: recognised by what they are.
+"""Connections of callers for transactional enqueue, recognised by their classes.
 
-No library is imported for it: a program that does not use SQLAlchemy or Django needs neither.
+No library is imported for it: a program without SQLAlchemy or Django needs neither.
 """
 
 import asyncio
@@ -11,24 +11,24 @@ from windlass.errors import InvalidOption, StoreUnavailable
 
 
 def is_of(thing: object, *libraries: str) -> bool:
-    """Whether it is of a class of one of these libraries, or derived from one."""
+    """Whether its class is, or derives from, one of these libraries'."""
     return any(kind.__module__.partition(".")[0] in libraries for kind in type(thing).__mro__)
 
 
 def shown(thing: object) -> str:
-    """What it is, for an error."""
+    """A description for an error."""
     kind = type(thing)
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
 
 
 def of_sqlalchemy(connection: Any, kinds: str) -> Any:
-    """The Connection that a Connection or Session works with, in a transaction; `kinds` are those that would do."""
+    """The SQLAlchemy Connection of a Connection or Session, in a transaction; `kinds` names the accepted ones."""
     if not hasattr(connection, "exec_driver_sql") and not callable(getattr(connection, "connection", None)):
         raise InvalidOption("connection", f"must be {kinds}, not {shown(connection)}, which is in no transaction")
     try:
         inner = connection if hasattr(connection, "exec_driver_sql") else connection.connection()
         if not inner.in_transaction():
-            # As any first statement would do: without it their commit() would have nothing to commit.
+            # As any first statement would do: otherwise their commit() would have nothing to commit.
             inner.begin()
         assert inner.connection is not None
     except Exception as error:
@@ -37,7 +37,7 @@ def of_sqlalchemy(connection: Any, kinds: str) -> Any:
 
 
 def of_django(alias: str, kinds: str) -> Any:
-    """Django's wrapper of a database, connected."""
+    """Django's database wrapper, connected."""
     django = sys.modules.get("django.db")
     if django is None:
         raise InvalidOption("connection", f"must be {kinds}; Django is not in use here, so {alias!r} is no alias")

@@ -1,9 +1,8 @@
-"""The store contract: a small set of bulk verbs in roles.
+"""The store contract: a small set of bulk verbs, grouped in roles.
 
-Every verb is atomic, takes n and gives n, and is safe to repeat after a lost reply: jobs have ids made by the
-producer, claims have numbers made by the runner, settlements are fenced by (job, attempt). Stores apply facts;
-what the facts are is decided in core. All times are the store's own clock. Only statistics are less than that: a
-repeated `record` counts twice.
+Every verb is atomic, takes n items and returns n answers, and may be repeated after a lost reply: the producer makes
+job ids, the runner numbers its claims, and settlements are fenced by (job, attempt). Core decides; stores apply. All
+times are by the store's clock. Statistics guarantee less: a repeated `record` counts twice.
 
 Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call may have taken effect.
 """
@@ -11,13 +10,14 @@ Every verb may raise StoreUnavailable; its `maybe_done` tells whether the call m
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.core.change import JobChange
-from windlass.core.circumstances import Circumstances
+from windlass.core.flow.queue import Queue, QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
-from windlass.core.outcome import Settlement
-from windlass.core.queue import Queue, QueueSettings
+from windlass.core.why.facts import WhyFacts
+from windlass.store.contract_upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
 from windlass.store.records import (
     Admitted,
     ClaimRequest,
@@ -25,169 +25,176 @@ from windlass.store.records import (
     Held,
     JobFilter,
     JobPage,
-    Moved,
     Note,
     Settled,
+    Transition,
 )
 from windlass.store.schedules import ScheduleStore
-from windlass.store.upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
 
 
 class JobStore(Protocol):
-    """The walk of a job: enqueue, admit, claim, settle; and what workers say on the way."""
+    """The path of a job: enqueue, admit, claim, settle; and notes of running attempts."""
 
     @property
     def grouped(self) -> bool:
-        """Whether what is asked for in one moment is written by one flush; else a claim and a settlement overlap."""
+        """Whether concurrent calls share one flush; else a claim and a settlement may overlap."""
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        """Store all of them or none. A known id answers with its job.
+        """Store all jobs or none. A known id returns its existing job.
 
-        Where another job has the idempotency key, `core.idempotency.judge` says what happens. Jobs of one call
-        meet each other in their order. Raises KeyConflict, with nothing stored, if one of them wants that, and
-        QueueClosed if a new one is for a queue that takes none.
+        `core.idempotency` decides conflicts of idempotency keys. Jobs of one call are checked in their order. Raises
+        KeyConflict or QueueClosed, with nothing stored. A store that is not atomic over several queues checks all of
+        them first; if one still refuses after another has stored its jobs, it raises StoreUnavailable with
+        `maybe_done`.
 
-        One with parents is blocked until all of them have completed. What has become of a parent already counts at
-        once, also of one that is just settling: completed, its result is there; dead or cancelled, the job is stored
-        as cancelled. A parent whose key another job has is replaced by that one. Raises InvalidOption for a parent
-        that is unknown, and for one whose result is wanted in a queue that keeps no completed jobs.
+        A job with parents is blocked until all of them have completed. A parent's present status counts at once, also
+        if it is just being settled: of a completed one the result is stored; with a dead or cancelled one the job is
+        stored as cancelled. A parent whose key another job has is replaced by that job. Raises InvalidOption for an
+        unknown parent, and for one whose result is needed from a queue that keeps no completed jobs.
         """
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        """The same in the caller's own transaction: the jobs exist if and only if the caller commits.
+        """Enqueue in the caller's transaction: the jobs exist if and only if the caller commits.
 
-        With a synchronous connection it never suspends where there is no event loop. If it fails, that transaction
-        is as it was; what the caller's own driver says of a serialization failure passes as it is. `declared` are
-        settings of queues that may not be written yet; a lane of ours would wait for the very lock that the
-        caller holds. Raises InvalidOption for a connection that is not of this store.
+        With a synchronous connection and no event loop it never suspends. If it fails, the transaction is unchanged;
+        a serialization failure of the caller's driver is raised as it is. `declared` are queue settings that may not
+        be written yet. Raises InvalidOption for a connection that is not to this store.
         """
 
-    async def admit(self, limit: int) -> Admitted:
-        """Make due jobs pending, earliest first, and give them their rank."""
+    async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
+        """Make due jobs pending, earliest first, and give them their rank.
+
+        With `queues`, other queues may be left out if they would cost more.
+        """
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        """Hold pending jobs for a runner, best first; never one that has expired.
+        """Assign pending jobs to a runner, best first; never an expired one.
 
+        Returns nothing while the runner's lease has expired but still exists: it may be renewed after an outage.
         Raises LeaseLost if the runner has no lease.
         """
 
     async def expire(self, limit: int) -> int:
-        """Cancel waiting jobs that have not started by their `expires_at`: how many."""
+        """Cancel waiting jobs that have not started by their `expires_at`; returns how many."""
 
     async def age(self, limit: int) -> int:
-        """In queues that say so, let pending jobs that have waited long move up to the next higher priority at which
-        jobs of their queue wait, where they stand by their rank: how many. The priority that people see stays."""
+        """In queues with ageing, move pending jobs that waited long to the next higher priority at which jobs of
+        their queue wait, ordered by rank; returns how many. The public priority stays.
+        """
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        """Record how attempts ended. One that is no longer running changes nothing and answers so.
+        """Record how attempts ended. An attempt that is no longer running changes nothing.
 
-        In the same step, who waits for a job that completed gets its result, and is due if it waits for nobody else.
-        Who waits for one that ended otherwise is cancelled, and who waits for that, and so on: so it is with every
-        verb that ends a job.
+        In the same step, dependents of a completed job get its result, and are due if they have no other pending
+        parent. Dependents of a job that ended otherwise are cancelled, with their own dependents. The same holds for
+        every verb that ends a job.
         """
 
     async def note(self, notes: Sequence[Note]) -> None:
-        """Keep progress and log lines of running attempts; those of others are dropped."""
+        """Keep progress and log lines of running attempts; others are dropped."""
 
     async def held(self, runner: str) -> list[Held]:
-        """What the store thinks this runner is running."""
+        """The jobs that this runner holds, according to the store."""
 
     async def park(self) -> dict[str, int]:
-        """Set aside pending jobs at the heads of queues whose type no live worker knows: {type: jobs}."""
+        """Park pending jobs at the heads of queues whose type no live worker knows: {type: jobs}.
+
+        First releases some parked jobs of types that a live worker knows.
+        """
 
 
 class OperatorStore(Protocol):
-    """What people and programs do with jobs from outside."""
+    """What operators and programs do with jobs."""
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        """Look jobs up wherever they are in their lives."""
+        """Jobs by id, in any status."""
 
     async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
-        """How the last attempts of dropped jobs ended, for a day after their ends: "completed", "failed", …; empty if
-        there was none. None: it is not dropped, or nothing is remembered of it."""
+        """How the last attempts of dropped jobs ended, for a day: "completed", "failed", …; empty if there was none.
+        None: not dropped, or unknown.
+        """
 
-    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
+    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
         """Cancel waiting jobs; ask running ones to stop."""
 
-    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        """Make finished or failed jobs pending with a fresh budget; the attempt number goes on.
+    async def retry(self, ids: Sequence[JobId]) -> list[Transition | None]:
+        """Make finished or failed jobs pending with a new budget; the attempt number continues.
 
-        Those that were cancelled because one of them ended wait for it again. A cancelled job whose parent has not
-        completed waits for that; if the parent has ended, the retry is refused, and names it.
+        Dependents that were cancelled with them wait for them again. A cancelled job whose parent has not completed
+        waits for it; if the parent has ended, the retry is refused and names the parent.
         """
 
-    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        """Make scheduled and failed jobs pending; their budget stays as it is."""
+    async def run_now(self, ids: Sequence[JobId]) -> list[Transition | None]:
+        """Make scheduled and failed jobs pending; their budget stays."""
 
-    async def change(self, ids: Sequence[JobId], change: JobChange) -> list[Moved | None]:
-        """Change waiting jobs, each wholly or not at all.
+    async def change(self, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
+        """Change waiting jobs, each completely or not at all.
 
-        A job that would meet another one's idempotency key in its new queue stays as it is, and names the holder.
+        A job whose idempotency key is taken in its new queue is not changed; the answer names the holder.
         """
 
-    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        """Drop finished jobs; their ids are remembered for a day, their keys until their windows are over."""
+    async def delete(self, ids: Sequence[JobId]) -> list[Transition | None]:
+        """Drop finished jobs; their ids are kept for a day, their keys until their windows are over."""
 
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        """Ids that match, oldest first, after a given one: for verbs by filter, page by page."""
+        """Matching ids, oldest first, after a given one: for verbs by filter, page by page."""
 
     async def prune(self, limit: int) -> Sequence[JobId]:
-        """Drop finished jobs whose retention is over, at the latest a day after: the ids of up to `limit` of them.
+        """Drop finished jobs whose retention is over, at most a day late; returns the ids of up to `limit` of them.
 
-        One that refers to a blob, or has notes, is always named. Of others a store that keeps finished jobs by the
-        day need not tell: it drops a whole day at once, when that is over. Old tombstones, meters, samples and
-        windows of keys go too.
+        Always includes jobs that refer to a blob or have notes. A store with daily partitions drops a whole one at
+        once without listing the others. Also drops old tombstones, meters, samples and windows of keys.
         """
 
     async def counts(self) -> Counts:
         """Jobs by queue and status, exact."""
 
     async def failures(self, limit: int) -> list[Job]:
-        """Failed and dead jobs, the one that failed last first; cheap however many jobs there are."""
+        """Failed and dead jobs, latest failure first; the cost does not depend on the number of jobs."""
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """Jobs, newest first."""
 
-    async def circumstances(self, id: JobId) -> Circumstances | None:
-        """A job and all that may hold it up; cheap however many jobs there are, and without a lock."""
+    async def why_facts(self, id: JobId) -> WhyFacts | None:
+        """A job and everything that may delay it; bounded cost, without a lock."""
 
 
 class QueueStore(Protocol):
     """Queues and their settings."""
 
     async def declare(self, queues: dict[str, QueueSettings]) -> None:
-        """Write what the code says; an operator's change stays and wins."""
+        """Write the declared settings; an operator's changes stay and win."""
 
     async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
-        """Replace the operator's change; given what it `was`, only if it is that still: the answer tells."""
+        """Replace the operator's settings; with `was`, only if they are still that. Returns the settings now."""
 
     async def pause(self, name: str, length: Micros | None) -> Queue:
-        """Let no more jobs of this queue be claimed, for a time or until resumed."""
+        """Stop claims from this queue, for a time or until resumed."""
 
     async def resume(self, name: str) -> Queue:
-        """Let them be claimed again."""
+        """Resume claims."""
 
     async def close(self, name: str) -> Queue:
-        """Let it take no new jobs; those that are there go on."""
+        """Refuse new jobs; existing ones go on."""
 
     async def open(self, name: str) -> Queue:
-        """Let it take new jobs again."""
+        """Accept new jobs again."""
 
     async def list(self) -> list[Queue]:
-        """Every queue that was declared, changed, paused or holds jobs."""
+        """Every queue that was declared, changed, paused or has jobs."""
 
 
 class Store(Protocol):
-    """A place where jobs are kept."""
+    """A store, by roles."""
 
     @property
     def address(self) -> str:
-        """Where it is, as another process needs to know it: with its secrets, so `redact` it for people."""
+        """The address for another process, with its secrets: `redact` it for people."""
 
     @property
-    def loopless(self) -> bool:
+    def works_without_loop(self) -> bool:
         """Whether verbs work in a thread without an event loop: they block there, and never suspend."""
 
     @property
@@ -209,14 +216,17 @@ class Store(Protocol):
     @property
     def stats(self) -> StatsStore: ...
 
-    def bounded(self, seconds: float) -> "Store":
-        """The same store, with every call giving up after so many seconds."""
+    def with_timeout(self, seconds: float) -> "Store":
+        """The same store, with a time limit for every call."""
 
     async def tidy(self) -> None:
-        """Do what keeps the store quick, if there is anything to do: the coordinator asks for it every second."""
+        """Maintenance that keeps the store fast; called by the coordinator every second."""
 
     async def migrate(self) -> list[str]:
-        """Bring the schema up to date: the names of what was applied."""
+        """Migrate the schema; returns the names of the applied steps."""
+
+    async def check_schema(self) -> None:
+        """Raise SchemaMismatch if a newer Windlass has made a breaking change to the store."""
 
     async def close(self) -> None:
-        """Release every connection; running calls end first."""
+        """Close every connection, after running calls have ended."""

@@ -8,7 +8,7 @@ R = TypeVar("R")
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of this thread. Asked so, and not by an `except`, what goes wrong later has no strange cause."""
+    """The loop of this thread. Called outside any `except`, so that later errors have no unrelated cause."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -16,7 +16,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def drive(work: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine that never suspends, in the caller's own thread."""
+    """Run a coroutine that never suspends, in the caller's thread."""
     try:
         work.send(None)
     except StopIteration as end:

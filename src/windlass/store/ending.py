@@ -1,17 +1,17 @@
-"""How an attempt ends: the facts, what becomes of them, and what is written. Where it is written is the store's."""
+"""How an attempt ends: the facts, their resolution, and the written values, for every store."""
 
 from typing import Any
 
 import msgspec
 
-from windlass.core.expiry import EXPIRED, spoils
-from windlass.core.job import JobError
+from windlass.core.flow.slots import keeps_slot
+from windlass.core.jobs.admission import EXPIRED, spoils
+from windlass.core.jobs.job import JobError
+from windlass.core.jobs.outcome import LOST, UNSTARTED, CrashResult, Settlement, after_crash
 from windlass.core.moments import Micros
-from windlass.core.outcome import LOST, UNSTARTED, Fate, Settlement, after_crash
-from windlass.core.slots import keeps_slot
 from windlass.core.status import Status
-from windlass.store.attempts import AttemptRow, add_attempt, attempts_of
 from windlass.store.records import RunnerEnd
+from windlass.store.rows import AttemptRow, add_attempt, attempts_of
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -37,12 +37,12 @@ class Running(msgspec.Struct, frozen=True):
     key_strict: bool | None = None
 
     def frees(self, status: Status) -> bool:
-        """Whether ending so gives its concurrency key to the next in line."""
+        """Whether this ending frees a slot of its concurrency key."""
         return self.concurrency_key is not None and not keeps_slot(status, self.key_strict)
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of one ending, whoever reports them."""
+    """The facts of one ending."""
 
     status: Status
     outcome: str
@@ -54,7 +54,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     crashes: int = 0
     rescues: int = 0
     suspicions: int = 0
-    hand_backs: int = 0
+    requeues: int = 0
     snoozes: int = 0
     started_after: Micros | None = None
 
@@ -70,14 +70,14 @@ def settled(settlement: Settlement) -> Ending:
         error=settlement.error,
         failures=settlement.failures,
         crashes=settlement.crashes,
-        hand_backs=settlement.hand_backs,
+        requeues=settlement.requeues,
         snoozes=settlement.snoozes,
         started_after=settlement.started_after,
     )
 
 
-def fated(fate: Fate) -> Ending:
-    """The ending of an attempt whose runner is gone."""
+def after_runner_death(fate: CrashResult) -> Ending:
+    """The ending of an attempt whose runner has ended."""
     return Ending(
         status=fate.status,
         outcome=fate.outcome,
@@ -85,12 +85,12 @@ def fated(fate: Fate) -> Ending:
         crashes=fate.crashes,
         rescues=fate.rescues,
         suspicions=fate.suspicions,
-        hand_backs=fate.hand_backs,
+        requeues=fate.requeues,
     )
 
 
-def fate_of(job: Running, ended: RunnerEnd) -> Fate:
-    """What becomes of a job whose runner was seen to end, by whoever knows which jobs had started there."""
+def crash_result_of(job: Running, ended: RunnerEnd) -> CrashResult:
+    """What happens to a job whose runner was seen to end, if it is known which of its jobs had started."""
     if (job.id, job.attempt) in ended.returned:
         return LOST
     if not ended.crashed or (job.id, job.attempt) not in ended.started:
@@ -101,9 +101,9 @@ def fate_of(job: Running, ended: RunnerEnd) -> Fate:
 
 
 def resolve(job: Running, ending: Ending, now: Micros) -> Ending:
-    """The ending as it stands: what would run again is cancelled if somebody asked for that, or if it has expired."""
+    """The final ending: a job that would run again is cancelled if that was requested, or if it has expired."""
     if job.cancel_requested and ending.status not in (Status.COMPLETED, Status.DEAD):
-        # A retry that nobody wants any more is a cancellation too. Why: as the handler says it, else whoever asked.
+        # An unwanted retry is a cancellation too. Its reason: the handler's, else the requester's.
         said = ending.reason if ending.status is Status.CANCELLED else None
         ending = msgspec.structs.replace(ending, status=Status.CANCELLED, reason=said or job.reason)
     elif spoils(ending.status, job.expires_at, now):
@@ -112,7 +112,7 @@ def resolve(job: Running, ending: Ending, now: Micros) -> Ending:
 
 
 def ending_values(job: Running, ending: Ending, now: Micros) -> dict[str, Any]:
-    """What is written of an ending, wherever the job goes: the moments, the error, the attempt among the others."""
+    """The written values of an ending: times, error, and the attempts."""
     started_at = job.started_at
     if ending.started_after is not None and job.claimed_at is not None:
         started_at = job.claimed_at + ending.started_after
@@ -137,13 +137,13 @@ def ending_values(job: Running, ending: Ending, now: Micros) -> dict[str, Any]:
         "crashes": ending.crashes,
         "rescues": ending.rescues,
         "suspicions": ending.suspicions,
-        "hand_backs": ending.hand_backs,
+        "requeues": ending.requeues,
         "snoozes": ending.snoozes,
     }
 
 
 def is_repeat(settlement: Settlement, attempt: int, status: str, attempts: str | None) -> bool:
-    """Whether a job, as it is now, has this very settlement recorded."""
+    """Whether a job has this settlement recorded already."""
     if attempt == settlement.attempt and status == settlement.status == Status.COMPLETED:
         return True
     mine = (settlement.attempt, settlement.outcome)

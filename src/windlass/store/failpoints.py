@@ -1,11 +1,11 @@
-"""Failpoints: named places around every commit, at which a test lets this process die or its disk fail.
+"""Failpoints: named places around every commit at which a test kills this process or fails the driver.
 
     WINDLASS_FAILPOINTS="settle.after_commit=kill,claim.before_commit=raise"
 
-A point is the name of a verb and a side of its commit. `kill` ends the process as the kernel would. `raise` is an
-error of the driver while the verb works: it is rolled back, and that is certain. `cut` is an error of the commit
-itself: nobody knows, and before the commit nothing was done, after it everything. Each fires once in a process, or
-once at all if WINDLASS_FAILPOINTS_ONCE names a folder to keep that in. For our own tests only; see tests/torture.
+A point is a verb and a side of its commit. `kill` sends SIGKILL. `raise` is a driver error during the verb, which is
+rolled back. `cut` is an error of the commit itself, with an unknown outcome: before the commit nothing is done, after
+it everything. Each point fires once per process, or once at all if WINDLASS_FAILPOINTS_ONCE names a folder to record
+that in. For our own tests only; see tests/torture.
 """
 
 import inspect
@@ -23,16 +23,13 @@ ACTIONS = ("kill", "raise", "cut")
 
 
 def armed(error: Callable[[str], Exception]) -> "Failpoints | None":
-    """What the environment asks for; None, and nothing to pay, if it asks for nothing.
-
-    `error` makes the store's own kind of failure.
-    """
+    """The failpoints of the environment, or None; `error` makes the store's kind of failure."""
     text = os.environ.get("WINDLASS_FAILPOINTS")
     return Failpoints(_parse(text), os.environ.get("WINDLASS_FAILPOINTS_ONCE"), error) if text else None
 
 
 def verb_of(work: Callable[..., Any]) -> str:
-    """The verb that asks for this work: the method in which it was written down."""
+    """The verb that this work belongs to: the method in which it is defined."""
     return work.__qualname__.partition(".<locals>")[0].rpartition(".")[2]
 
 
@@ -47,7 +44,7 @@ def _parse(text: str) -> dict[str, str]:
 
 
 class Failpoints:
-    """The points that are armed in this process."""
+    """The failpoints that are armed in this process."""
 
     def __init__(self, wanted: dict[str, str], once: str | None, error: Callable[[str], Exception]) -> None:
         self._wanted = wanted
@@ -55,7 +52,7 @@ class Failpoints:
         self._error = error
 
     def reach(self, point: str, *actions: str) -> None:
-        """Fire if this point is armed with one of these actions: die, or raise."""
+        """Kill or raise if this point is armed with one of these actions."""
         if self._wanted.get(point) in actions and self._is_first(point):
             self._fire(point, self._wanted.pop(point))
 
@@ -75,7 +72,7 @@ class Failpoints:
 
 
 class Named:
-    """A role whose verbs say what they are: `verb` is set for the time of each of its calls."""
+    """A role that sets `verb` for the time of each of its calls."""
 
     def __init__(self, role: Any, verb: ContextVar[str]) -> None:
         self._role = role

@@ -1,6 +1,7 @@
-"""Numbered, forward-only migrations: the files that a store brings, and which of them this Windlass knows."""
+"""Numbered, forward-only migrations: the files of a store, and which unknown ones this Windlass accepts."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
@@ -16,7 +17,7 @@ class Migration(msgspec.Struct, frozen=True):
     name: str
     text: str
     breaking: bool
-    """Whether code that does not know it cannot work with what it leaves."""
+    """Whether code that does not know it cannot work with its result."""
 
 
 _BREAKING = re.compile(r"^-- breaking: (yes|no)$", re.MULTILINE)
@@ -37,10 +38,11 @@ def _migration(name: str, text: str) -> Migration:
     return Migration(int(name[:4]), name.removesuffix(".sql"), text, said[1] == "yes")
 
 
-def check_version(found: int, newest: int) -> None:
-    """We would not know what the columns of a newer schema mean."""
-    if found > newest:
-        raise SchemaMismatch(
-            f"the database has schema {found}, this Windlass knows up to {newest}: upgrade Windlass "
-            "(pip install --upgrade windlass)"
-        )
+def check_newer(place: str, newer: Iterable[tuple[str, bool]]) -> None:
+    """Refuse a breaking step that this version does not know; additive ones do no harm."""
+    for name, breaking in newer:
+        if breaking:
+            raise SchemaMismatch(
+                f"{place} has step {name}, which this version of Windlass cannot work with: "
+                "upgrade Windlass (pip install --upgrade windlass)"
+            )

@@ -1,39 +1,42 @@
-"""From an address to a store: the only place that knows which stores there are."""
+"""From an address to a store: the only module that knows which stores there are."""
 
 import asyncio
 import re
+from pathlib import PurePosixPath
+from urllib.parse import quote, unquote
 
 from windlass.errors import ConfigError
 from windlass.store.clock import Clock, SystemClock
 from windlass.store.contract import Store
-from windlass.store.examination import Examination
-from windlass.store.opener import Opener
+from windlass.store.doctor import Examination
+from windlass.store.records import ProcessRole
 
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
 REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+_RELATIVE_FILE = re.compile(r"sqlite:///(?![/~?#]|:memory:)(?P<path>[^?#]+)(?P<options>.*)", re.DOTALL)
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
-"""Shown, but never opened by its name: a job handed in there by mistake would be lost with the process."""
+"""Shown, but never opened by its name: a job enqueued there by mistake would be lost with the process."""
 
 
 def open_store(
-    url: str, *, clock: Clock | None = None, opener: Opener = Opener.CLIENT, deadline: float | None = None
+    url: str, *, clock: Clock | None = None, opener: ProcessRole = ProcessRole.CLIENT, deadline: float | None = None
 ) -> Store:
-    """Open the store at `url`. No I/O that can fail for long happens here; the first verb connects."""
+    """Open the store at `url`. Nothing here blocks for long; the first verb connects."""
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
-        # Imported here, so that a program pays only for the store that it uses.
+        # Imported here, so that a program loads only the store that it uses.
         from windlass.store.sqlite.address import parse_address
-        from windlass.store.sqlite.site import FileSite
+        from windlass.store.sqlite.connection.database import FileDatabase
         from windlass.store.sqlite.store import SqliteStore
 
-        first = opener in (Opener.SUPERVISOR, Opener.COORDINATOR)
-        site = FileSite(parse_address(url, redact(url)), first=first)
-        return SqliteStore(site, clock=clock, deadline=deadline)
+        first = opener in (ProcessRole.SUPERVISOR, ProcessRole.COORDINATOR)
+        database = FileDatabase(parse_address(url, redact(url)), first=first)
+        return SqliteStore(database, clock=clock, deadline=deadline)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.address import parse_address as parse_postgres
+            from windlass.store.postgres.connection.address import parse_address as parse_postgres
             from windlass.store.postgres.store import PostgresStore
         except ImportError as error:
             raise _not_installed(url, error) from error
@@ -42,7 +45,7 @@ def open_store(
         return PostgresStore(parse_postgres(url, shown), shown, clock=clock, opener=opener, deadline=deadline)
     if scheme in REDIS:
         try:
-            from windlass.store.redis.address import parse_address as parse_redis
+            from windlass.store.redis.connection.address import parse_address as parse_redis
             from windlass.store.redis.store import RedisStore
         except ImportError as error:
             raise _not_installed(url, error, "redis") from error
@@ -53,31 +56,30 @@ def open_store(
 
 
 async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -> Examination:
-    """Look at the store at `url` from outside: there or not, sound or not, nothing is made, migrated or changed.
+    """Examine the store at `url` without opening it: nothing is created, migrated or changed.
 
-    A part of the contract: every store has one. Whatever is wrong with the store is a finding, never an error; only
-    an address that names no store raises ConfigError. The census comes from one snapshot and costs little, however
-    many jobs there are; `deep` may take as long as it needs.
+    Part of the contract: every store has one. Whatever is wrong with the store is a finding, never an error; only an
+    address that names no store raises ConfigError. The census comes from one cheap snapshot; `deep` may take long.
     """
     scheme = url.partition(":")[0]
     if scheme == "sqlite":
         from windlass.store.sqlite.address import parse_address
-        from windlass.store.sqlite.examination.examine import examine as examine_file
+        from windlass.store.sqlite.doctor.examine import examine as examine_file
 
         address = parse_address(url, redact(url))
         return await asyncio.to_thread(examine_file, address, clock or SystemClock(), deep=deep)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.address import parse_address as parse_postgres
-            from windlass.store.postgres.examination.examine import examine as examine_server
+            from windlass.store.postgres.connection.address import parse_address as parse_postgres
+            from windlass.store.postgres.doctor.examine import examine as examine_server
         except ImportError as error:
             raise _not_installed(url, error) from error
 
         return await examine_server(parse_postgres(url, redact(url)), redact(url), clock, deep=deep)
     if scheme in REDIS:
         try:
-            from windlass.store.redis.address import parse_address as parse_redis
-            from windlass.store.redis.examination.examine import examine as examine_redis
+            from windlass.store.redis.connection.address import parse_address as parse_redis
+            from windlass.store.redis.doctor.examine import examine as examine_redis
         except ImportError as error:
             raise _not_installed(url, error, "redis") from error
 
@@ -86,8 +88,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
 
 
 def apart(url: str, name: str) -> str | None:
-    """The address of tables or keys of one's own at the same server; None where there are none such, or some are
-    named."""
+    """The address of separate tables or keys on the same server; None if that is impossible, or some are named."""
     scheme = url.partition(":")[0]
     option = "schema" if scheme in POSTGRES else "prefix" if scheme in REDIS else None
     if option is None or f"{option}=" in url:
@@ -96,14 +97,14 @@ def apart(url: str, name: str) -> str | None:
 
 
 async def discard(url: str) -> None:
-    """Remove the tables or keys that were made `apart`, with all that is in them."""
+    """Remove the tables or keys that were made `apart`, with their content."""
     if url.partition(":")[0] in REDIS:
-        from windlass.store.redis.address import parse_address as parse_redis
-        from windlass.store.redis.discard import discard as discard_prefix
+        from windlass.store.redis.connection.address import parse_address as parse_redis
+        from windlass.store.redis.operator.discard import discard as discard_prefix
 
         await discard_prefix(parse_redis(url, redact(url)), redact(url))
         return
-    from windlass.store.postgres.address import parse_address as parse_postgres
+    from windlass.store.postgres.connection.address import parse_address as parse_postgres
     from windlass.store.postgres.discard import discard as discard_schema
 
     await discard_schema(parse_postgres(url, redact(url)), redact(url))
@@ -119,16 +120,31 @@ def _unknown(url: str) -> ConfigError:
     return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has {known}")
 
 
+def absolute(url: str, folder: str | None) -> str:
+    """The same address, independent of the current folder: a relative path is one of this folder.
+
+    An invalid address is returned unchanged: opening it reports the error.
+    """
+    match = _RELATIVE_FILE.fullmatch(url)
+    if match is None:
+        return url
+    if folder is None:
+        raise ConfigError(f"{redact(url)} is relative, and the current folder was removed; write an absolute address")
+    written = unquote(match["path"], errors="surrogateescape")
+    path = str(PurePosixPath(folder, written)) + ("/" if written.endswith("/") else "")
+    return f"sqlite:///{quote(path, errors='surrogateescape')}{match['options']}"
+
+
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:
-    """A new store in the memory of this process, for tests: gone when it is closed, seen by nobody else."""
-    from windlass.store.sqlite.memory import MemorySite
+    """A new store in the memory of this process, for tests."""
+    from windlass.store.sqlite.connection.database import MemoryDatabase
     from windlass.store.sqlite.store import SqliteStore
 
-    return SqliteStore(MemorySite(), clock=clock, deadline=deadline)
+    return SqliteStore(MemoryDatabase(), clock=clock, deadline=deadline)
 
 
 def missing(url: str) -> str | None:
-    """What there would be if there were a store at `url`, as far as that can be told without opening it."""
+    """What is missing at `url`, as far as can be told without opening it."""
     if not url.startswith("sqlite:"):
         return None
     from windlass.store.sqlite.address import parse_address
@@ -137,11 +153,11 @@ def missing(url: str) -> str | None:
         path = parse_address(url, redact(url)).path
         return None if path.exists() else f"no such file: {path}"
     except PermissionError:
-        return None  # a folder that we may not enter: whoever opens the store says so
+        return None  # an inaccessible folder: opening the store reports it
 
 
 def redact(url: str) -> str:
-    """An address fit for logs and errors: no password, whatever its form."""
+    """An address without its password, for logs and errors."""
     url = _PASSWORD.sub(r"\1***", url)
     head, at, host = url.rpartition("@")
     if not at:

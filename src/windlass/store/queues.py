@@ -1,19 +1,19 @@
-"""Queues as they are kept: what the code declares and what an operator changed as JSON, what follows as columns."""
+"""Queues in rows: declared and changed settings as JSON, derived values as columns."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from windlass.core.flow.queue import DEFAULT_RETENTION, Queue, QueueSettings, merge
 from windlass.core.moments import Micros, to_datetime
-from windlass.core.queue import DEFAULT_RETENTION, Queue, QueueSettings, merge
 from windlass.core.status import Status
 
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
 def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Queue:
-    """A row of name, declared, changed, paused, paused_until and closed; a pause that is over is none."""
+    """A row of name, declared, changed, paused, paused_until and closed; an expired pause is none."""
     name, declared, changed, paused, until, closed = row
     over = until is not None and until <= now
     return Queue(
@@ -27,12 +27,12 @@ def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Qu
 
 
 def with_change(record: Queue, changed: QueueSettings, was: QueueSettings | None) -> Queue:
-    """The queue with another operator's change; as it is, if somebody else has changed it meanwhile."""
+    """The queue with other operator's settings; unchanged, if they were changed concurrently."""
     return msgspec.structs.replace(record, changed=changed) if was in (None, record.changed) else record
 
 
 def queue_values(record: Queue) -> dict[str, Any]:
-    """What is written of a queue, by column."""
+    """A queue's values by column."""
     rules = merge(record.declared, record.changed)
     until = record.paused_until
     return {
@@ -56,7 +56,9 @@ def queue_values(record: Queue) -> dict[str, Any]:
 
 
 def retention_of(row: Sequence[Micros] | None, status: Status) -> Micros:
-    """How long a job is kept that ended so; the row is keep_completed, keep_cancelled and keep_dead of its queue."""
+    """The retention of a job with this status; the row is keep_completed, keep_cancelled and keep_dead of its
+    queue.
+    """
     if row is None:
         return DEFAULT_RETENTION[status]
     kept = dict(zip((Status.COMPLETED, Status.CANCELLED, Status.DEAD), row, strict=True))

@@ -1,26 +1,27 @@
-"""What goes into the contract's verbs and what comes out, where it is not a record of core."""
+"""Arguments and answers of the contract's verbs that are not records of core."""
 
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar
 
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.job import Job, LogLine, Progress
+from windlass.core.jobs.job import Job, LogLine, Progress
 from windlass.core.moments import Micros
 from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
 
 T = TypeVar("T")
 
 
-class QueueShare(msgspec.Struct, frozen=True):
-    """A queue to claim from, and the most to take from it now."""
+class QueueQuota(msgspec.Struct, frozen=True):
+    """A queue to claim from, and the maximum to claim from it now."""
 
     queue: str
     most: int
     held: int = 0
-    """How many of its jobs the runner holds: they count in what the queue lets run at once."""
+    """How many of its jobs the runner holds: they count towards the queue's limit."""
 
 
 class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,23 +29,25 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     runner: str
     claim: int
-    shares: tuple[QueueShare, ...]
-    """In the order of the worker's own list: an earlier queue is emptied before a later one."""
+    shares: tuple[QueueQuota, ...]
+    """In the order of the worker's list: an earlier queue is emptied before a later one."""
     types: tuple[str, ...]
     limit: int
     free: int | None = None
-    """How many of them can start at once, the rest being claimed ahead; None: all. Where a limit is near, nothing is
-    claimed ahead."""
+    """How many of them can start at once, the rest being prefetched; None: all.
+
+    Near a limit nothing is prefetched.
+    """
 
 
 class Settled(StrEnum):
-    """What became of one settlement."""
+    """The answer to one settlement."""
 
     SETTLED = "settled"
     ALREADY = "already"
-    """A repeat: this attempt had been settled just so before."""
+    """A repeat: this settlement was recorded before."""
     STALE = "stale"
-    """Refused: the attempt is not running any more, or was never this one."""
+    """Refused: the attempt is not running any more, or never was."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -56,7 +59,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running attempt says about itself; fenced like a settlement."""
+    """Progress and log lines of a running attempt; fenced like a settlement."""
 
     id: JobId
     queue: str
@@ -67,7 +70,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A new runner's lease, kept alive by its worker's supervisor."""
+    """A new runner's lease, renewed by its worker's supervisor."""
 
     runner: str
     worker: str
@@ -75,7 +78,7 @@ class LeaseRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True):
-    """A running job that somebody wants stopped."""
+    """A running job that is to be cancelled."""
 
     id: JobId
     attempt: int
@@ -83,26 +86,25 @@ class CancelRequest(msgspec.Struct, frozen=True):
 
 
 class Renewal(msgspec.Struct, frozen=True):
-    """Which leases hold, which are gone for good, and which running jobs were asked to stop."""
+    """Which leases are valid, and which are gone."""
 
     kept: tuple[str, ...]
     lost: tuple[str, ...]
-    cancels: tuple[CancelRequest, ...]
 
 
 class RunnerEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A supervisor's report that its runner is gone: `started` were in their handlers at that moment."""
+    """A supervisor's report that its runner has ended: `started` were in their handlers at that moment."""
 
     runner: str
     started: frozenset[tuple[JobId, int]]
     returned: frozenset[tuple[JobId, int]] = frozenset()
     """Their handlers had returned, but the outcome did not reach the store: they will run again."""
     crashed: bool
-    """False when it was told to stop: what it held is then handed back, not crashed."""
+    """False when it was told to stop: its jobs are then requeued, not crashed."""
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """A job that was put back, or to rest, because its runner ended."""
+    """A job that was put back, or ended, because its runner ended."""
 
     id: JobId
     type: str
@@ -121,7 +123,7 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs: every field given must match."""
+    """A filter: every given field must match."""
 
     status: tuple[Status, ...] = ()
     type: str | None = None
@@ -143,20 +145,20 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 JobPage = Page[Job]
 
 
-class Moved(msgspec.Struct, frozen=True):
-    """What an operator's verb did to one job: its status now, and why not if it was refused."""
+class Transition(msgspec.Struct, frozen=True):
+    """What an operator's verb did to one job: its status now, and why it was refused."""
 
     id: JobId
     status: Status
     done: bool
     holder: JobId | None = None
-    """The job that holds the idempotency key, when a retry or a change was refused for it."""
+    """The job that holds the idempotency key, if a retry or change was refused for it."""
     parent: JobId | None = None
-    """The parent that it waits for in vain, when a retry was refused for it: that one must be retried first."""
+    """The parent that must be retried first, if a retry was refused for it."""
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker as it registers and beats; the times and what it runs are the store's."""
+    """A worker as it registers; times and running jobs are added by the store."""
 
     id: str
     host: str
@@ -167,7 +169,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     processes: int
     slots: int
     running: int = 0
-    """Jobs that its runners hold now, those that are claimed ahead too: counted as it is listed, not as it beat."""
+    """Jobs that its runners hold, also prefetched ones, at the time of listing."""
     per_minute: float = 0.0
     draining: bool = False
     started_at: datetime | None = None
@@ -175,23 +177,39 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def busy(self) -> int:
-        """Slots in use: what is claimed ahead waits for one."""
+        """Slots in use, without prefetched jobs."""
         return min(self.running, self.slots)
 
 
 class Campaign(msgspec.Struct, frozen=True):
-    """A bid to be coordinator for a while."""
+    """A candidacy for coordinator."""
 
     candidate: str
     length: Micros
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Jobs by queue and status, counted exactly."""
+    """Jobs by queue and status, exact."""
 
     queues: dict[str, dict[str, int]]
 
     @property
     def totals(self) -> dict[str, int]:
-        """Jobs by status over all queues."""
         return {status: sum(q.get(status, 0) for q in self.queues.values()) for status in Status}
+
+
+class RowsHeld(StoreUnavailable):
+    """The call waited too long for rows that another transaction holds. Smaller parts may succeed."""
+
+
+class ProcessRole(Enum):
+    """The kind of process that a store is opened for."""
+
+    CLIENT = auto()
+    """Enqueues and reads; the default."""
+    RUNNER = auto()
+    """Runs handlers."""
+    COORDINATOR = auto()
+    """Does the duties without running jobs."""
+    SUPERVISOR = auto()
+    """Manages runners, and receives hints for them."""

@@ -1,27 +1,27 @@
-"""Rows → the public record."""
+"""Rows ↔ records: jobs, ended attempts, notes, workers and meters as the stores keep them."""
 
 from typing import Any
 
 import msgspec
 
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
-from windlass.core.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError
+from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, Progress
 from windlass.core.moments import SECOND, Micros, to_datetime
-from windlass.core.status import Status
-from windlass.store.attempts import attempts_of, last_attempt
-from windlass.store.notes import notes_of
+from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
+from windlass.core.status import FINISHED, Status
+from windlass.store.records import Note, WorkerInfo
 
 SHARED = (
-    "id, queue, type, payload, status, reason, urgency, attempt, max_attempts, failures, crashes, rescues, "
-    "suspicions, hand_backs, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
+    "id, queue, type, payload, status, reason, sort_priority, attempt, max_attempts, failures, crashes, rescues, "
+    "suspicions, requeues, snoozes, run_at, created_at, updated_at, claimed_at, started_at, worker, "
     "idempotency_key, concurrency_key, tenant, parent, flow, timeout, expires_at, cancel_requested, tags, meta, "
     "error, attempts, idempotency_window, key_limit, key_strict, key_rate, rate_cost, parents, "
     "schedule, tick"
 )
 """The columns that live and finished jobs have in common."""
 
-_AS_HANDED_IN = SHARED.replace("urgency", "urgency + aged_by AS urgency")
-LIVE_COLUMNS = f"{_AS_HANDED_IN}, NULL AS finished_at, NULL AS result"
+_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority")
+LIVE_COLUMNS = f"{_AS_ENQUEUED}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 
 _NAMES = [*SHARED.split(", "), "finished_at", "result"]
@@ -34,7 +34,7 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     """A row of LIVE_COLUMNS or FINISHED_COLUMNS as a Job."""
     fields: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
     fields["attempts"] = _attempts(fields)
-    fields["priority"] = -fields.pop("urgency")
+    fields["priority"] = -fields.pop("sort_priority")
     fields["status"] = Status(fields["status"])
     fields["cancel_requested"] = bool(fields["cancel_requested"])
     fields["key_strict"] = bool(fields["key_strict"])
@@ -84,3 +84,122 @@ def _error_of(stored: Any) -> JobError | None:
 
 def _moment(micros: Micros | None) -> Any:
     return None if micros is None else to_datetime(micros)
+
+
+MAX_ATTEMPTS_KEPT = 50
+"""Older attempts are dropped first; the counters keep their number."""
+
+
+class AttemptRow(msgspec.Struct, frozen=True, omit_defaults=True, rename={"attempt": "n"}):
+    """One ended attempt, as kept with its job."""
+
+    attempt: int
+    outcome: str
+    worker: str | None = None
+    claimed_at: Micros | None = None
+    started_at: Micros | None = None
+    ended_at: Micros | None = None
+    error: JobError | None = None
+
+
+def add_attempt(kept: str | None, entry: AttemptRow) -> str:
+    """The list of ended attempts with one more, bounded."""
+    entries = [*attempts_of(kept), entry][-MAX_ATTEMPTS_KEPT:]
+    return msgspec.json.encode(entries).decode()
+
+
+def attempts_of(kept: str | None) -> list[AttemptRow]:
+    """The ended attempts of a job, oldest first; none if they were edited by hand beyond recognition."""
+    try:
+        return _decoder.decode(kept) if kept else []
+    except UNREADABLE:
+        return []
+
+
+def last_attempt(fields: dict[str, Any]) -> AttemptRow | None:
+    """The newest attempt, which only the job's own columns describe: it runs, or it just completed."""
+    ended = attempts_of(fields["attempts"])
+    known = ended[-1].attempt if ended else 0
+    if fields["attempt"] <= known or fields["status"] not in FINISHED | {Status.RUNNING}:
+        return None
+    if fields["claimed_at"] is None:
+        return None
+    return AttemptRow(
+        attempt=fields["attempt"],
+        outcome=str(fields["status"]),
+        worker=fields["worker"],
+        claimed_at=fields["claimed_at"],
+        started_at=fields["started_at"],
+        ended_at=fields["finished_at"],
+    )
+
+
+_decoder = msgspec.json.Decoder(list[AttemptRow])
+
+
+MAX_LINES = 200
+MAX_LINE_LENGTH = 1000
+
+_lines = msgspec.json.Decoder(list[LogLine])
+
+
+def add_note(progress: str | None, logs: str | None, each: Note) -> tuple[str | None, str | None]:
+    """The kept notes with one more: the newer progress, the newest lines."""
+    lines = (_lines.decode(logs) if logs else []) + [_cut(line) for line in each.lines]
+    return (
+        msgspec.json.encode(each.progress).decode() if each.progress else progress,
+        msgspec.json.encode(lines[-MAX_LINES:]).decode() if lines else None,
+    )
+
+
+def _cut(line: LogLine) -> LogLine:
+    return msgspec.structs.replace(line, text=line.text[:MAX_LINE_LENGTH])
+
+
+def notes_of(progress: str | None, logs: str | None) -> tuple[Progress | None, tuple[LogLine, ...]]:
+    kept = msgspec.json.decode(progress, type=Progress) if progress else None
+    return kept, tuple(_lines.decode(logs)) if logs else ()
+
+
+SILENT_AFTER: Micros = 60 * SECOND
+"""A worker without a liveness lock that is silent for this long is not listed as alive."""
+
+_info = msgspec.json.Decoder(WorkerInfo)
+
+
+def info_of(stored: str) -> WorkerInfo:
+    return _info.decode(stored)
+
+
+def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> WorkerInfo:
+    """A listed worker, with the number of jobs that it holds."""
+    times = {"started_at": to_datetime(started_at), "beat_at": to_datetime(beat_at)}
+    return msgspec.structs.replace(info_of(info), running=running, **times)
+
+
+_buckets = msgspec.json.Decoder(Buckets)
+
+
+def meter_values(slot: Micros, meter: Meter) -> dict[str, Any]:
+    """A meter's values by column."""
+    values: dict[str, Any] = {name: getattr(meter, name) for name in ("queue", "type", *COUNTERS)}
+    for name in ("wait", "run"):
+        values[name] = msgspec.json.encode(getattr(meter, name).buckets).decode()
+    return {"slot": slot, **values}
+
+
+def to_meter(row: tuple[Any, ...]) -> Meter:
+    """A row of interval start, queue, type, the counters in order, wait and run."""
+    slot, queue, type_, *counted, wait, run = row
+    counters = dict(zip(COUNTERS, counted, strict=True))
+    return Meter(
+        interval_start=slot, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
+    )
+
+
+def histogram_of(stored: Any) -> Histogram:
+    """A histogram; an unreadable one counts as empty."""
+    try:
+        return Histogram(_buckets.decode(stored))
+    except UNREADABLE:
+        return Histogram()

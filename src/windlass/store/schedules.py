@@ -1,4 +1,4 @@
-"""The contract's role for schedules, and schedules as they are kept: settings as JSON, moments as numbers."""
+"""The contract's role for schedules, and schedules in rows: settings as JSON, times as numbers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,65 +6,68 @@ from typing import Any, Protocol
 
 import msgspec
 
-from windlass.core.firing import Fired, Firing
 from windlass.core.moments import Micros, to_datetime, to_micros
-from windlass.core.schedule import Schedule, ScheduleSettings
+from windlass.core.schedules.firing import Fired, Firing
+from windlass.core.schedules.schedule import Schedule, ScheduleSettings
 
 _settings = msgspec.json.Decoder(ScheduleSettings)
 
 
 class DueSchedules(msgspec.Struct, frozen=True):
-    """Schedules of which a tick has come, as of `now`, the longest overdue first."""
+    """Due schedules as of `now`, the longest overdue first."""
 
     now: Micros
     schedules: tuple[Schedule, ...]
     next_in: Micros | None
-    """When the next one comes, if none is due; None: nobody knows of any."""
+    """Until the next one is due, if none is; None: unknown."""
 
 
 class ScheduleStore(Protocol):
-    """Schedules: what is handed in again and again.
+    """Schedules.
 
-    Whoever writes settings that hold nothing gets InvalidOption, and nothing is written.
+    Incomplete settings raise InvalidOption, and nothing is written.
     """
 
     async def declare(self, schedules: dict[str, ScheduleSettings]) -> None:
-        """Write what the code says; an operator's change stays and wins. What is as it was stays as it is."""
+        """Write the declared settings; an operator's changes stay and win. Unchanged schedules are not touched."""
 
     async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
-        """A new one, made by an operator; None if there is one of this name."""
+        """Add a schedule made by an operator; None if the name is taken."""
 
     async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
-        """Replace the operator's change if it is what it `was`: the answer tells; None: there is no such."""
+        """Replace the operator's settings if they still are what they `was`; returns the schedule now.
+
+        None: unknown name.
+        """
 
     async def pause(self, name: str) -> Schedule | None:
-        """Let it hand nothing in; None if there is no such schedule."""
+        """Stop firing; None if there is no such schedule."""
 
     async def resume(self, name: str) -> Schedule | None:
-        """Let it go on with the first tick after now."""
+        """Continue with the first tick after now."""
 
     async def remove(self, name: str) -> bool:
-        """Drop it; its jobs stay. Whether there was one."""
+        """Remove it; its jobs stay. Returns whether there was one."""
 
     async def get(self, names: Sequence[str]) -> list[Schedule | None]:
         """Schedules by their names."""
 
     async def due(self, limit: int) -> DueSchedules:
-        """Those that have something to do now; cheap however many there are."""
+        """Due schedules; the cost does not depend on the number of schedules."""
 
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
-        """Hand in the jobs of ticks and go on to the next ones: each schedule wholly or not at all.
+        """Enqueue the jobs of ticks and move on to the next ones: each schedule completely or not at all.
 
-        One that is no longer at `was_next`, or was changed since, stays as it is and nothing is handed in for it.
-        A job that would meet another one's key, or a closed queue, is skipped and counted.
+        A schedule that is no longer at `was_next`, or was changed since, is left unchanged and nothing is enqueued
+        for it. A job whose key is taken, or whose queue is closed, is skipped and counted.
         """
 
     async def list(self) -> list[Schedule]:
-        """All of them, by name."""
+        """All schedules, by name."""
 
 
 def to_schedule(row: Sequence[Any]) -> Schedule:
-    """A row with the fields of a Schedule by their names, in the order of `set_schedule`."""
+    """A row with the fields of a Schedule, in the order of `set_schedule`."""
     name, declared, changed, paused, created, last, next_, last_job, missed, skipped, revision = row
     return Schedule(
         name=name,
@@ -82,7 +85,7 @@ def to_schedule(row: Sequence[Any]) -> Schedule:
 
 
 def _readable(text: str) -> ScheduleSettings:
-    """What somebody edited by hand into something else says nothing: the schedule is broken, the others are not."""
+    """Unreadable settings count as none: that schedule is broken, the others are not."""
     try:
         return _settings.decode(text)
     except msgspec.MsgspecError:
@@ -90,7 +93,7 @@ def _readable(text: str) -> ScheduleSettings:
 
 
 def schedule_values(record: Schedule, columns: Sequence[str] = Schedule.__struct_fields__) -> dict[str, Any]:
-    """What is written of a schedule, by column: all of it, or some."""
+    """A schedule's values by column: all, or some."""
     return {name: _value(getattr(record, name)) for name in columns}
 
 

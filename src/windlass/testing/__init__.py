@@ -8,7 +8,7 @@ app.clock.advance(hours=1)              lets time pass
 assert_enqueued(app, welcome, 42)       a job waits, with these arguments
 """
 
-from windlass.store.manual import ManualClock
+from windlass.store.clock import ManualClock
 from windlass.testing.expect import assert_enqueued, assert_not_enqueued, enqueued
 from windlass.testing.hand import RunOptions
 from windlass.testing.report import Report

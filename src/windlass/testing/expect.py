@@ -1,4 +1,4 @@
-"""What a test says about jobs that were handed in, and what it is told if that is not so."""
+"""Assertions about enqueued jobs, and their messages."""
 
 from collections.abc import Coroutine
 from datetime import timedelta
@@ -7,23 +7,23 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.client.app import App
-from windlass.client.task import Task
+from windlass.client.tasks.task import Task
 from windlass.core.codec import decode
-from windlass.core.job import Job, NewJob
+from windlass.core.jobs.job import Job, NewJob
 from windlass.core.moments import duration, show_duration, to_micros
 from windlass.core.status import WAITING, Status
 
 T = TypeVar("T")
 
 _PAGE = 500
-_MOST_SHOWN = 20
-_LONGEST_SHOWN = 200
+_MAX_SHOWN = 20
+_MAX_SHOWN_LENGTH = 200
 
 Wanted = Task[Any, Any, Any] | str | NewJob
 
 
 def enqueued(app: App, wanted: Wanted | None = None, *, queue: str | None = None) -> list[Job]:
-    """The jobs that wait to be run, oldest first: all, or those of a task and a queue."""
+    """The waiting jobs, oldest first: all, or those of a task and a queue."""
     jobs = _ask(app, _all_jobs(app))
     type_ = None if wanted is None else _Terms.of(app, wanted, (), {}).type
     return [job for job in jobs if _waits(job) and type_ in (None, job.type) and queue in (None, job.queue)]
@@ -39,12 +39,12 @@ def assert_enqueued(
     delay: float | timedelta | None = None,
     **kwargs: Any,
 ) -> list[Job]:
-    """A job of this task waits, with at least these arguments; the jobs that match, oldest first.
+    """A job of this task waits, with at least these arguments; returns the matching jobs, oldest first.
 
-    `count` says how many there are, `delay` how long after its hand-in the job is due. `welcome.job(42)` in place of
-    the task means exactly these arguments, also where one of them is called like an option here.
+    `count` is their number, `delay` the time from the enqueue to the due time. `welcome.job(42)` in place of the task
+    means exactly these arguments, also where one of them is named like an option here.
     """
-    __tracebackhide__ = True  # pytest shows the line of the test, and not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not ours
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     found = [job for job in everything if _waits(job) and terms.fit(job)]
@@ -65,7 +65,7 @@ def assert_not_enqueued(
     **kwargs: Any,
 ) -> None:
     """No job of this task waits, or none with these arguments."""
-    __tracebackhide__ = True  # pytest shows the line of the test, and not ours
+    __tracebackhide__ = True  # pytest shows the line of the test, not ours
     terms = _Terms.of(app, wanted, args, kwargs, queue=queue, delay=delay)
     everything = _ask(app, _all_jobs(app))
     if any(_waits(job) and terms.fit(job) for job in everything):
@@ -73,12 +73,12 @@ def assert_not_enqueued(
 
 
 class _Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job must be to be meant."""
+    """The conditions of a match."""
 
     type: str
     payload: dict[str, Any]
     exact: bool = False
-    """Whether the payload is all of it, or what must be in it."""
+    """Whether the payload must be equal, or contained."""
     queue: str | None = None
     delay: int | None = None
 
@@ -103,7 +103,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
         return _Terms(type=definition.type, payload=held, queue=queue, delay=micros)
 
     def fit(self, job: Job) -> bool:
-        """Whether this is the job."""
+        """Whether this job matches."""
         return (
             job.type == self.type
             and self._fits(job.payload)
@@ -124,13 +124,13 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
-    """An answer at once, also on a running loop: a store in memory keeps nobody waiting."""
+    """An immediate answer, also on a running loop: a store in memory does not suspend."""
     return app._portal().run(work, waits=True)
 
 
 async def _all_jobs(app: App) -> list[Job]:
-    """Every job there is, oldest first."""
-    _ = app.clock  # refuses an app that is not under test: what waits there is nobody's test
+    """Every job, oldest first."""
+    _ = app.clock  # refuses an app that is not under test
     jobs: list[Job] = []
     cursor = None
     while True:
@@ -149,10 +149,10 @@ def _told(sentence: str, terms: _Terms, everything: list[Job]) -> str:
     waiting = [job for job in everything if _waits(job)]
     ran = [job for job in everything if not _waits(job) and terms.fit(job)]
     lines = [sentence, "What waits:" if waiting else "Nothing waits at all."]
-    lines += [f"  {_shown(job)}" for job in waiting[:_MOST_SHOWN]]
-    lines += [f"  … and {len(waiting) - _MOST_SHOWN} more"] if len(waiting) > _MOST_SHOWN else []
+    lines += [f"  {_shown(job)}" for job in waiting[:_MAX_SHOWN]]
+    lines += [f"  … and {len(waiting) - _MAX_SHOWN} more"] if len(waiting) > _MAX_SHOWN else []
     lines += ["What has run already:"] * bool(ran)
-    lines += [f"  {_shown(job)}" for job in ran[:_MOST_SHOWN]]
+    lines += [f"  {_shown(job)}" for job in ran[:_MAX_SHOWN]]
     return "\n".join(lines)
 
 
@@ -165,8 +165,8 @@ def _shown(job: Job) -> str:
 
 def _arguments(payload: Any) -> list[str]:
     if not isinstance(payload, dict):
-        return [repr(payload)[:_LONGEST_SHOWN]]
-    return [f"{name}={value!r:.{_LONGEST_SHOWN}}" for name, value in payload.items()]
+        return [repr(payload)[:_MAX_SHOWN_LENGTH]]
+    return [f"{name}={value!r:.{_MAX_SHOWN_LENGTH}}" for name, value in payload.items()]
 
 
 def _number(jobs: int) -> str:

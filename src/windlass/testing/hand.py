@@ -1,7 +1,7 @@
-"""A worker's part, played by hand: the same claims, decisions and settlements, one job at a time."""
+"""A worker by hand: the same claims, decisions and settlements, one job at a time."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from random import Random
 from typing import TypedDict
@@ -10,46 +10,44 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.coordinator.fire import Fire
+from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, new_runner_id
-from windlass.core.job import Claimed, Job
-from windlass.core.moments import LONGEST, Micros, duration, to_datetime, to_micros
+from windlass.core.jobs.job import Claimed, Job
+from windlass.core.jobs.outcome import Outcome, Raised, decide
+from windlass.core.moments import MAX_DURATION, Micros, duration, to_datetime, to_micros
 from windlass.core.names import check_name
-from windlass.core.outcome import Outcome, Raised, decide
-from windlass.core.queue import QueueRules
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.contract import Store
-from windlass.store.records import ClaimRequest, LeaseRequest, QueueShare, RunnerEnd
+from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota, RunnerEnd
 from windlass.testing.report import Report
-from windlass.worker.notes import take_note
-from windlass.worker.work import Work
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner.notes import take_note
 
-MOST_ADMITTED = 500
-MOST_ATTEMPTS = 10_000
+MAX_ADMITTED = 500
+MAX_ATTEMPTS = 10_000
 _INSTANT = timedelta(microseconds=1)
 
 
 class RunOptions(TypedDict, total=False):
-    """What `run_all` takes.
+    """The options of `run_all`.
 
-    - `advance`: let time pass until nothing waits any more: retries, snoozes, delays, rates. It jumps: of ticks of
-      schedules that lie between, as many run as `catch_up` says
-    - `until`: let time pass up to this moment, or for so long: it stops at every tick of a schedule and everything
-      that becomes due, as time does
-    - `raise_errors`: raise the first error of a handler, after it was recorded as ever
-    - `queues`: only these, in this order
-    - `limit`: so many attempts at most (10,000): a job that comes back for ever is an error, not a test that hangs
+    - `advance`: let time pass until nothing waits: retries, snoozes, delays, rates. It jumps; `catch_up` decides
+    which skipped ticks of schedules run - `until`: let time pass up to this moment, or for this long; it stops at
+    every tick of a schedule and everything that becomes due - `raise_errors`: raise the first error of a handler,
+    after it was recorded - `queues`: only these, in this order - `limit`: at most this many attempts (10,000), so
+    that a job that never ends is an error
     """
 
     advance: bool
     until: datetime | timedelta
     raise_errors: bool
-    queues: Sequence[str]
+    queues: Iterable[str]
     limit: int
 
 
 class Hand:
-    """Gives out jobs and takes their outcomes; whoever holds it runs the handlers in between."""
+    """Claims jobs and settles their outcomes; the caller runs the handlers in between."""
 
     def __init__(
         self,
@@ -58,8 +56,8 @@ class Hand:
         advance: bool = False,
         until: datetime | timedelta | None = None,
         raise_errors: bool = False,
-        queues: Sequence[str] | None = None,
-        limit: int = MOST_ATTEMPTS,
+        queues: Iterable[str] | None = None,
+        limit: int = MAX_ATTEMPTS,
     ) -> None:
         self._app = app
         self._clock = app.clock
@@ -80,18 +78,18 @@ class Hand:
         self._errors: list[BaseException] = []
         self._attempts = 0
         self._waits = 0
-        """In a row for a token of some queue's rate, without a claim."""
+        """Consecutive waits for a rate's tokens, without a claim."""
 
     async def begin(self) -> None:
         """What a runner does before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
-        # The clock may go far while handlers run: no lease of ours may lapse by that.
-        await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=LONGEST))
+        # The clock may jump far while handlers run: our lease must not lapse by that.
+        await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=MAX_DURATION))
         await self._learn()
 
     async def end(self) -> None:
-        """What becomes of a runner that stops: whatever it still holds is handed back."""
+        """What a stopping runner does: requeue what it still holds."""
         await self._store.leases.end(RunnerEnd(runner=self._runner, started=frozenset(), crashed=False))
 
     async def take(self) -> Work | None:
@@ -109,11 +107,11 @@ class Hand:
         return self._work(job)
 
     async def settle(self, work: Work, outcome: Outcome) -> Job | None:
-        """Decide and write what becomes of the job, as a runner does; the job, if it is dead now."""
+        """Decide and write the outcome, as a runner does; returns the job if it is dead now."""
         error = outcome.error if isinstance(outcome, Raised) else None
         if isinstance(error, KeyboardInterrupt):
-            raise error  # somebody stops the test, not the job
-        if work.lines or work.said is not None:
+            raise error  # stops the test, not the job
+        if work.lines or work.latest_progress is not None:
             await self._store.jobs.note([take_note(work)])
         policy = work.definition.policy(self._rules[work.claimed.queue].retry)
         settlement = decide(work.claimed, outcome, policy, self._random)
@@ -127,9 +125,9 @@ class Hand:
         return (await self._store.operator.get([settlement.id]))[0] if settlement.status is Status.DEAD else None
 
     async def report(self) -> Report:
-        """What was done so far."""
+        """The report so far."""
         found = await self._store.operator.get(list(self._ran))
-        # A queue may keep nothing of its finished jobs.
+        # A queue may keep no finished jobs.
         jobs = tuple(job for job in found if job is not None)
         return Report(jobs=jobs, attempts=self._attempts, errors=tuple(self._errors))
 
@@ -139,7 +137,7 @@ class Hand:
         request = ClaimRequest(
             runner=self._runner,
             claim=self._claims,
-            shares=tuple(QueueShare(name, 1) for name in names),
+            shares=tuple(QueueQuota(name, 1) for name in names),
             types=self._app.registry.types,
             limit=1,
         )
@@ -150,9 +148,9 @@ class Hand:
         return jobs[0]
 
     async def _more(self) -> bool:
-        """Whether there may be more to claim: jobs that are due now, queues that are new, or a later moment."""
+        """Whether there may be more to claim: due jobs, new queues, or a later moment."""
         fired = await self._fire.run() == 0
-        admitted = await self._store.jobs.admit(MOST_ADMITTED)
+        admitted = await self._store.jobs.admit(MAX_ADMITTED)
         if fired or admitted.jobs or await self._learn():
             return True
         if not self._advance and self._until is None:
@@ -162,7 +160,7 @@ class Hand:
         return self._pass(max(_INSTANT, timedelta(microseconds=min(waits))) if waits else None)
 
     def _pass(self, length: timedelta | None) -> bool:
-        """Let time pass, if it may: whether it did. None: nothing is to come."""
+        """Let time pass, if allowed; returns whether it did. None: nothing more will be due."""
         now = self._clock.now
         if self._until is None:
             moment = now if length is None else now + length
@@ -174,13 +172,13 @@ class Hand:
         return True
 
     async def _next_tick(self) -> list[Micros | None]:
-        """How long until a schedule comes: of interest only where time passes as it does."""
+        """How long until the next tick of a schedule, if time passes continuously."""
         return [] if self._until is None else [(await self._store.schedules.due(1)).next_in]
 
     async def _next_token(self) -> Micros | None:
-        """How long until the next job may start somewhere by the rate of its queue; None where none waits for that.
+        """How long until a queue's rate allows the next job; None if no job waits for that.
 
-        After as many waits in a row as any job could cost, what waits there waits for something else.
+        After as many consecutive waits as a job can cost, it waits for something else.
         """
         counts = (await self._store.operator.counts()).queues
         queues = [each for each in await self._store.queues.list() if not each.paused]
@@ -192,7 +190,7 @@ class Hand:
         return min(-(-rate.period // rate.tokens) for rate in rates)
 
     async def _learn(self) -> bool:
-        """Look at the queues; whether there are new ones."""
+        """Read the queues; returns whether there are new ones."""
         before = set(self._rules)
         self._rules = {queue.name: queue.rules for queue in await self._store.queues.list()}
         return not set(self._rules) <= before
@@ -205,14 +203,14 @@ class Hand:
 
 
 def _end(now: datetime, until: datetime | timedelta) -> datetime:
-    """A moment, or the one after so long."""
+    """A moment, or the one after this long."""
     if isinstance(until, timedelta):
         return now + timedelta(microseconds=duration(until, "until"))
     return to_datetime(to_micros(until, "until"))
 
 
 class _Even(Random):
-    """No jitter: a test that lets exactly the time of a retry pass must find it due."""
+    """No jitter: after exactly the time of a retry, it must be due."""
 
     def random(self) -> float:
         return 0.5

@@ -1,14 +1,14 @@
-"""The app's hooks in a test: a run is a runner's life, and what a hook raises is the test's to see."""
+"""The app's hooks in a test: `run_all` acts as a runner, and errors of hooks are raised."""
 
 from windlass.client.app import App
-from windlass.client.state import State
+from windlass.client.tasks.hooks import State
 from windlass.core.events import silent
-from windlass.core.job import Job
-from windlass.worker.lifespan import Lifespan
+from windlass.core.jobs.job import Job
+from windlass.worker.handlers.hooks import Lifespan
 
 
 class Life:
-    """Calls hooks as a runner does, round one `run_all`, with a state of its own."""
+    """Calls hooks as a runner does, around one `run_all`, with its own state."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -16,7 +16,6 @@ class Life:
         self._lifespan = Lifespan(app, silent)
 
     async def start(self) -> None:
-        """Before the first job."""
         self._app.state = State()
         try:
             await self._lifespan.start()
@@ -25,12 +24,10 @@ class Life:
             raise
 
     async def dead(self, job: Job) -> None:
-        """A job has died."""
         for hook in self._app.hooks.dead:
             await self._lifespan.call(hook, job, self._app.state)
 
     async def stop(self) -> None:
-        """After the last job."""
         try:
             for hook in reversed(self._app.hooks.stop):
                 await self._lifespan.call(hook, self._app.state)

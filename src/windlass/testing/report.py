@@ -1,10 +1,10 @@
-"""What became of the jobs that a test let run."""
+"""The report of `run_all`."""
 
 from collections import Counter
 
 import msgspec
 
-from windlass.core.job import Job
+from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 
 
@@ -13,28 +13,28 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: tuple[Job, ...]
     attempts: int
-    """How many times a handler ran: more than there are jobs if some were tried again."""
+    """How many times a handler ran: more than there are jobs if some were retried."""
     errors: tuple[BaseException, ...]
-    """What handlers raised, in order; Snooze and Cancel are no errors."""
+    """What handlers raised, in order; Snooze and Cancel are not errors."""
 
     @property
     def completed(self) -> tuple[Job, ...]:
-        """Those whose handler returned."""
+        """Jobs whose handler returned."""
         return self._in(Status.COMPLETED)
 
     @property
     def failed(self) -> tuple[Job, ...]:
-        """Those that wait for their next attempt."""
+        """Jobs that wait for their next attempt."""
         return self._in(Status.FAILED)
 
     @property
     def dead(self) -> tuple[Job, ...]:
-        """Those that nobody tries again."""
+        """Jobs that will not be retried."""
         return self._in(Status.DEAD)
 
     @property
     def cancelled(self) -> tuple[Job, ...]:
-        """Those that were called off."""
+        """Cancelled jobs."""
         return self._in(Status.CANCELLED)
 
     def _in(self, status: Status) -> tuple[Job, ...]:

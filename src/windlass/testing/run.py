@@ -1,4 +1,4 @@
-"""run_all: everything that is due runs here and now, and nothing else goes on meanwhile."""
+"""run_all: run everything that is due, in this process, one job at a time."""
 
 import asyncio
 import contextvars
@@ -6,26 +6,27 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Unpack
 
 from windlass.client.app import App
-from windlass.client.blocking import refuse_on_loop
+from windlass.client.runtime.portal import refuse_on_loop
+from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND
-from windlass.core.outcome import Outcome
 from windlass.testing.hand import Hand, RunOptions
 from windlass.testing.hooks import Life
 from windlass.testing.report import Report
-from windlass.worker.run import run_async, run_sync
-from windlass.worker.work import Halt, Work
+from windlass.worker.handlers.attempt import run_sync
+from windlass.worker.handlers.start import run_attempt
+from windlass.worker.handlers.work import Halt, Work
 
 
 def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
-    """Run every job that is due, and those they hand in, until nothing is due; what became of them.
+    """Run every due job, and those they enqueue, until nothing is due; returns a report.
 
-    The way of a job is that of a worker: claimed, run, decided, settled. Handlers run one at a time, best first:
-    `def` here in this thread, `async def` on a loop of their own, `run_in="process"` like the others. Start and stop
-    hooks run once round it all; what they or an `on_dead` hook raise is raised here.
+    Jobs are claimed, run, decided and settled as by a worker. Handlers run one at a time, best first: `def` in this
+    thread, `async def` on an event loop of their own, `run_in="process"` like the others. Start and stop hooks run
+    once around it all; what they or an `on_dead` hook raise is raised here.
     """
     refuse_on_loop("run_all")
     hand, life, wait = Hand(app, **options), Life(app), app._portal().run
-    # A factory, so that the thread's own event loop is left as it is.
+    # A factory, so that the thread's own event loop is not touched.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner, ExitStack() as after:
         wait(hand.begin())
         after.callback(lambda: wait(hand.end()))
@@ -57,21 +58,17 @@ async def arun_all(app: App, **options: Unpack[RunOptions]) -> Report:
 
 
 async def _run_async(work: Work) -> Outcome:
-    """Run the handler in a task of its own, which is told to end at its timeout."""
-    handler = asyncio.create_task(run_async(work))
-
-    def stop() -> None:
-        work.halt(Halt.TIMEOUT)
-        handler.cancel()
-
+    """Run the handler in a task of its own, which is cancelled at its timeout."""
     timeout = work.claimed.timeout
-    timer = asyncio.get_running_loop().call_later(timeout / SECOND, stop) if timeout else None
+    timer = asyncio.get_running_loop().call_later(timeout / SECOND, _stop, work) if timeout else None
     try:
-        outcome = await handler
+        return await run_attempt(work)
     finally:
         if timer is not None:
             timer.cancel()
-    # Whoever cancels the test means the test; the handler has made an outcome of it, as it does in a worker.
-    if (test := asyncio.current_task()) is not None and test.cancelling():
-        raise asyncio.CancelledError
-    return outcome
+
+
+def _stop(work: Work) -> None:
+    work.halt(Halt.TIMEOUT)
+    if work.task is not None:
+        work.task.cancel()

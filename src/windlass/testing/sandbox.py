@@ -1,19 +1,19 @@
-"""The sandbox: an app that is there already, with a store in memory for as long as a test takes."""
+"""The sandbox: an existing app with a store in memory for the length of a test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Unpack
 
 from windlass.client.app import App
-from windlass.client.berth import berth_in_memory
-from windlass.store.manual import ManualClock
+from windlass.client.runtime.store_handle import memory_handle
+from windlass.store.clock import ManualClock
 from windlass.testing.hand import RunOptions
 from windlass.testing.report import Report
 from windlass.testing.run import arun_all, run_all
 
 
 class Sandbox:
-    """An app under test, and its time."""
+    """An app under test, and its clock."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -34,14 +34,14 @@ class Sandbox:
 
 @contextmanager
 def sandbox(app: App, clock: ManualClock | None = None) -> Iterator[Sandbox]:
-    """Until it is left, the app's jobs go to an empty store in memory, and its time stands still.
+    """Inside the context, the app uses an empty store in memory, and its clock stands still.
 
-    The app's own store is neither opened nor touched. Whatever was handed in meanwhile is gone afterwards.
+    The app's own store is neither opened nor touched. All jobs are dropped at the end.
     """
-    before, here = app._berth, berth_in_memory(clock)
-    app._berth = here
+    before, here = app._store_handle, memory_handle(clock)
+    app._store_handle = here
     try:
         yield Sandbox(app)
     finally:
-        app._berth = before
+        app._store_handle = before
         app._portal().run(here.close(), waits=True)

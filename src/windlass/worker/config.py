@@ -8,8 +8,8 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.names import check_name
 from windlass.errors import ConfigError, InvalidName
 
-MOST_SLOTS = 10_000
-MOST_PROCESSES = 256
+MAX_SLOTS = 10_000
+MAX_PROCESSES = 256
 
 
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +24,9 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     drain: Micros = 30 * SECOND
     health: tuple[str, int] | None = None
     recycle_jobs: int = 1000
-    """A process for handlers is replaced after so many jobs."""
+    """A handler process is replaced after this many jobs."""
     recycle_memory: int | None = None
-    """… or when it has grown beyond so many bytes, if it was smaller to begin with."""
+    """… or when it has grown beyond this many bytes, if it started smaller."""
     until_empty: bool = False
     verbose: bool = False
 
@@ -37,10 +37,10 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def problems(self) -> Iterator[str]:
         """Everything that is wrong with these settings."""
-        if not 1 <= self.concurrency <= MOST_SLOTS:
-            yield f"--concurrency must be from 1 to {MOST_SLOTS}, not {self.concurrency}"
-        if not 1 <= self.processes <= MOST_PROCESSES:
-            yield f"--processes must be from 1 to {MOST_PROCESSES}, not {self.processes}"
+        if not 1 <= self.concurrency <= MAX_SLOTS:
+            yield f"--concurrency must be from 1 to {MAX_SLOTS}, not {self.concurrency}"
+        if not 1 <= self.processes <= MAX_PROCESSES:
+            yield f"--processes must be from 1 to {MAX_PROCESSES}, not {self.processes}"
         if self.lease < SECOND // 2:
             yield f"--lease must be at least 500ms, not {self.lease / SECOND:g}s"
         if self.recycle_jobs < 1:

@@ -6,17 +6,107 @@ the old code is left behind.
 
 import asyncio
 import os
-import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Protocol
 
 from windlass.core.events import Emit
 from windlass.errors import WindlassError
 from windlass.worker.config import WorkerConfig
-from windlass.worker.sources import Sources
-from windlass.worker.supervisor import Supervisor
+from windlass.worker.stop_signals import on_stop_signals
+from windlass.worker.supervisor.supervisor import Supervisor
 
-MOST_NAMED = 3
+MAX_NAMED = 3
+EVERY_SECONDS = 0.3
+QUIET_SECONDS = 0.1
+"""Nothing may change for this long before a change is reported: editors and git write several files in a row."""
+MAX_UNREST = 5.0
+SHARE = 20
+"""At most 1/SHARE of the time is spent reading file times."""
+PASSED_OVER = frozenset({"__pycache__", "node_modules", "site-packages"})
+Snapshot = dict[str, tuple[int, int, int]]
+
+
+class Sources:
+    """Every Python file in some folders, or files named one by one."""
+
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._places = list(places)
+        self._seen: Snapshot = {}
+        self._pause = EVERY_SECONDS
+
+    def mark(self) -> int:
+        """What is there now is known: how many files."""
+        self._seen = self._look()
+        return len(self._seen)
+
+    async def changed(self) -> list[str]:
+        """The files that changed, came or went since the mark, as soon as that has come to rest."""
+        now = self._seen
+        while now == self._seen:
+            await asyncio.sleep(self._pause)
+            now = await asyncio.to_thread(self._look)
+        now = await self._at_rest(now)
+        return sorted(name for name in self._seen.keys() | now.keys() if self._seen.get(name) != now.get(name))
+
+    async def _at_rest(self, now: Snapshot) -> Snapshot:
+        end, before = time.monotonic() + MAX_UNREST, Snapshot()
+        while now != before and time.monotonic() < end:
+            await asyncio.sleep(QUIET_SECONDS)
+            before, now = now, await asyncio.to_thread(self._look)
+        return now
+
+    def _look(self) -> Snapshot:
+        begun = time.monotonic()
+        found: Snapshot = {}
+        for name in self._files():
+            try:
+                state = os.stat(name)
+            except OSError:
+                continue  # gone between two looks
+            found[name] = (state.st_mtime_ns, state.st_size, state.st_ino)
+        self._pause = max(EVERY_SECONDS, SHARE * (time.monotonic() - begun))
+        return found
+
+    def _files(self) -> Iterator[str]:
+        for place in self._places:
+            if place.is_file():
+                yield str(place)
+            else:
+                yield from _python_files(str(place))
+
+
+def places_of(app: str, here: Path) -> list[Path]:
+    """Where the sources of `module:object` are: the current folder, and its package if that is elsewhere."""
+    top = app.partition(":")[0].partition(".")[0]
+    # Finding a package by its own name runs nothing of it.
+    spec = PathFinder.find_spec(top, [str(here), *sys.path])
+    found = [] if spec is None else [*(spec.submodule_search_locations or []), spec.origin or ""]
+    elsewhere = [Path(each).absolute() for each in found if each and Path(each).suffix in ("", ".py")]
+    return [here, *(each for each in elsewhere if not each.is_relative_to(here))]
+
+
+def _python_files(folder: str) -> Iterator[str]:
+    """Links to folders are not followed: they may lead in a circle."""
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        # Whatever it is called, a folder with this file in it is a virtual environment.
+        if any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif entry.name not in PASSED_OVER and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
 
 
 class Screen(Protocol):
@@ -42,9 +132,7 @@ class Dev:
 
     async def run(self) -> int:
         """Until stopped: the exit code."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop)
+        on_stop_signals(self.stop)
         files = self._sources.mark()
         watched = "1 Python file" if files == 1 else f"{files} Python files"
         self._screen.news(f"{self._config.app}, watching {watched}; Ctrl-C ends it")
@@ -68,7 +156,7 @@ class Dev:
         try:
             await asyncio.wait([work, change], return_when=asyncio.FIRST_COMPLETED)
             if change.done() and not self._stopping.is_set():
-                self._tell(change)
+                self._announce_change(change)
                 supervisor.stop()
             await self._outcome(work, change)
         finally:
@@ -76,7 +164,7 @@ class Dev:
             change.cancel()
 
     async def _outcome(self, work: asyncio.Task[int], change: asyncio.Task[list[str]]) -> None:
-        """How that worker ended; if its app cannot be loaded, the next save may mend it."""
+        """How that worker ended; if its app cannot be loaded, wait for the next save."""
         try:
             await work
         except WindlassError as error:
@@ -90,9 +178,9 @@ class Dev:
             await asyncio.wait([change, stop], return_when=asyncio.FIRST_COMPLETED)
             stop.cancel()
             if change.done():
-                self._tell(change)
+                self._announce_change(change)
 
-    def _tell(self, change: asyncio.Task[list[str]]) -> None:
+    def _announce_change(self, change: asyncio.Task[list[str]]) -> None:
         self._screen.news(f"{_named(change.result())} changed: starting again")
 
 
@@ -100,5 +188,5 @@ def _named(files: list[str]) -> str:
     """Which files, from here."""
     here = Path.cwd()
     names = [os.path.relpath(each, here) for each in files]
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -7,8 +7,10 @@ import traceback
 
 import windlass
 from windlass.client.app import App
+from windlass.client.runtime.settings import current_folder
 from windlass.errors import ConfigError, WindlassError
-from windlass.worker.logbook import stamp_records
+from windlass.native import require_threads
+from windlass.worker.handlers.job_logging import add_job_to_records
 
 
 def import_trouble(path: str, error: BaseException) -> str:
@@ -21,6 +23,10 @@ def import_trouble(path: str, error: BaseException) -> str:
         frames = frames.tb_next
     if frames is None and isinstance(error, WindlassError):
         return str(error)
+    if isinstance(error, ConfigError):
+        # It says what to change; of the way to it only the line of the user's counts.
+        place = [frame for frame in traceback.extract_tb(frames) if not _is_machinery(frame.filename)][-1]
+        return f"{error}\n({place.filename}, line {place.lineno}, while importing {path})"
     text = "".join(traceback.format_exception(type(error), error, frames, limit=-10))
     return f"importing {path} failed:\n{text}"
 
@@ -43,19 +49,37 @@ def parse_path(path: str) -> tuple[str, str]:
     return module_name, name
 
 
+def load_app_for_work(path: str) -> App:
+    """The app of a process that runs handlers, which needs real threads."""
+    app = load_app(path)
+    require_threads()
+    return app
+
+
+_loaded: dict[str, str | None] = {}
+
+
+def loaded_in() -> str | None:
+    """The folder in which this process loaded its app, wherever its code has gone since; None before that."""
+    return _loaded.get("in")
+
+
 def load_app(path: str) -> App:
     """Import the app. Errors of the user's own module are passed on as they are: their traceback helps."""
     module_name, name = parse_path(path)
-    if (here := os.getcwd()) not in sys.path:
+    here = _loaded["in"] = current_folder()
+    if here is not None and here not in sys.path:
         sys.path.insert(0, here)
     # Before the app sets up its logging: a format that names the job must find it in every record.
-    stamp_records()
+    add_job_to_records()
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module_name + ".").startswith(error.name + "."):
             raise
-        raise ConfigError(f"there is no module {module_name!r} here ({here}) or on the import path") from None
+        raise ConfigError(
+            f"there is no module {module_name!r} here ({here or 'a folder that was removed'}) or on the import path"
+        ) from None
     found = module
     for part in name.split("."):
         if not hasattr(found, part):

@@ -9,9 +9,10 @@ import tempfile
 
 import windlass
 
-ASK = signal.SIGUSR2
+STACK_SIGNAL = signal.SIGUSR2
 WRITING_SECONDS = 0.05
-MOST = 256 * 1024
+MAX_REPORT_BYTES = 256 * 1024
+GONE = "a process that has ended"
 
 _THREAD = re.compile(r"^(?:Current thread|Thread) .*$", re.MULTILINE)
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
@@ -24,6 +25,7 @@ class Stacks:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self._closed = False
 
     @classmethod
     def create(cls) -> "Stacks":
@@ -34,16 +36,19 @@ class Stacks:
             return cls(os.dup(file.fileno()))
 
     async def ask(self, pid: int) -> str:
-        """The line of user code at which each busy thread is."""
+        """The line of user code at which each busy thread is. The process may end meanwhile."""
         os.ftruncate(self.descriptor, 0)
         os.lseek(self.descriptor, 0, os.SEEK_SET)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, ASK)
+            os.kill(pid, STACK_SIGNAL)
         await asyncio.sleep(WRITING_SECONDS)
-        return places(os.pread(self.descriptor, MOST, 0).decode("utf-8", "replace"))
+        if self._closed:
+            return GONE  # the descriptor may be another file's by now
+        return places(os.pread(self.descriptor, MAX_REPORT_BYTES, 0).decode("utf-8", "replace"))
 
     def close(self) -> None:
         """Let it go."""
+        self._closed = True
         os.close(self.descriptor)
 
 

@@ -5,13 +5,13 @@ the test.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol
 
 from windlass import App
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 
 
 class Caller(Protocol):
@@ -24,7 +24,7 @@ class Caller(Protocol):
     async def open(self, url: str, *, autocommit: bool = False) -> None: ...
     async def execute(self, statement: str) -> None: ...
     async def enqueue(self, task: Any, number: int) -> Any: ...
-    async def enqueue_many(self, app: App, jobs: list[NewJob]) -> list[Any]: ...
+    async def enqueue_many(self, app: App, jobs: Iterable[NewJob]) -> list[Any]: ...
     async def commit(self) -> None: ...
     async def rollback(self) -> None: ...
     async def close(self) -> None: ...
@@ -51,7 +51,7 @@ class Blocking:
     async def enqueue(self, task: Any, number: int) -> Any:
         return await self.call(task.using(connection=self.connection).enqueue, number)
 
-    async def enqueue_many(self, app: App, jobs: list[NewJob]) -> list[Any]:
+    async def enqueue_many(self, app: App, jobs: Iterable[NewJob]) -> list[Any]:
         handles: list[Any] = await self.call(app.enqueue_many, jobs, connection=self.connection)
         return handles
 
@@ -84,7 +84,7 @@ class OnLoop:
     async def enqueue(self, task: Any, number: int) -> Any:
         return await task.using(connection=self.connection).aenqueue(number)
 
-    async def enqueue_many(self, app: App, jobs: list[NewJob]) -> list[Any]:
+    async def enqueue_many(self, app: App, jobs: Iterable[NewJob]) -> list[Any]:
         return await app.aenqueue_many(jobs, connection=self.connection)
 
     async def commit(self) -> None:

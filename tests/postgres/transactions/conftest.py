@@ -9,6 +9,7 @@ import pytest
 
 from tests.postgres.transactions import alchemists, drivers
 from tests.postgres.transactions.callers import Caller
+from tests.support.parts import in_part
 from tests.support.stores import postgres_url as migrated_url
 from windlass import App
 
@@ -64,7 +65,11 @@ def work(app: App) -> Any:
     return work
 
 
-@pytest.fixture(params=CALLERS)
+DRIVERS = ("psycopg", "psycopg-async", "psycopg2", "asyncpg", "alchemy-session", "alchemy-async-asyncpg")
+"""Of each driver one, and of SQLAlchemy one that blocks and one that does not."""
+
+
+@pytest.fixture(params=in_part(CALLERS, DRIVERS))
 def stranger(request: pytest.FixtureRequest) -> Caller:
     """A caller of each kind, not connected."""
     return CALLERS[request.param]()

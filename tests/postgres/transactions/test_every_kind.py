@@ -9,7 +9,7 @@ import pytest
 from tests.postgres.transactions.callers import Caller
 from windlass import App, EnqueueFailed, KeyConflict, chain
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
+from windlass.store.records import ProcessRole
 
 TEXT = """'ä' "€" %s %(x)s :now $1 {a,NULL} \\ \U0001f980"""
 ORDER = "INSERT INTO orders VALUES (1)"
@@ -57,6 +57,15 @@ async def test_many_jobs_of_many_kinds_in_one_transaction(app: App, work: Any, c
     assert (totals["pending"], totals["scheduled"]) == (30, 10)
     assert (await app.jobs.aget(handles[0].id)).payload == {"number": 0, "text": TEXT}
     assert (await app.jobs.aget(handles[-1].id)).idempotency_key == f"9 {TEXT}"
+
+
+async def test_jobs_of_a_generator_are_all_stored_and_none_if_it_raises(app: App, work: Any, caller: Caller) -> None:
+    await caller.execute(ORDER)
+    with pytest.raises(ZeroDivisionError):
+        await caller.enqueue_many(app, (work.job(1 // number) for number in (2, 1, 0)))
+    assert len(await caller.enqueue_many(app, map(work.job, range(3)))) == 3
+    await caller.commit()
+    assert await total(app) == 3
 
 
 async def test_a_key_answers_with_the_job_that_stands(app: App, work: Any, caller: Caller) -> None:
@@ -109,14 +118,14 @@ async def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(
 
 
 async def test_whoever_waits_is_woken_by_the_commit(app: App, work: Any, caller: Caller, url: str) -> None:
-    store = open_store(url, opener=Opener.SUPERVISOR)
-    assert await store.signals.work(["mail"], None) is False
-    mark = store.signals.mark()
+    store = open_store(url, opener=ProcessRole.SUPERVISOR)
+    assert await store.signals.has_work(["mail"], None) is False
+    mark = store.signals.cursor()
     await caller.enqueue(work, 1)
-    assert store.signals.mark() == mark
+    assert store.signals.cursor() == mark
     await caller.commit()
     assert await store.signals.wait(mark, 20) is True
-    assert await store.signals.work(["mail"], None) is True
+    assert await store.signals.has_work(["mail"], None) is True
     await store.close()
 
 
@@ -136,7 +145,7 @@ async def test_under_a_stricter_isolation_the_same_holds(app: App, work: Any, ca
 async def others_change_what_every_hand_in_reads(app: App) -> None:
     await app.queues.apause("mail")
     with psycopg.connect(app.store) as connection:
-        connection.execute("UPDATE windlass.floors SET rank = rank + 1")
+        connection.execute("UPDATE windlass.watermarks SET rank = rank + 1")
 
 
 async def test_a_serialization_failure_is_the_very_error_that_the_callers_code_repeats_on(

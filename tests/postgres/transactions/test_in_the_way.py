@@ -4,11 +4,11 @@ import psycopg
 import pytest
 
 from tests.support.seed import claim_one, completed, enqueue, new_job, open_lease, settle, status_of
-from windlass.core.job import Enqueued
+from windlass.core.jobs.job import Enqueued
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.postgres import claim
+from windlass.store.postgres.verbs import claim
 from windlass.store.records import Settled
 
 
@@ -18,10 +18,10 @@ async def test_the_first_use_of_a_priority_in_an_open_transaction_holds_others_u
     async with await psycopg.AsyncConnection.connect(store.address) as connection:
         await store.jobs.enqueue_inside(connection, [new_job(queue="q", priority=5)], {})
         with pytest.raises(StoreUnavailable, match="no answer within") as held_up:
-            await store.bounded(0.5).jobs.enqueue([job])
+            await store.with_timeout(0.5).jobs.enqueue([job])
         assert not held_up.value.maybe_done
         other = new_job(queue="q", priority=4)
-        assert await store.bounded(5.0).jobs.enqueue([other]) == [Enqueued(other.id)], "nobody else is held up"
+        assert await store.with_timeout(5.0).jobs.enqueue([other]) == [Enqueued(other.id)], "nobody else is held up"
     assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
 
 

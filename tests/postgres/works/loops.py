@@ -16,8 +16,7 @@ from windlass.core.moments import SECOND
 from windlass.errors import LeaseLost, StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
-from windlass.store.records import LeaseRequest, RunnerEnd
+from windlass.store.records import LeaseRequest, ProcessRole, RunnerEnd
 
 QUEUES, TYPES = ("default",), ("quick",)
 MOST = 10
@@ -45,7 +44,7 @@ class Loop:
         beating.cancel()
         ended = RunnerEnd(runner=self.runner, started=frozenset(), returned=frozenset(), crashed=False)
         await self._store.leases.end(ended)
-        await self._store.workers.forget(self.worker)
+        await self._store.workers.unregister(self.worker)
         await self._store.close()
 
     async def _step(self, claim: int) -> int:
@@ -81,7 +80,7 @@ async def main(url: str, loops: int, lease: float) -> None:
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     effects = os.open("effects", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    made = [Loop(open_store(url, opener=Opener.RUNNER), lease, effects) for _ in range(loops)]
+    made = [Loop(open_store(url, opener=ProcessRole.RUNNER), lease, effects) for _ in range(loops)]
     async with asyncio.TaskGroup() as group:
         for each in made:
             group.create_task(each.run(over))

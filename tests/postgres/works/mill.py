@@ -1,5 +1,6 @@
 """The user's app of these tests, copied into each test's folder: handlers that leave their job's id in a file."""
 
+import asyncio
 import os
 
 from windlass import App, Context
@@ -18,6 +19,14 @@ def trace(ctx: Context) -> None:
 @app.task
 async def quick(ctx: Context) -> None:
     trace(ctx)
+
+
+@app.task
+async def linger(ctx: Context, until: str) -> None:
+    """Runs until there is a file of this name."""
+    trace(ctx)
+    while not os.path.exists(until):  # noqa: ASYNC110, ASYNC240
+        await asyncio.sleep(0.02)
 
 
 @app.task

@@ -14,7 +14,7 @@ from tests.support.processes import Process, Processes, until
 from tests.support.servers.address import execute
 from windlass import App
 from windlass.core.ids import new_id
-from windlass.core.job import NewJob
+from windlass.core.jobs.job import NewJob
 
 CHUNK = 5_000
 TROUBLE = re.compile(r"failed, trying again|Traceback|lapsed|too late|ended: (?!exit code 0)")

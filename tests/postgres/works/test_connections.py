@@ -1,4 +1,4 @@
-"""How many sessions a worker has on its server: at most two for each runner, one for its supervisor."""
+"""How many sessions a worker has on its server: at most two for each runner, and two for its supervisor."""
 
 import asyncio
 from collections import Counter
@@ -10,8 +10,8 @@ import pytest
 from tests.postgres.works.plant import Plant
 from tests.support.processes import until
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
-from windlass.store.postgres import pool
+from windlass.store.postgres.connection import pool
+from windlass.store.records import ProcessRole
 
 
 class Census:
@@ -55,7 +55,7 @@ def test_under_load_with_children_from_coroutines_threads_and_cells(plant: Plant
     found = census.end()
     plant.check_outputs()
     assert len(plant.runs()) == 2_000 + 500 + 2 * 1_005
-    assert found["supervisor"] == {1}
+    assert found["supervisor"] == {2}, "one for its leases alone"
     assert max(found["runner"]) <= 2
     assert len([name for name in census.most if name.split()[1] == "runner"]) == 4
     # A cell is a process of its own, and a client like any other if its handler speaks to the store.
@@ -65,7 +65,7 @@ def test_under_load_with_children_from_coroutines_threads_and_cells(plant: Plant
 
 async def test_an_idle_process_keeps_one_at_most(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "IDLE_SECONDS", 0.2)
-    store = open_store(plant.direct, opener=Opener.RUNNER)
+    store = open_store(plant.direct, opener=ProcessRole.RUNNER)
     await asyncio.gather(*(store.operator.counts() for _ in range(10)))
     assert len([name for name in plant.sessions() if "runner" in name]) == 2
     async with asyncio.timeout(10):

@@ -43,6 +43,7 @@ def fleet(tmp_path: Path, postgres: Address) -> Iterator[Plant]:
         made.close()
 
 
+@pytest.mark.extended
 def test_every_job_ends_once_and_nobody_loses_a_lease(fleet: Plant) -> None:
     lease = str(LEASE_SECONDS)
     trees = [fleet.start_worker("--lease", f"{lease}s") for _ in range(SIZE.trees)]

@@ -17,8 +17,9 @@ from tests.support.servers.pgbouncer import pgbouncer
 from tests.support.stores import postgres_url as migrated_url
 from windlass.errors import StoreUnavailable
 from windlass.store.open import open_store
-from windlass.store.opener import Opener
-from windlass.store.postgres.session import SETTINGS, connect
+from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.session import SETTINGS
+from windlass.store.records import ProcessRole
 
 
 def through(bouncer: Address, direct: str) -> str:
@@ -41,6 +42,7 @@ def test_a_worker_behind_it_says_once_that_it_polls(pooled: Plant) -> None:
     assert "LISTEN" not in [row[0] for row in pooled.ask("SELECT query FROM pg_stat_activity")]
 
 
+@pytest.mark.extended
 def test_doctor_and_demo_work_behind_it(pooled: Plant) -> None:
     code, said = pooled.command("doctor", "--store", pooled.url)
     assert code == 0, said
@@ -58,7 +60,7 @@ async def test_nothing_is_left_on_a_connection_that_others_get(postgres: Address
             before = _state(fresh)
         with psycopg.connect(url, prepare_threshold=None) as theirs:
             (pid,) = theirs.execute("SELECT pg_backend_pid()").fetchone() or (0,)
-        store = open_store(url, opener=Opener.SUPERVISOR)
+        store = open_store(url, opener=ProcessRole.SUPERVISOR)
         await open_lease(store)
         await enqueue(store, 10)
         jobs = await store.jobs.claim(request())

@@ -21,18 +21,26 @@ MORE_MEMORY = 64 << 20
 def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I8: of two jobs in a queue with the same priority, the one that was stored first is claimed first.
 
-    In a queue of tenants, of two of the same tenant; those with a concurrency key have a line of their own.
+    In a queue of tenants, of two of the same tenant; those with a concurrency key have a line of their own. In a
+    queue with a limit, claims that meet on a server pass over rows that another one has locked and then may not take.
     """
+    limited = {line["queue"] for line in times.rules if line.get("max_concurrency")}
     fair = {line["queue"] for line in times.rules if line.get("fair")}
     lines: dict[tuple[str, int, str | None], list[Life]] = defaultdict(list)
     for life in times.lives.values():
-        if life.hand_ins and first_claim(life) is not None and not life.acts:
+        if life.hand_ins and first_claim(life) is not None and not life.acts and not _was_hidden(life, times):
             facts = life.hand_ins[0].facts
-            if not facts["waits"] and facts.get("concurrency_key") is None:
+            if not facts["waits"] and facts.get("concurrency_key") is None and facts["queue"] not in limited:
                 tenant = facts.get("tenant") if facts["queue"] in fair else None
                 lines[facts["queue"], facts["priority"], tenant].append(life)
     for line in lines.values():
         yield from _overtaken(line)
+
+
+def _was_hidden(life: Life, times: Times) -> bool:
+    """Whether it waited at a time when a stranger may have held its row: claims do not wait for that."""
+    claimed = _asked(life)
+    return any(f.hides and acknowledged_on(life) <= f.until and f.at <= claimed for f in times.faults)
 
 
 def _overtaken(line: list[Life]) -> Iterator[Found]:

@@ -13,8 +13,8 @@ from tests.support.checker.links import LINKS
 from tests.support.checker.lives import Times, gather
 from tests.support.checker.ticks import TICKS
 
-MOST_SHOWN = 20
-MOST_LINES = 40
+MAX_SHOWN = 20
+MAX_LINES = 40
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -39,9 +39,9 @@ class Report(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         zero = self.lines[0]["at"] if self.lines else 0
         pages = [f"{len(self.violations)} violations; {self.figures}"]
-        for each in self.violations[:MOST_SHOWN]:
+        for each in self.violations[:MAX_SHOWN]:
             pages.append(f"{each.law} {each.job or ''}: {each.problem}")
-            pages += [show(line, zero) for line in self._around(each)[:MOST_LINES]]
+            pages += [show(line, zero) for line in self._around(each)[:MAX_LINES]]
         return "\n".join(pages)
 
     def _around(self, violation: Violation) -> list[Line]:

@@ -9,8 +9,8 @@ from tests.support.checker.among import Found, Jobs
 from tests.support.checker.laws import acknowledged_on
 from tests.support.checker.lives import FOREVER, Times
 from tests.support.checker.spans import Rules, Span, by_place, micros, rules, spans
-from windlass.core.change import IN_LINE
-from windlass.core.rate import Rate, parse_rate
+from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.jobs.change import WAITING_FOR_KEY
 from windlass.core.status import FINISHED
 
 HOLDS = frozenset({"pending", "running"})
@@ -103,7 +103,7 @@ def _over(job: dict[str, Any]) -> int:
 def left_in_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I15: in the end nobody waits for a key that is free."""
     for (_, key), alike in by_place(jobs, lambda job: True).items():
-        line = [job for job in alike if job["status"] == "blocked" and job.get("reason") == IN_LINE]
+        line = [job for job in alike if job["status"] == "blocked" and job.get("reason") == WAITING_FOR_KEY]
         held = sum(1 for job in alike if job["status"] in (STRICT_HOLDS if _keeps(job) else HOLDS))
         for job in line[: max(0, min(map(limit_of_key, line), default=0) - held)]:
             yield job["id"], f"it is in line for the key {key!r}, which is free"

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from tests.support.checker.lives import FOREVER, Claim, Ending, Life, Run, Times
+from tests.support.checker.lives import FOREVER, Claim, Ending, Fault, Life, Run, Times
 from windlass.core.status import FINISHED, Status, may_move
 
 Dumped = dict[str, Any]
 Law = Callable[[Life, Dumped | None, Times], Iterator[str]]
 
-REASONS = ("failures", "crashes", "rescues", "suspicions", "hand_backs", "snoozes")
+REASONS = ("failures", "crashes", "rescues", "suspicions", "requeues", "snoozes")
 """What the store counts, each of which may make a job run once more."""
-FREE = ("rescues", "suspicions", "hand_backs", "snoozes")
+FREE = ("rescues", "suspicions", "requeues", "snoozes")
 """Those that do not use up the budget."""
 
 
@@ -33,11 +33,24 @@ def unexpected(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     seen = job is not None or life.runs or life.claims
     if seen and not any(each.step != "fail" for each in life.hand_ins):
         yield "nobody handed it in" if not life.hand_ins else "its hand-in was refused, and yet it is there"
+    yield from _refused(life)
     sent = {each.facts["payload"] for each in life.hand_ins}
     for one in _seen(life):
         if sent and one.payload not in sent:
             yield f"attempt {one.attempt} got another payload than was sent"
             return
+
+
+def _refused(life: Life) -> Iterator[str]:
+    """What was there although every hand-in until then had been answered with: nothing was stored."""
+    first = min((each.invoked for each in life.hand_ins if each.step != "fail"), default=FOREVER)
+    early = [claim.attempt for claim in life.claims if claim.answered < first < FOREVER]
+    if early:
+        yield f"attempt {early[0]} was claimed while every hand-in had been refused"
+    for each in life.hand_ins:
+        known = each.step == "ok" and each.existing and each.winner == life.id
+        if known and each.invoked == first and any(other.invoked < first for other in life.hand_ins):
+            yield "its hand-in was refused, and the next found it in the store"
 
 
 def _seen(life: Life) -> list[Claim | Run]:
@@ -64,12 +77,26 @@ def without_cause(life: Life, job: Dumped | None, times: Times) -> Iterator[str]
     runs = sorted(life.runs, key=lambda run: run.attempt)
     for run, following in pairwise(runs):
         settled = any(each.attempt == run.attempt and each.answer != "stale" for each in life.settles)
-        holders = {claim.pid: claim.invoked for claim in life.claims if claim.attempt == run.attempt}
-        holders.setdefault(run.pid, run.start)
         before = [fault for fault in times.faults if fault.at <= following.start]
-        hit = any(pid in fault.pids and at <= fault.until for fault in before for pid, at in holders.items())
-        if not settled and not hit:
+        if not settled and not _was_hit(life, run.attempt, before):
             yield f"attempt {run.attempt} was cut short without a fault, and attempt {following.attempt} ran"
+
+
+def _was_hit(life: Life, attempt: int, faults: list[Fault]) -> bool:
+    """Whether a process that held the attempt was among the victims, while or after it did."""
+    holders = {run.pid: run.start for run in life.runs if run.attempt == attempt}
+    holders |= {claim.pid: claim.invoked for claim in life.claims if claim.attempt == attempt}
+    return any(pid in fault.pids and at <= fault.until for fault in faults for pid, at in holders.items())
+
+
+def charged_wrongly(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
+    """I19: an attempt is charged with a crash, or suspected of one, only if a process that held it was killed."""
+    told = {each.attempt: each.outcome for each in (*life.settles, *life.put_backs) if each.answer == "settled"}
+    told |= {each["attempt"]: each["outcome"] for each in (job or {}).get("attempts", ()) if each.get("outcome")}
+    killing = [fault for fault in times.faults if fault.kills]
+    for attempt, outcome in told.items():
+        if outcome.startswith("crashed") and not _was_hit(life, attempt, killing):
+            yield f"attempt {attempt} was charged as {outcome!r}, and nobody had killed its process"
 
 
 def held_twice(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
@@ -170,4 +197,5 @@ LAWS: dict[str, Law] = {
     "I7": moved_wrongly,
     "I13": numbers_repeat,
     "I15": undrained,
+    "I19": charged_wrongly,
 }

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.checker.among import Found, Jobs
 from tests.support.checker.lives import Ending, HandIn, Life, Times
-from windlass.core.chain import AWAITING, Turn, parent_in, turn_of
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, parent_in_reason
 from windlass.core.status import Status
 
 BEGUN = frozenset({"pending", "running", "failed", "completed", "scheduled", "dead"})
@@ -28,7 +28,7 @@ def too_early(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[F
 def wrongly_given(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
     """I14: what a child gets of a parent is the result of an attempt that completed, in every attempt of its own."""
     for life, parents in _children(times, jobs):
-        taken = {_standing(times, parent) for _, parent in _stored(life).facts.get("takes", ())}
+        taken = {_standing(times, parent) for _, parent in _stored(life).facts.get("result_params", ())}
         for claim in life.claims:
             for parent in taken.intersection(parents):
                 results = {each.result for each in _completions(times, parent) if each.invoked < claim.answered}
@@ -43,21 +43,21 @@ def in_vain(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Fou
         if job is None:
             continue
         ended = {parent: jobs[parent]["status"] for parent in parents if parent in jobs}
-        if job["status"] == Status.BLOCKED and job.get("reason") == AWAITING:
-            turns = {turn_of(Status(status)) for status in ended.values()}
-            if Turn.CALL_OFF in turns or Turn.WAIT not in turns:
+        if job["status"] == Status.BLOCKED and job.get("reason") == WAITING_FOR_PARENT:
+            turns = {effect_of(Status(status)) for status in ended.values()}
+            if ParentEffect.CANCEL in turns or ParentEffect.WAIT not in turns:
                 yield life.id, f"it waits for its parents, and they are {ended}"
         yield from _called_off(job, ended)
 
 
 def _called_off(job: dict[str, Any], ended: Mapping[str, str]) -> Iterator[Found]:
-    culprit = parent_in(job.get("reason")) if job["status"] == Status.CANCELLED else None
+    culprit = parent_in_reason(job.get("reason")) if job["status"] == Status.CANCELLED else None
     # One whose key was taken by another stays cancelled when its parent is tried again.
     if culprit is None or job.get("idempotency_key"):
         return
     if culprit not in job["parents"]:
         yield job["id"], f"it was called off because of {culprit}, which is no parent of it"
-    elif culprit in ended and turn_of(Status(ended[culprit])) is not Turn.CALL_OFF:
+    elif culprit in ended and effect_of(Status(ended[culprit])) is not ParentEffect.CANCEL:
         yield job["id"], f"it was called off because of its parent {culprit}, which is {ended[culprit]}"
 
 

@@ -108,6 +108,10 @@ class Fault(msgspec.Struct, frozen=True):
     pids: frozenset[int]
     at: int
     until: int
+    kills: bool = True
+    """Whether it ends processes without warning; stops, pauses and faults of the store do not."""
+    hides: bool = False
+    """Whether claims pass over jobs meanwhile, because somebody else has locked them."""
 
 
 class Times(msgspec.Struct):
@@ -147,7 +151,9 @@ def gather(lines: Iterable[Line]) -> Times:
                 _run(times.life(line["job"]), line)
             case "fault":
                 until = line["until"] if "until" in line else line["at"]
-                times.faults.append(Fault(line["kind"], frozenset(line["pids"]), line["at"], until))
+                kills, hides = line.get("kills", True), line.get("hides", False)
+                fault = Fault(line["kind"], frozenset(line["pids"]), line["at"], until, kills, hides)
+                times.faults.append(fault)
             case "sample":
                 times.samples.setdefault(line["of"], []).append(line)
             case "rules":

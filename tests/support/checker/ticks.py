@@ -12,8 +12,8 @@ from tests.support.checker.among import Found, Jobs
 from tests.support.checker.lines import Line
 from tests.support.checker.lives import Firing, Times
 from tests.support.checker.spans import micros
-from windlass.core.cron import parse_cron
-from windlass.core.ticks import LATE, CatchUp, Timetable, tick_id
+from windlass.core.schedules.cron import parse_cron
+from windlass.core.schedules.ticks import LATE, CatchUp, Timetable, tick_id
 
 
 def twice(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:

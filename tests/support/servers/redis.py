@@ -60,12 +60,20 @@ class RedisServer:
     def running(self) -> bool:
         return self._popen is not None and self._popen.poll() is None
 
-    def start(self) -> None:
-        """Until it answers and has read what it kept."""
+    @property
+    def pid(self) -> int:
+        """Of a server that is running."""
+        assert self._popen is not None, "the server is not running"
+        return self._popen.pid
+
+    def start(self, *, wait: bool = True) -> None:
+        """Until it answers and has read what it kept, unless the caller does not `wait`."""
         words: list[str | Path] = [self.program.path, self.folder / "redis.conf"]
         words += [self._kind] if self._kind else []
         with (self.folder / "log").open("ab") as log:
             self._popen = unprivileged().start(words, self.folder, log, self.env)
+        if not wait:
+            return
         until(lambda: self._answers() or not self.running, "Redis answers or ends")
         assert self.running, f"Redis ended:\n{self.log}"
 

@@ -1,1 +1,1 @@
-"""windlass top: a live view of a store, in the terminal. Gathering, drawing and the keyboard are apart."""
+"""windlass top: a live view of a store in the terminal. Snapshot, drawing and keyboard are separate."""

@@ -15,7 +15,7 @@ from windlass.errors import InvalidTime
 
 SHORTEST = SECOND // 10
 PLAIN_WIDTH = 120
-"""Of a frame that goes into a file or a pipe, unless COLUMNS says otherwise."""
+"""The width for files and pipes, unless COLUMNS is set."""
 
 
 def top(

@@ -1,4 +1,4 @@
-"""One frame: a snapshot as text that fits a given width and height. Pure: the same snapshot, the same frame."""
+"""One frame: a snapshot as text of a given width and height. Pure."""
 
 from collections.abc import Sequence
 
@@ -41,12 +41,12 @@ def frame(snapshot: Snapshot, width: int, height: int | None, foot: Text | None 
 
 
 def _room(free: int, parts: int) -> int:
-    """Rows that are left for so many tables, each with a blank line and a heading."""
+    """The rows left for this many tables, each with a blank line and a heading."""
     return free - 2 * parts
 
 
 def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
-    """Which store, when, how much of what, how fast, by whom: line by line."""
+    """The store, the time, totals, rates and workers, line by line."""
     title = Text.assemble(("windlass top", "bold"), "  ", plain(snapshot.store))
     slots = sum(worker.slots for worker in snapshot.workers)
     busy = sum(worker.busy for worker in snapshot.workers)
@@ -70,7 +70,7 @@ def _sides(left: Text, right: Text) -> Table:
 
 
 def _totals(totals: dict[str, int], width: int) -> list[Text]:
-    """As many lines as it takes: a count that is cut off is a wrong one."""
+    """As many lines as needed: a count that is cut off would be wrong."""
     lines = [Text(no_wrap=True, overflow="ellipsis")]
     for status in Status:
         if not totals[status] and status not in ALWAYS:
@@ -87,7 +87,7 @@ def _weight(jobs: int) -> str:
 
 
 def queues(lines: Sequence[QueueLine], width: int) -> Section:
-    """Where jobs wait; those that are in line for a key have a column where there are any."""
+    """Queues with their jobs; jobs waiting for a key have a column if there are any."""
     blocked = any(line.jobs["blocked"] for line in lines)
     columns = (
         Column("queue", right=False),
@@ -109,7 +109,7 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     return Section(
         columns=columns,
         rows=[_queue_row(line, _bars(width), blocked=blocked) for line in lines],
-        busy=[line.rates.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
+        busy=[line.recent_stats.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
         empty="No queues yet.",
     )
 
@@ -125,8 +125,16 @@ def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
     return [
         name,
         *counted,
-        Text(rate(line.rates.per_second)),
-        *map(_time, (line.rates.wait.p50, line.rates.wait.p95, line.rates.run.p50, line.rates.run.p95)),
+        Text(rate(line.recent_stats.per_second)),
+        *map(
+            _time,
+            (
+                line.recent_stats.wait.p50,
+                line.recent_stats.wait.p95,
+                line.recent_stats.run.p50,
+                line.recent_stats.run.p95,
+            ),
+        ),
         _time(line.oldest),
         Text(spark(line.course, slots), "green"),
         Text(bars(line.hour), "green"),
@@ -134,7 +142,7 @@ def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
 
 
 def types(lines: Sequence[TypeLine], width: int) -> Section:
-    """What ran lately."""
+    """Types that ran recently."""
     columns = (
         Column("type", right=False),
         Column("done/s"),
@@ -150,20 +158,28 @@ def types(lines: Sequence[TypeLine], width: int) -> Section:
         rows=[
             [
                 plain(line.type),
-                Text(rate(line.rates.per_second)),
-                _count(line.rates.failures, "failed"),
-                *map(_time, (line.rates.wait.p95, line.rates.run.p50, line.rates.run.p95, line.rates.run.p99)),
+                Text(rate(line.recent_stats.per_second)),
+                _count(line.recent_stats.failures, "failed"),
+                *map(
+                    _time,
+                    (
+                        line.recent_stats.wait.p95,
+                        line.recent_stats.run.p50,
+                        line.recent_stats.run.p95,
+                        line.recent_stats.run.p99,
+                    ),
+                ),
                 Text(spark(line.course, _bars(width)), "green"),
             ]
             for line in lines
         ],
-        busy=[line.rates.completed + line.rates.failures for line in lines],
+        busy=[line.recent_stats.completed + line.recent_stats.failures for line in lines],
         empty="Nothing ran in the last ten minutes.",
     )
 
 
 def workers(lines: Sequence[WorkerInfo], snapshot: Snapshot) -> Section:
-    """Who works."""
+    """The workers."""
     columns = (
         Column("worker", right=False),
         Column("pid", 2),
@@ -186,7 +202,7 @@ def workers(lines: Sequence[WorkerInfo], snapshot: Snapshot) -> Section:
 
 
 def failures(lines: Sequence[FailureLine], snapshot: Snapshot) -> Section:
-    """What went wrong last."""
+    """The latest failures."""
     columns = (
         Column("failure", right=False),
         Column("status", 2, right=False),

@@ -1,4 +1,4 @@
-"""The moving picture: frame after frame on the terminal's other screen, until a key says enough."""
+"""The live view: frame after frame on the alternate screen, until a key ends it."""
 
 import contextlib
 import os
@@ -20,15 +20,15 @@ from windlass.cli.top.snapshot import Snapshot
 from windlass.errors import SchemaMismatch, StoreUnavailable
 
 ENOUGH = frozenset(b"qQ\x03\x04")
-LEAST_SHARE = 1.0
-"""Between two looks at least as long as a look took: watching must not be what a slow store is busy with."""
+MIN_SHARE = 1.0
+"""The pause between two reads is at least as long as a read: the view must not load a slow store."""
 
 Wait = Callable[[float], bool]
-"""Waits so many seconds, or until a key is pressed: whether it was one that means enough."""
+"""Waits this many seconds, or until a key is pressed; returns whether it was a quit key."""
 
 
 def watch(look: Callable[[], Snapshot], out: Console, interval: float) -> None:
-    """Show what `look` finds, again and again. A store that goes away is waited for, and said to be away."""
+    """Show what `look` returns, again and again. During an outage of the store it says so and keeps trying."""
     snapshot = look()
     foot = _foot(interval)
     with _ended_by_signals(), _keys() as waited, Live(console=out, screen=True, auto_refresh=False) as live:
@@ -44,7 +44,7 @@ def watch(look: Callable[[], Snapshot], out: Console, interval: float) -> None:
                 raise
             except StoreUnavailable as error:
                 foot = plain(f"{error}; shown is {snapshot.at:%H:%M:%S}", "bold red")
-            if waited((time.monotonic() - began) * LEAST_SHARE):
+            if waited((time.monotonic() - began) * MIN_SHARE):
                 return
 
 
@@ -56,7 +56,7 @@ def _foot(interval: float) -> Text:
 
 @contextlib.contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """The terminal is given back as it was, however we are ended."""
+    """Restores the terminal, also after a signal."""
 
     def end(number: int, _: object) -> None:
         sys.exit(128 + number)
@@ -71,7 +71,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Wait]:
-    """Keys as they are pressed; where there is no keyboard, only time passes."""
+    """Pressed keys; without a keyboard, only time passes."""
     if not sys.stdin.isatty():
         yield _only_time
         return

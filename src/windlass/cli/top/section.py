@@ -1,4 +1,4 @@
-"""One table of the view: as many columns as fit beside each other, as many rows as there is room for."""
+"""One table of the view: as many columns and rows as fit."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from rich.text import Text
 
 GAP = 2
 NARROWEST_NAME = 14
-"""The first column, which is a name, is cut to this before others go."""
+"""The first column, a name, is cut to this before others are dropped."""
 NARROWEST_TEXT = 24
-"""The last column, if it grows, has at least so much, or others go."""
+"""The minimum width of the last column, if it grows, before others are dropped."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column: its name, and when it goes for want of room (the highest first; 0 stays)."""
+    """A column: its name, and its order of removal if the table is too wide (the highest first; 0 stays)."""
 
     name: str
     goes: int = 0
@@ -23,16 +23,16 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A table, before it is fitted: rows in the order to show, and `busy` to choose if not all of them fit."""
+    """A table before it is fitted: rows in order, and `busy` to choose among them if not all fit."""
 
     columns: tuple[Column, ...]
     rows: list[list[Text]]
     busy: list[float]
     empty: str
     grows: bool = False
-    """Whether the last column takes what room is left."""
+    """Whether the last column takes the remaining width."""
     endless: bool = False
-    """Whether there are always more rows somewhere, so that nobody need say it."""
+    """Whether there are always more rows, so that their number is not shown."""
 
     @property
     def wanted(self) -> int:
@@ -40,7 +40,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         return max(1, len(self.rows))
 
     def fitted(self, width: int, rows: int) -> Table | Text:
-        """So wide and so many rows, and its heading."""
+        """At most this wide and this many rows, and its heading."""
         if not self.rows:
             sentence = Text.assemble((self.columns[0].name, "bold"), "\n", (self.empty, "dim"))
             sentence.no_wrap, sentence.overflow = True, "ellipsis"
@@ -70,7 +70,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _chosen(self, most: int) -> list[int]:
-        """The busiest, in their own order, so that lines stay where they are from one frame to the next."""
+        """The busiest rows, in their own order, so that they stay in place between frames."""
         busiest = sorted(range(len(self.rows)), key=lambda row: -self.busy[row])[: max(0, most)]
         return sorted(busiest)
 
@@ -94,7 +94,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """Rows for each of several tables: one by one in turn, until all have what they want or the room is used up."""
+    """Rows for each of several tables: one by one in turn, until all are satisfied or the room is used up."""
     given = [0] * len(wanted)
     while room > 0 and given != list(wanted):
         for index, want in enumerate(wanted):

@@ -1,23 +1,23 @@
-"""What `top` shows, at one moment, as records; `--json` prints just these."""
+"""What `top` shows at one moment, as records; `--json` prints these."""
 
 from datetime import datetime
 
 import msgspec
 
 from windlass.client.app import App
-from windlass.core.course import Course
-from windlass.core.job import Job
-from windlass.core.meter import SLOT, Recent, slot_of
+from windlass.core.jobs.job import Job
 from windlass.core.moments import SECOND, Micros, to_datetime
-from windlass.core.rates import RATE_OVER, Rates, rates
-from windlass.core.samples import HOUR
+from windlass.core.stats.meter import INTERVAL, Recent, interval_of
+from windlass.core.stats.recent_stats import RATE_WINDOW, RecentStats, recent_stats
+from windlass.core.stats.samples import HOUR
+from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
 COURSE_SLOTS = 60
 HOUR_POINTS = 30
-MOST_FAILURES = 20
+MAX_FAILURES = 20
 
 
 class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,24 +29,24 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
     jobs: dict[str, int]
     """By status."""
     oldest: float | None
-    """Seconds that the pending job which waits longest has waited."""
-    rates: Rates
+    """Seconds that the oldest pending job has waited."""
+    recent_stats: RecentStats
     course: list[int]
-    """Completed in each slot of the last minutes, oldest first."""
+    """Completed in each interval of the last minutes, oldest first."""
     hour: list[int | None] = []
-    """Completed in each two minutes of the last hour, as they were sampled; None where nobody did."""
+    """Completed in each two minutes of the last hour, as sampled; None where not sampled."""
 
 
 class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
     """One type, over all queues."""
 
     type: str
-    rates: Rates
+    recent_stats: RecentStats
     course: list[int]
 
 
 class FailureLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that failed or died lately."""
+    """A job that failed or died recently."""
 
     id: str
     type: str
@@ -58,8 +58,6 @@ class FailureLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it."""
-
     store: str
     at: datetime
     """By the store's clock."""
@@ -68,7 +66,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Completed, over all queues."""
     course: list[int]
     course_seconds: float
-    """How long each slot of a course is."""
+    """The length of an interval of `course`."""
     queues: list[QueueLine]
     types: list[TypeLine]
     workers: list[WorkerInfo]
@@ -76,41 +74,43 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hour:
-    """The last hour of each queue. Read anew only when there may be a new minute: a live view looks every second."""
+    """The last hour of each queue.
+
+    Read again only when there may be a new minute: a live view refreshes every second.
+    """
 
     def __init__(self) -> None:
-        self._read: tuple[Micros, Course] | None = None
+        self._read: tuple[Micros, Timeline] | None = None
 
-    def course(self, app: App, now: Micros) -> Course:
-        """As it was sampled by now."""
-        slot = slot_of(now)
+    def course(self, app: App, now: Micros) -> Timeline:
+        slot = interval_of(now)
         if self._read is None or self._read[0] != slot:
-            self._read = slot, app.stats.course(HOUR / SECOND, points=HOUR_POINTS)
+            self._read = slot, app.stats.timeline(HOUR / SECOND, points=HOUR_POINTS)
         return self._read[1]
 
 
 def gather(app: App, hour: Hour | None = None) -> Snapshot:
-    """Ask the store. No question walks the finished jobs."""
-    recent = app.stats.recent(COURSE_SLOTS * SLOT / SECOND)
+    """Read the store. No query scans the finished jobs."""
+    recent = app.stats.recent(COURSE_SLOTS * INTERVAL / SECOND)
     counts = app.stats.counts()
     return Snapshot(
         store=redact(app.store),
         at=to_datetime(recent.now),
         totals=counts.totals,
-        per_second=recent.rate(RATE_OVER),
-        course=recent.course(COURSE_SLOTS),
-        course_seconds=SLOT / SECOND,
+        per_second=recent.rate(RATE_WINDOW),
+        course=recent.completed_by_interval(COURSE_SLOTS),
+        course_seconds=INTERVAL / SECOND,
         queues=_queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now)),
         types=[
-            TypeLine(type=name, rates=rates(part), course=part.course(COURSE_SLOTS))
+            TypeLine(type=name, recent_stats=recent_stats(part), course=part.completed_by_interval(COURSE_SLOTS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
         ],
         workers=app.workers.list(),
-        failures=[_failure(job) for job in app.jobs.failures(MOST_FAILURES)],
+        failures=[_failure(job) for job in app.jobs.failures(MAX_FAILURES)],
     )
 
 
-def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Course) -> list[QueueLine]:
+def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Timeline) -> list[QueueLine]:
     parts, oldest = recent.by(lambda meter: meter.queue), app.stats.oldest()
     nothing = Recent(recent.now, ())
     none: dict[str, int] = dict.fromkeys(map(str, Status), 0)
@@ -121,17 +121,17 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Cou
             closed=queue.closed,
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
-            rates=rates(parts.get(queue.name, nothing)),
-            course=parts.get(queue.name, nothing).course(COURSE_SLOTS),
+            recent_stats=recent_stats(parts.get(queue.name, nothing)),
+            course=parts.get(queue.name, nothing).completed_by_interval(COURSE_SLOTS),
             hour=_hour(hour, queue.name),
         )
         for queue in app.queues.list()
     ]
 
 
-def _hour(course: Course, queue: str) -> list[int | None]:
-    """A queue of which nothing is known had no jobs whenever somebody looked."""
-    if line := course.lines.get(queue):
+def _hour(course: Timeline, queue: str) -> list[int | None]:
+    """A queue without samples had no jobs whenever they were counted."""
+    if line := course.series.get(queue):
         return [None if point is None else point.completed for point in line.points]
     return [None if point is None else 0 for point in course.all.points]
 

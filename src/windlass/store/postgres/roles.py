@@ -1,82 +1,89 @@
-"""The roles of the PostgreSQL store: each verb a statement or a transaction."""
+"""The roles of the PostgreSQL store: verbs bound to a server, each a statement or a transaction."""
 
+import contextlib
 from collections.abc import Sequence
 
-from windlass.core.change import JobChange
-from windlass.core.circumstances import Circumstances
+from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Enqueued, Job, NewJob
+from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND, Micros
-from windlass.core.outcome import Settlement
-from windlass.core.queue import Queue, QueueSettings
+from windlass.core.schedules.firing import Fired, Firing
+from windlass.core.schedules.schedule import Schedule, ScheduleSettings
+from windlass.core.stats.samples import Sampled
+from windlass.core.stats.timeline import SampleQuery, Samples
+from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
-from windlass.store.postgres import change, look, operate, queues
-from windlass.store.postgres.access import Access
-from windlass.store.postgres.admit import admit
-from windlass.store.postgres.age import age
-from windlass.store.postgres.circumstances import circumstances
-from windlass.store.postgres.claim import Claims
-from windlass.store.postgres.expire import expire, is_any_due
-from windlass.store.postgres.handin import HandIn
-from windlass.store.postgres.hints import Hints
-from windlass.store.postgres.laning import Laning
-from windlass.store.postgres.note import note
-from windlass.store.postgres.park import needs_parking, park
-from windlass.store.postgres.prune import Pruner
-from windlass.store.postgres.settle import settle
+from windlass.store.contract_upkeep import OnEnded
+from windlass.store.postgres.binding import Role, announcing, once, reading, writing
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.history import meters
+from windlass.store.postgres.history.prune import Pruner
+from windlass.store.postgres.history.samples import PostgresSamples
+from windlass.store.postgres.limits.fairness import TenantQueueAssigner
+from windlass.store.postgres.limits.queue_limits import has_work
+from windlass.store.postgres.liveness import leadership, leases, workers
+from windlass.store.postgres.liveness.rescue import Rescuer, end_runner
+from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
+from windlass.store.postgres.signals.hints import Hints
+from windlass.store.postgres.verbs import change, operator_verbs, park, queues, read_jobs, schedules
+from windlass.store.postgres.verbs.admit import admit, expire, is_any_due
+from windlass.store.postgres.verbs.admit import age as age_jobs
+from windlass.store.postgres.verbs.claim import Claims
+from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
+from windlass.store.postgres.verbs.settle import note, settle
+from windlass.store.postgres.verbs.why_facts import why_facts as facts_of
 from windlass.store.records import (
     Admitted,
+    Campaign,
     ClaimRequest,
-    Counts,
-    Held,
-    JobFilter,
-    JobPage,
-    Moved,
+    LeaseRequest,
     Note,
+    Renewal,
+    Rescued,
+    RunnerEnd,
     Settled,
+    WorkerInfo,
 )
+from windlass.store.samples import sample
 
-SPARED_EVERY: Micros = SECOND // 10
-"""So often others are told that a claim has let in more than it took: who is awake needs no telling."""
+ANNOUNCE_EVERY: Micros = SECOND // 10
+"""How often a claim that admitted more than it took wakes others: those awake need no hint."""
 
 
-class PostgresJobs:
-    """The walk of a job."""
+class PostgresJobs(Role):
+    """The life of a job."""
 
     grouped = False
 
-    def __init__(self, access: Access, hints: Hints, hand_in: HandIn, claims: Claims) -> None:
-        self._access = access
-        self._hints = hints
-        self._hand_in = hand_in
+    def __init__(self, access: Access, hints: Hints, enqueuer: Enqueuer, claims: Claims) -> None:
+        super().__init__(access, hints)
+        self._enqueuer = enqueuer
         self._claims = claims
-        self._laning = Laning()
+        self._assigner = TenantQueueAssigner()
         self._announced: Micros = 0
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await self._hand_in.enqueue(self._access, jobs)
+        return await self._enqueuer.enqueue(self._access, jobs)
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
-        return await self._hand_in.enqueue_inside(self._access, connection, jobs, declared)
+        return await self._enqueuer.enqueue_inside(self._access, connection, jobs, declared)
 
-    async def admit(self, limit: int) -> Admitted:
+    async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
-        await self._laning.go_on(self._access)
-        if await self._claims.lines.look(self._access) or admitted.jobs:
+        await self._assigner.go_on(self._access)
+        if await self._claims.key_queues.look(self._access) or admitted.jobs:
             self._hints.announce()
         return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         jobs = await self._claims.claim(self._access, request)
-        if self._claims.spare and since_boot() - self._announced >= SPARED_EVERY:
+        if self._claims.spare and since_boot() - self._announced >= ANNOUNCE_EVERY:
             self._announced = since_boot()
             self._hints.announce()
         return jobs
-
-    async def age(self, limit: int) -> int:
-        return await self._access.write(lambda db: age(db, limit))
 
     async def expire(self, limit: int) -> int:
         if not await self._access.read(is_any_due):
@@ -90,103 +97,196 @@ class PostgresJobs:
         return settled
 
     async def note(self, notes: Sequence[Note]) -> None:
-        if not notes:
-            return
-        await self._access.write(lambda db: note(db, notes))
-
-    async def held(self, runner: str) -> list[Held]:
-        rows = await self._access.read(lambda db: db.rows("held", {"runner": runner}))
-        return [Held(*row) for row in rows]
+        if notes:
+            await self._access.write(lambda db: note(db, notes))
 
     async def park(self) -> dict[str, int]:
-        if not await self._access.read(needs_parking):
+        if await park.free(self._access):
+            self._hints.announce()
+        if not await self._access.read(park.needs_parking):
             return {}
-        return await self._access.write(park)
+        return await self._access.write(park.park)
+
+    age = writing(age_jobs)
+    held = reading(read_jobs.held)
 
 
-class PostgresOperator:
-    """What people do with jobs."""
+class PostgresOperator(Role):
+    """What operators do with jobs."""
 
-    def __init__(self, access: Access, hints: Hints) -> None:
-        self._access = access
-        self._hints = hints
-        self._pruner = Pruner()
-
-    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        return await self._access.read(lambda db: look.get(db, ids))
-
-    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
-        return await self._access.read(lambda db: look.outcomes(db, ids))
-
-    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.cancel(db, ids, reason))
-
-    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        moved = await self._access.write(lambda db: operate.retry(db, ids))
-        self._hints.announce()
-        return moved
-
-    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        moved = await self._access.write(lambda db: change.run_now(db, ids))
-        self._hints.announce()
-        return moved
-
-    async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
-        moved = await self._access.write(lambda db: change.change(db, ids, changed))
-        self._hints.announce()
-        return moved
-
-    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.delete(db, ids))
-
-    async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
+    def __init__(self, access: Access, hints: Hints, pruner: Pruner) -> None:
+        super().__init__(access, hints)
+        self._pruner = pruner
 
     async def prune(self, limit: int) -> Sequence[JobId]:
         return await self._pruner.prune(self._access, limit)
 
-    async def counts(self) -> Counts:
-        return await self._access.read(look.counts)
+    get = reading(read_jobs.get)
+    outcomes = reading(read_jobs.outcomes)
+    select = reading(read_jobs.select_ids)
+    counts = reading(read_jobs.counts)
+    failures = reading(read_jobs.failures)
+    list = reading(read_jobs.list_jobs)
+    why_facts = reading(facts_of)
+    cancel = writing(operator_verbs.cancel)
+    delete = writing(operator_verbs.delete)
+    retry = announcing(operator_verbs.retry)
+    run_now = announcing(change.run_now)
+    change = announcing(change.change)
 
-    async def failures(self, limit: int) -> list[Job]:
-        return await self._access.read(lambda db: look.failures(db, limit))
 
-    async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
-
-    async def circumstances(self, id: JobId) -> Circumstances | None:
-        return await self._access.read(lambda db: circumstances(db, id))
-
-
-class PostgresQueues:
+class PostgresQueues(Role):
     """Queues and their settings."""
-
-    def __init__(self, access: Access, hints: Hints) -> None:
-        self._access = access
-        self._hints = hints
 
     async def declare(self, declared: dict[str, QueueSettings]) -> None:
         if await self._access.read(lambda db: queues.undeclared(db, declared)):
             await self._access.write(lambda db: queues.declare(db, declared))
 
-    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
-        queue = await self._access.write(lambda db: queues.change(db, name, changed, was))
+    change = announcing(queues.change)
+    pause = writing(queues.pause)
+    resume = announcing(queues.resume)
+    close = writing(queues.close)
+    open = writing(queues.open_)
+    list = reading(queues.all_queues)
+
+
+class PostgresSchedules(Role):
+    """Schedules."""
+
+    def __init__(self, access: Access, hints: Hints, enqueuer: Enqueuer) -> None:
+        super().__init__(access, hints)
+        self._enqueuer = enqueuer
+
+    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
+        if not declared:
+            return
+        access = self._access.for_many(len(declared))
+        if await access.read(lambda db: schedules.undeclared(db, declared)):
+            await access.write(lambda db: schedules.declare(db, declared))
+
+    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
+        found = await self._access.read(lambda db: schedules.named(db, names))
+        return [found.get(name) for name in names]
+
+    async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
+        return await schedules.fire_all(self._access, self._enqueuer, firings)
+
+    add = writing(schedules.add)
+    change = writing(schedules.change)
+    pause = writing(schedules.pause)
+    resume = writing(schedules.resume)
+    remove = once(schedules.remove)
+    due = reading(schedules.due)
+    list = reading(schedules.all_schedules)
+
+
+class PostgresLeases(Role):
+    """Leases; liveness is lease expiry alone."""
+
+    def __init__(self, access: Access, renewals: Access, hints: Hints) -> None:
+        """`renewals` has a connection for opening and renewing leases only."""
+        super().__init__(access, hints)
+        self._renewals = renewals
+        self._rescuer = Rescuer()
+
+    async def open(self, request: LeaseRequest) -> None:
+        await self._renewals.write(lambda db: leases.forgive_silence(db, request.length))
+        await self._renewals.once(lambda db: leases.open_lease(db, request))
+
+    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+        return await leases.renew(self._renewals, runners, length)
+
+    async def end(self, ended: RunnerEnd) -> list[Rescued]:
+        rescued = await end_runner(self._access, ended)
         self._hints.announce()
-        return queue
+        return rescued
 
-    async def pause(self, name: str, length: Micros | None) -> Queue:
-        return await self._access.write(lambda db: queues.pause(db, name, length))
+    async def rescue(self, limit: int) -> list[Rescued]:
+        rescued = await self._rescuer.rescue(self._access, limit)
+        if rescued:
+            self._hints.announce()
+        return rescued
 
-    async def resume(self, name: str) -> Queue:
-        queue = await self._access.write(lambda db: queues.resume(db, name))
-        self._hints.announce()
-        return queue
+    def hold_liveness_lock(self, holder: str) -> None:
+        """No-op."""
 
-    async def close(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.close(db, name))
+    release_liveness_lock = hold_liveness_lock
+    cancels = reading(leases.cancels)
 
-    async def open(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.open_(db, name))
 
-    async def list(self) -> list[Queue]:
-        return await self._access.read(queues.all_queues)
+class PostgresWorkers(Role):
+    """Registered workers."""
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        await self._access.once(lambda db: workers.beat(db, worker))
+        access = Access(self._access.server, min(park.BEAT_SECONDS, self._access.seconds))
+        # It is registered, even if this fails: the duty frees the rest.
+        with contextlib.suppress(StoreUnavailable):
+            if await access.read(lambda db: park.is_any_parked(db, worker.types)):
+                await access.write(lambda db: park.unpark(db, worker.types))
+
+    unregister = writing(workers.unregister)
+    list = reading(workers.live_workers)
+
+
+class PostgresLeader(Role):
+    """Leadership of the coordinator."""
+
+    async def campaign(self, bid: Campaign) -> int | None:
+        if await self._access.read(lambda db: leadership.is_taken(db, bid)):
+            return None
+        await self._access.write(leases.forgive_silence)
+        return await self._access.write(lambda db: leadership.campaign(db, bid))
+
+    resign = writing(leadership.resign)
+
+
+class PostgresSignals(Role):
+    """Wake-up hints."""
+
+    via_supervisor = True
+    names_queues = True
+
+    def __init__(self, access: Access, hints: Hints, claims: Claims) -> None:
+        super().__init__(access, hints)
+        self._rate_waits = claims.limited.openings
+        self.subscribe = hints.subscribe
+        self.wake = hints.hear
+        self.cursor = hints.cursor
+
+    @property
+    def outage(self) -> str | None:
+        return self._hints.silence
+
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        """Until a hint arrives, or a queue has tokens again that the last claim lacked."""
+        opens = self._rate_waits.next_in()
+        if opens is None or opens >= seconds * SECOND:
+            return await self._hints.wait(cursor, seconds)
+        await self._hints.wait(cursor, opens / SECOND)
+        self._rate_waits.tell()
+        return True
+
+    async def has_work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
+        return await self._access.read(lambda db: has_work(db, queues, types, self._rate_waits))
+
+    def watch_completions(self, tell: OnEnded) -> PostgresCompletionWatcher:
+        return PostgresCompletionWatcher(self._access.server, tell)
+
+
+class PostgresStats(Role):
+    """Meters and samples."""
+
+    def __init__(self, access: Access, hints: Hints) -> None:
+        super().__init__(access, hints)
+        self._samples = PostgresSamples(access)
+
+    async def sample(self) -> Sampled:
+        return await sample(self._samples)
+
+    async def samples(self, window: SampleQuery) -> Samples:
+        return await self._samples.stretch(window)
+
+    record = writing(meters.record)
+    recent = reading(meters.recent)
+    oldest = reading(meters.oldest)

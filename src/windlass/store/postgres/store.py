@@ -2,44 +2,52 @@
 
 from typing import TypeVar
 
+import msgspec
+
 from windlass.store.clock import Clock
-from windlass.store.opener import Opener
-from windlass.store.postgres.access import Access, Part, Server
-from windlass.store.postgres.address import Address
-from windlass.store.postgres.claim import Claims
-from windlass.store.postgres.floors import Floors
-from windlass.store.postgres.handin import HandIn
-from windlass.store.postgres.hints import Hints
-from windlass.store.postgres.patrol import Patrol
-from windlass.store.postgres.roles import PostgresJobs, PostgresOperator, PostgresQueues
-from windlass.store.postgres.timing import PostgresSchedules
-from windlass.store.postgres.upkeep import (
+from windlass.store.postgres.connection.access import Access, ConnectionRole, Server
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.history.prune import Pruner
+from windlass.store.postgres.limits.key_queue import KeySweeper
+from windlass.store.postgres.limits.watermarks import Watermarks
+from windlass.store.postgres.migrate import check_schema
+from windlass.store.postgres.roles import (
+    PostgresJobs,
     PostgresLeader,
     PostgresLeases,
+    PostgresOperator,
+    PostgresQueues,
+    PostgresSchedules,
     PostgresSignals,
     PostgresStats,
     PostgresWorkers,
 )
+from windlass.store.postgres.signals.hints import Hints
+from windlass.store.postgres.verbs.claim import Claims
+from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
+from windlass.store.records import ProcessRole
 
 T = TypeVar("T")
 
 SUPERVISOR_SECONDS = 5.0
-"""A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
+"""Deadline of a supervisor: it must not block on a dead connection, it has leases to renew."""
+MIGRATION_SECONDS = 600.0
+"""Without another deadline: a step may rewrite a large table."""
 CONNECTIONS = 2
-"""Of a process, unless its address says otherwise; a runner claims on one of them while it settles on the other."""
-PARTS = {
-    Opener.CLIENT: Part("client", CONNECTIONS),
-    Opener.RUNNER: Part("runner", CONNECTIONS),
-    Opener.COORDINATOR: Part("coordinator", 1),
-    Opener.SUPERVISOR: Part("supervisor", 1),
+"""Per process, unless its address says otherwise; a runner claims on one while it settles on the other."""
+CONNECTION_ROLES = {
+    ProcessRole.CLIENT: ConnectionRole("client", CONNECTIONS),
+    ProcessRole.RUNNER: ConnectionRole("runner", CONNECTIONS),
+    ProcessRole.COORDINATOR: ConnectionRole("coordinator", 1),
+    ProcessRole.SUPERVISOR: ConnectionRole("supervisor", 1),
 }
-"""A supervisor needs one: it listens on it."""
+"""A supervisor listens on the one here, and renews leases on another."""
 
 
 class PostgresStore:
-    """One schema of a database."""
+    """A store in one schema of a database."""
 
-    loopless = False
+    works_without_loop = False
 
     def __init__(
         self,
@@ -47,56 +55,71 @@ class PostgresStore:
         shown: str,
         *,
         clock: Clock | None = None,
-        opener: Opener = Opener.CLIENT,
+        opener: ProcessRole = ProcessRole.CLIENT,
         deadline: float | None = None,
     ) -> None:
         """`deadline` bounds every call."""
         self.address = address.url
-        server = Server(address, shown, clock, PARTS[opener])
-        hints = Hints(server, listening=opener is Opener.SUPERVISOR)
-        if deadline is None and opener in (Opener.SUPERVISOR, Opener.COORDINATOR):
+        server = Server(address, shown, clock, CONNECTION_ROLES[opener])
+        renewals = server
+        if opener is ProcessRole.SUPERVISOR:
+            # A call that waits for a lock on another table must not delay a renewal.
+            renewals = Server(msgspec.structs.replace(address, connections=1), shown, clock, CONNECTION_ROLES[opener])
+            renewals.failpoints = server.failpoints
+        hints = Hints(server, listening=opener is ProcessRole.SUPERVISOR)
+        if deadline is None and opener in (ProcessRole.SUPERVISOR, ProcessRole.COORDINATOR):
             deadline = SUPERVISOR_SECONDS
-        self._share(server, hints, HandIn(hints), deadline)
+        self._set_up(server, renewals, hints, Enqueuer(hints), deadline)
 
-    def _share(self, server: Server, hints: Hints, hand_in: HandIn, deadline: float | None) -> None:
+    def _set_up(
+        self, server: Server, renewals: Server, hints: Hints, enqueuer: Enqueuer, deadline: float | None
+    ) -> None:
         access = self._access = Access(server, deadline)
+        self._migrating = access if deadline else Access(server, MIGRATION_SECONDS)
         self._server = server
+        self._renewals = renewals
         self._hints = hints
-        self._hand_in = hand_in
-        self._floors = Floors()
-        self._patrol = Patrol()
+        self._enqueuer = enqueuer
+        self._watermarks = Watermarks()
+        self._sweeper = KeySweeper()
+        self._pruner = Pruner()
         named = _as_it_is if server.failpoints is None else server.failpoints.named
         claims = Claims(hints.announce)
-        self.jobs = named(PostgresJobs(access, hints, hand_in, claims))
-        self.operator = named(PostgresOperator(access, hints))
+        self.jobs = named(PostgresJobs(access, hints, enqueuer, claims))
+        self.operator = named(PostgresOperator(access, hints, self._pruner))
         self.queues = named(PostgresQueues(access, hints))
-        self.schedules = named(PostgresSchedules(access, hand_in))
-        self.leases = named(PostgresLeases(access, hints))
-        self.workers = named(PostgresWorkers(access))
-        self.leader = named(PostgresLeader(access))
+        self.schedules = named(PostgresSchedules(access, hints, enqueuer))
+        self.leases = named(PostgresLeases(access, Access(renewals, deadline), hints))
+        self.workers = named(PostgresWorkers(access, hints))
+        self.leader = named(PostgresLeader(access, hints))
         self.signals = named(PostgresSignals(access, hints, claims))
-        self.stats = named(PostgresStats(access))
+        self.stats = named(PostgresStats(access, hints))
 
-    def bounded(self, seconds: float) -> "PostgresStore":
-        """Another view of the same server and the same connections."""
+    def with_timeout(self, seconds: float) -> "PostgresStore":
+        """A view of the same server and connections with another deadline."""
         view = object.__new__(PostgresStore)
         view.address = self.address
-        view._share(self._server, self._hints, self._hand_in, seconds)
+        view._set_up(self._server, self._renewals, self._hints, self._enqueuer, seconds)
         return view
 
     async def tidy(self) -> None:
-        """Raise the floors from which claims and admissions begin; look along the lines for keys."""
-        await self._floors.tidy(self._access)
-        await self._patrol.go_on(self._access)
+        """Raise watermarks, sweep concurrency keys, continue pruning."""
+        await self._watermarks.tidy(self._access)
+        await self._sweeper.go_on(self._access)
+        await self._pruner.catch_up(self._access)
 
     async def migrate(self) -> list[str]:
-        """Opening is migrating: the names of what this store applied."""
-        await self._access.read(lambda db: db.now())
+        """Opening migrates; returns the names of the steps this store applied."""
+        await self._migrating.read(lambda db: db.now())
         return list(self._server.applied)
 
+    async def check_schema(self) -> None:
+        """Check for steps applied since this store was opened."""
+        await self._access.read(check_schema)
+
     async def close(self) -> None:
-        """Hang up."""
         await self._hints.close()
+        await self._renewals.close()
         await self._server.close()
 
 

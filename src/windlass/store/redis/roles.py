@@ -1,58 +1,42 @@
-"""The roles of the Redis store: each verb one call into its own file."""
+"""The roles of the Redis store: the verbs of its modules, bound to an access."""
 
 from collections.abc import Sequence
 
-from windlass.core.change import JobChange
-from windlass.core.circumstances import Circumstances
-from windlass.core.firing import Fired, Firing
-from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Enqueued, Job, NewJob
-from windlass.core.moments import Micros
-from windlass.core.outcome import Settlement
-from windlass.core.queue import Queue, QueueSettings
-from windlass.core.schedule import Schedule, ScheduleSettings
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.moments import SECOND, Micros
+from windlass.core.schedules.firing import Fired, Firing
 from windlass.errors import InvalidOption
-from windlass.store.records import (
-    Admitted,
-    ClaimRequest,
-    Counts,
-    Held,
-    JobFilter,
-    JobPage,
-    Moved,
-    Note,
-    Settled,
-)
-from windlass.store.redis import change, counts, look, operate, queues, roster, schedules, walk
-from windlass.store.redis.access import Access
-from windlass.store.redis.admit import admit
-from windlass.store.redis.age import age
-from windlass.store.redis.circumstances import circumstances
-from windlass.store.redis.claim import claim
-from windlass.store.redis.expire import expire
-from windlass.store.redis.fire import fire
-from windlass.store.redis.held import held
-from windlass.store.redis.joint import Joint
-from windlass.store.redis.note import note
-from windlass.store.redis.park import park
-from windlass.store.redis.prune import prune
-from windlass.store.redis.settle import settle
-from windlass.store.schedules import DueSchedules
+from windlass.store.contract_upkeep import OnEnded
+from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.duties import age, park, prune, sweep
+from windlass.store.redis.duties.queue_rotation import QueueRotation
+from windlass.store.redis.enqueue.coalesce import EnqueueCoalescer
+from windlass.store.redis.liveness import leadership, leases, rescue, workers
+from windlass.store.redis.operator import change, counts, list_jobs, operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.schedules import fire, read_schedules, write_schedules
+from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
+from windlass.store.redis.signals.hints import Hints
+from windlass.store.redis.stats import meters, samples
+from windlass.store.redis.verb import verb, with_outcome
+from windlass.store.redis.verbs import claim, held, note, settle
 
 
 class RedisJobs:
-    """The walk of a job."""
+    """The lifecycle of a job."""
 
     grouped = False
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._handing_in = Joint(access)
+    def __init__(self, access: Access, rotation: QueueRotation) -> None:
+        self._access = access.background()
+        self._rotation = rotation
+        self._coalescer = EnqueueCoalescer(access)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        handed_in = await self._handing_in.enqueue(jobs)
-        self._access.server.hear()
-        return handed_in
+        enqueued = await self._coalescer.enqueue(jobs)
+        self._access.server.on_enqueue()
+        return enqueued
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
@@ -61,75 +45,43 @@ class RedisJobs:
             "connection", "is of no use here: Redis has no transaction that could hold a caller's own writes and jobs"
         )
 
-    async def admit(self, limit: int) -> Admitted:
-        return await admit(self._access, limit)
-
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await claim(self._access, request)
+    async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
+        return await sweep.admit(self._access, limit, queues, self._rotation)
 
     async def age(self, limit: int) -> int:
-        return await age(self._access, limit)
+        return await with_outcome(self._access, age.age, limit, self._rotation)
 
     async def expire(self, limit: int) -> int:
-        return await expire(self._access, limit)
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        return await settle(self._access, settlements)
-
-    async def note(self, notes: Sequence[Note]) -> None:
-        await note(self._access, notes)
-
-    async def held(self, runner: str) -> list[Held]:
-        return await held(self._access, runner)
+        return await with_outcome(self._access, sweep.expire, limit, self._rotation)
 
     async def park(self) -> dict[str, int]:
-        return await park(self._access)
+        return await with_outcome(self._access, park.park, self._rotation)
+
+    claim = verb(claim.claim)
+    settle = verb(settle.settle, steps=True)
+    note = verb(note.note, steps=True)
+    held = verb(held.held)
 
 
 class RedisOperator:
-    """What people do with jobs."""
+    """Reading and changing jobs."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        return await look.get(self._access, ids)
-
-    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
-        return await look.outcomes(self._access, ids)
-
-    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
-        return await operate.cancel(self._access, ids, reason)
-
-    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await operate.retry(self._access, ids)
-
-    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await operate.run_now(self._access, ids)
-
-    async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
-        return await change.change(self._access, ids, changed)
-
-    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await operate.delete(self._access, ids)
-
-    async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        return await walk.select(self._access, wanted, limit, after)
-
-    async def prune(self, limit: int) -> Sequence[JobId]:
-        return await prune(self._access, limit)
-
-    async def counts(self) -> Counts:
-        return await counts.counts(self._access)
-
-    async def failures(self, limit: int) -> list[Job]:
-        return await counts.failures(self._access, limit)
-
-    async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        return await walk.list_jobs(self._access, wanted, limit, cursor)
-
-    async def circumstances(self, id: JobId) -> Circumstances | None:
-        return await circumstances(self._access, id)
+    get = verb(read_jobs.get)
+    outcomes = verb(read_jobs.outcomes)
+    cancel = verb(operator_verbs.cancel, steps=True)
+    retry = verb(operator_verbs.retry, steps=True)
+    run_now = verb(operator_verbs.run_now, steps=True)
+    change = verb(change.change, steps=True)
+    delete = verb(operator_verbs.delete, steps=True)
+    select = verb(list_jobs.select)
+    prune = verb(prune.prune, steps=True, background=True)
+    failures = verb(counts.failures)
+    counts = verb(counts.counts)
+    list = verb(list_jobs.list_jobs)
+    why_facts = verb(why_facts.circumstances)
 
 
 class RedisQueues:
@@ -138,26 +90,13 @@ class RedisQueues:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def declare(self, declared: dict[str, QueueSettings]) -> None:
-        await queues.declare(self._access, declared)
-
-    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
-        return await queues.change(self._access, name, changed, was)
-
-    async def pause(self, name: str, length: Micros | None) -> Queue:
-        return await queues.pause(self._access, name, length)
-
-    async def resume(self, name: str) -> Queue:
-        return await queues.resume(self._access, name)
-
-    async def close(self, name: str) -> Queue:
-        return await queues.close(self._access, name)
-
-    async def open(self, name: str) -> Queue:
-        return await queues.open_(self._access, name)
-
-    async def list(self) -> list[Queue]:
-        return await queues.all_queues(self._access)
+    declare = verb(queues.declare, steps=True)
+    change = verb(queues.change, steps=True)
+    pause = verb(queues.pause, steps=True)
+    resume = verb(queues.resume, steps=True)
+    close = verb(queues.close, steps=True)
+    open = verb(queues.open_, steps=True)
+    list = verb(queues.all_queues)
 
 
 class RedisSchedules:
@@ -166,34 +105,117 @@ class RedisSchedules:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
-        await schedules.declare(self._access, declared)
-
-    async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
-        return await schedules.add(self._access, name, changed)
-
-    async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
-        return await schedules.change(self._access, name, changed, was)
-
-    async def pause(self, name: str) -> Schedule | None:
-        return await schedules.pause(self._access, name)
-
-    async def resume(self, name: str) -> Schedule | None:
-        return await schedules.resume(self._access, name)
-
-    async def remove(self, name: str) -> bool:
-        return await schedules.remove(self._access, name)
-
-    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
-        return await roster.get(self._access, names)
-
-    async def due(self, limit: int) -> DueSchedules:
-        return await roster.due(self._access, limit)
-
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
-        fired = await fire(self._access, firings)
-        self._access.server.hear()
+        fired = await with_outcome(self._access.background(), fire.fire, firings)
+        self._access.server.on_enqueue()
         return fired
 
-    async def list(self) -> list[Schedule]:
-        return await roster.all_schedules(self._access)
+    declare = verb(write_schedules.declare, steps=True)
+    add = verb(write_schedules.add, steps=True)
+    change = verb(write_schedules.change, steps=True)
+    pause = verb(write_schedules.pause, steps=True)
+    resume = verb(write_schedules.resume, steps=True)
+    remove = verb(write_schedules.remove, steps=True)
+    get = verb(read_schedules.get)
+    due = verb(read_schedules.due, background=True)
+    list = verb(read_schedules.all_schedules)
+
+
+class RedisLeases:
+    """Leases. Liveness is lease expiry alone."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._rescuer = rescue.Rescuer()
+
+    open = verb(leases.open_lease)
+    cancels = verb(leases.cancels)
+    end = verb(rescue.end_runner)
+
+    async def renew(self, worker: str, runners: Sequence[str], length: Micros) -> Renewal:
+        return await leases.renew(self._access, runners, length)
+
+    async def rescue(self, limit: int) -> list[Rescued]:
+        return await self._rescuer.rescue(self._access, limit)
+
+    def hold_liveness_lock(self, holder: str) -> None:
+        """No-op."""
+
+    def release_liveness_lock(self, holder: str) -> None:
+        """No-op."""
+
+
+class RedisWorkers:
+    """The registry of workers."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        await workers.beat(self._access, worker)
+        await park.unpark(self._access, worker.types)
+
+    unregister = verb(workers.unregister)
+    list = verb(workers.live_workers)
+
+
+class RedisLeader:
+    """The coordinator's leadership."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    campaign = verb(leadership.campaign)
+    resign = verb(leadership.resign)
+
+
+class RedisSignals:
+    """Wake-up hints: every waiting process subscribes by itself."""
+
+    via_supervisor = False
+    names_queues = True
+
+    def __init__(self, access: Access, hints: Hints) -> None:
+        self._access = access
+        self._hints = hints
+
+    @property
+    def outage(self) -> str | None:
+        return self._hints.silence
+
+    def subscribe(self, queues: Sequence[str]) -> None:
+        self._hints.attend(queues)
+
+    def wake(self) -> None:
+        self._hints.hear()
+
+    def cursor(self) -> int:
+        return self._hints.cursor()
+
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        """Until a hint comes, or a queue has tokens again that the last claim lacked."""
+        rate_waits = self._access.server.claim_memory.rate_waits
+        opens = rate_waits.next_in()
+        if opens is None or opens >= seconds * SECOND:
+            return await self._hints.wait(cursor, seconds)
+        await self._hints.wait(cursor, opens / SECOND)
+        rate_waits.tell()
+        return True
+
+    def watch_completions(self, tell: OnEnded) -> RedisCompletionWatcher:
+        return RedisCompletionWatcher(self._access.server, tell)
+
+    has_work = verb(claim.has_work)
+
+
+class RedisStats:
+    """Meters and samples."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    record = verb(meters.record)
+    recent = verb(meters.recent)
+    oldest = verb(meters.oldest)
+    sample = verb(samples.make_samples)
+    samples = verb(samples.samples_in)

@@ -1,23 +1,35 @@
 """The Redis store: a server, or a cluster of them, and its roles."""
 
 from windlass.store.clock import Clock
-from windlass.store.opener import Opener
-from windlass.store.redis.access import Access
-from windlass.store.redis.address import Address
-from windlass.store.redis.hints import Hints
-from windlass.store.redis.roles import RedisJobs, RedisOperator, RedisQueues, RedisSchedules
-from windlass.store.redis.server import Server
-from windlass.store.redis.tidy import tidy
-from windlass.store.redis.upkeep import RedisLeader, RedisLeases, RedisSignals, RedisStats, RedisWorkers
+from windlass.store.records import ProcessRole
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.address import Address
+from windlass.store.redis.connection.server import Server
+from windlass.store.redis.duties.queue_rotation import QueueRotation
+from windlass.store.redis.duties.repair import Repairs
+from windlass.store.redis.duties.tidy import tidy
+from windlass.store.redis.records.migrate import check_schema
+from windlass.store.redis.roles import (
+    RedisJobs,
+    RedisLeader,
+    RedisLeases,
+    RedisOperator,
+    RedisQueues,
+    RedisSchedules,
+    RedisSignals,
+    RedisStats,
+    RedisWorkers,
+)
+from windlass.store.redis.signals.hints import Hints
 
 SUPERVISOR_SECONDS = 5.0
-"""A supervisor must not wait for long on a line that is dead without a word: it has leases to renew."""
+"""A supervisor must not wait long on a dead connection: it has leases to renew."""
 
 
 class RedisStore:
     """What is under one prefix."""
 
-    loopless = True
+    works_without_loop = True
 
     def __init__(
         self,
@@ -25,46 +37,55 @@ class RedisStore:
         shown: str,
         *,
         clock: Clock | None = None,
-        opener: Opener = Opener.CLIENT,
+        opener: ProcessRole = ProcessRole.CLIENT,
         deadline: float | None = None,
     ) -> None:
         """`deadline` bounds every call."""
         self.address = address.url
         server = Server(address, shown, clock)
-        if deadline is None and opener in (Opener.SUPERVISOR, Opener.COORDINATOR):
+        if deadline is None and opener in (ProcessRole.SUPERVISOR, ProcessRole.COORDINATOR):
             deadline = SUPERVISOR_SECONDS
+        self._repairs = Repairs()
+        self._rotation = QueueRotation()
         self._share(server, Hints(server), deadline)
 
     def _share(self, server: Server, hints: Hints, deadline: float | None) -> None:
         access = self._access = Access(server, deadline)
         self._server = server
         self._hints = hints
-        named = server.named_role
-        self.jobs = named(RedisJobs(access))
+        named = server.with_failpoints
+        self.jobs = named(RedisJobs(access, self._rotation))
         self.operator = named(RedisOperator(access))
         self.queues = named(RedisQueues(access))
         self.schedules = named(RedisSchedules(access))
-        self.leases = named(RedisLeases(access))
-        self.workers = named(RedisWorkers(access))
-        self.leader = named(RedisLeader(access))
-        self.signals = named(RedisSignals(access, hints))
-        self.stats = named(RedisStats(access))
+        hasty = access.background()
+        self.leases = named(RedisLeases(hasty))
+        self.workers = named(RedisWorkers(hasty))
+        self.leader = named(RedisLeader(hasty))
+        self.signals = named(RedisSignals(hasty, hints))
+        self.stats = named(RedisStats(hasty))
 
-    def bounded(self, seconds: float) -> "RedisStore":
+    def with_timeout(self, seconds: float) -> "RedisStore":
         """Another view of the same server and the same connections."""
         view = object.__new__(RedisStore)
         view.address = self.address
+        view._repairs = self._repairs
+        view._rotation = self._rotation
         view._share(self._server, self._hints, seconds)
         return view
 
     async def tidy(self) -> None:
         """Finish or clear away what others have left half done."""
-        await tidy(self._access)
+        await tidy(self._access.background(), self._repairs, self._rotation)
 
     async def migrate(self) -> list[str]:
         """Opening is migrating: the names of what this store applied."""
-        await self._access.be_known()
+        await self._access.ensure_open()
         return list(self._server.applied)
+
+    async def check_schema(self) -> None:
+        """Look which steps were taken since this store was opened."""
+        await check_schema(self._access)
 
     async def close(self) -> None:
         """Hang up."""

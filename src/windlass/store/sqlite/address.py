@@ -1,17 +1,32 @@
 """sqlite:///jobs.db and its options."""
 
+from enum import StrEnum
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import msgspec
 
 from windlass.errors import ConfigError
-from windlass.store.sqlite.drivers import Driver
+from windlass.store.sqlite.connection.apsw_driver import ApswConnection
+from windlass.store.sqlite.connection.base import Connection
+from windlass.store.sqlite.connection.stdlib_driver import StdlibConnection
 
 DURABILITY = {"full": "FULL", "relaxed": "NORMAL"}
-"""`full` flushes every commit to disk. `relaxed` survives any crash of a process, not a power cut."""
+"""`full` flushes every commit to disk; `relaxed` survives the crash of a process, not a power cut."""
 
 OPTIONS = ("durability", "driver", "allow_network_fs")
+
+
+class Driver(StrEnum):
+    """`apsw` brings a current SQLite; `sqlite3` is for processes whose other code opens the file with it."""
+
+    APSW = "apsw"
+    SQLITE3 = "sqlite3"
+
+
+def connections_of(driver: Driver) -> type[Connection]:
+    """The connection class of a driver."""
+    return StdlibConnection if driver is Driver.SQLITE3 else ApswConnection
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -24,34 +39,42 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The address in one spelling: absolute, with the options that are not the default."""
+        """In one spelling: absolute, with the options that are not the default."""
         options = {"durability": self.durability} if self.durability != "full" else {}
         if self.allow_network_fs:
             options["allow_network_fs"] = "true"
         if self.driver is not Driver.APSW:
             options["driver"] = str(self.driver)
-        return f"sqlite:///{quote(str(self.path))}" + (f"?{urlencode(options)}" if options else "")
+        return f"sqlite:///{quote(str(self.path), errors='surrogateescape')}" + (
+            f"?{urlencode(options)}" if options else ""
+        )
 
     @property
-    def url_by_stdlib(self) -> str:
+    def stdlib_url(self) -> str:
         """The same file through sqlite3."""
         return msgspec.structs.replace(self, driver=Driver.SQLITE3).url
 
 
 def parse_address(url: str, shown: str | None = None) -> Address:
-    """The address, or everything that is wrong with it; `shown` is how it may be called in an error."""
-    parts, url = urlsplit(url), shown or url
+    """Raises ConfigError with every problem at once; `shown` is the address in errors."""
+    parts, written, url = urlsplit(url), url, shown or url
     problems = []
-    path = unquote(parts.path.removeprefix("/"))
+    path = unquote(parts.path.removeprefix("/"), errors="surrogateescape")
     if ":memory:" in (parts.netloc, path):
         raise ConfigError(
             f"{url}: no other process sees what is in this one's memory, and no job would outlive it; "
             "a queue needs a file, such as sqlite:///jobs.db (for tests there is App.testing())"
         )
-    if parts.netloc:
+    if parts.netloc or not written.startswith("sqlite:///"):
         problems.append(f"{url}: write sqlite:///relative.db or sqlite:////absolute/path.db (three or four slashes)")
     if not path or path.endswith("/"):
         problems.append(f"{url}: names no file; workers are processes of their own, so a queue needs a file")
+    if "\0" in path:
+        problems.append(f"{url}: no file has a name with a zero byte (%00)")
+    if any("\udc80" <= char <= "\udcff" for char in path):
+        problems.append(f"{url}: SQLite opens no file whose path is not UTF-8")
+    if path.startswith("~"):
+        problems.append(f"{url}: ~ is not the home folder here; write the whole path (sqlite:////home/...)")
     if parts.fragment:
         problems.append(f"{url}: a # in a file's name must be written %23")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))

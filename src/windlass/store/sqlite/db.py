@@ -1,6 +1,8 @@
-"""What a verb of this store works with: the connection, the clocks, the proofs of life, and its own SQL."""
+"""What a verb works with: statements by name, the clocks and the liveness locks."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -8,30 +10,74 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.clock import Clock
-from windlass.store.sqlite.connection import Statements, Values
-from windlass.store.sqlite.life import Vouchers
-from windlass.store.sqlite.query import sql
+from windlass.store.sqlite.connection.base import Statements, Values
+from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
+
+_FOLDERS = ("", "verbs", "limits", "liveness", "doctor")
+_TEXT_COLUMNS = (
+    *("payload", "reason", "worker", "idempotency_key", "concurrency_key", "tenant"),
+    *("parent", "flow", "error", "attempts", "tags", "meta"),
+)
+UNREADABLE_PREFIX = "not UTF-8: "
+
+
+@cache
+def load_statements() -> dict[str, str]:
+    """The statements of all .sql files by name (`-- name: claim`).
+
+    Called when a store is opened: later there may be no file descriptor left.
+    """
+    package = resources.files(__package__)
+    files = [file for folder in _FOLDERS for file in package.joinpath(folder).iterdir() if file.name.endswith(".sql")]
+    blocks = [block for file in files for block in file.read_text().split("-- name: ")[1:]]
+    found = {name: text.strip() for name, _, text in (block.partition("\n") for block in blocks)}
+    assert len(found) == len(blocks), "two statements have the same name"
+    return found
+
+
+def sql(name: str) -> str:
+    """The text of a statement."""
+    return load_statements()[name]
+
+
+class UnreadableText(Exception):
+    """A statement met bytes where text should be."""
 
 
 class Db:
-    """One verb's view of the database, inside a transaction that the lane or the caller opened."""
+    """One verb's view of the database, inside an open transaction."""
 
-    def __init__(self, connection: Statements, clock: Clock, vouchers: Vouchers) -> None:
+    def __init__(self, connection: Statements, clock: Clock, liveness_locks: LivenessLocks) -> None:
         self._connection = connection
         self.clock = clock
-        self.vouchers = vouchers
+        self.liveness_locks = liveness_locks
 
     @property
     def now(self) -> Micros:
-        """The store's wall clock."""
+        """The wall clock."""
         return self.clock.wall()
 
     def rows(self, name: str, values: Values = ()) -> list[Any]:
         """The rows of a named statement."""
         return self._connection.rows(sql(name), values)
 
+    def text(self, name: str, values: Values) -> str | None:
+        """The one value of a named statement that makes JSON, which cannot hold bytes."""
+        try:
+            found: str | None = self.rows(name, values)[0][0]
+        except Exception as error:
+            if "cannot hold BLOB" in str(error):
+                raise UnreadableText from error
+            raise
+        return found
+
+    def json(self, name: str, values: Values) -> list[Any]:
+        """The JSON array that a named statement gives as one row; NULL is an empty one."""
+        found = self.text(name, values)
+        return msgspec.json.decode(found) if found else []
+
     def run(self, name: str, values: Values = ()) -> int:
-        """Execute a named statement; how many rows it changed."""
+        """Execute a named statement; the number of changed rows."""
         return self._connection.run(sql(name), values)
 
     def run_many(self, name: str, values: Sequence[Values]) -> None:
@@ -39,27 +85,59 @@ class Db:
         self._connection.run_many(sql(name), values)
 
     def select(self, text: str, values: Values = ()) -> list[Any]:
-        """The rows of a statement put together from constants (only `filters` does that)."""
+        """The rows of a statement that is built from constants."""
         return self._connection.rows(text, values)
 
     def savepoint(self, name: str) -> None:
-        """From here one can roll back without ending the transaction."""
+        """Begin a part that can be rolled back alone."""
         self._connection.run(f"SAVEPOINT {name}")
 
     def roll_back(self, name: str) -> None:
-        """As if nothing had been done since the savepoint."""
+        """Undo everything since the savepoint."""
         self._connection.run(f"ROLLBACK TO {name}")
         self.release(name)
 
     def release(self, name: str) -> None:
-        """What was done since the savepoint stands with the rest of the transaction."""
+        """Keep everything since the savepoint."""
         self._connection.run(f"RELEASE {name}")
 
-    def tally(self, queue: str, status: Status | str, change: int) -> None:
-        """Keep the count of finished jobs true; called wherever one enters or leaves history."""
-        self.run("tally", {"queue": queue, "status": str(status), "change": change})
+    def add_history_count(self, queue: str, status: Status | str, change: int) -> None:
+        """Count jobs that enter or leave history."""
+        self.run("add_history_count", {"queue": queue, "status": str(status), "change": change})
 
 
 def array(values: Iterable[Any]) -> str:
-    """Many values as one parameter: statements unfold it with json_each."""
+    """Many values as one parameter, for json_each."""
     return msgspec.json.encode(list(values)).decode()
+
+
+def repair_text(db: Db) -> int:
+    """Rewrite text that is not UTF-8 with its bytes escaped; how many values.
+
+    Only another program can have stored it, and every statement that meets it fails. A repaired payload is no JSON
+    any more, which marks it.
+    """
+    tables = ("windlass_jobs", "windlass_history")
+    return sum(_repair(db, table, column) for table in tables for column in _TEXT_COLUMNS)
+
+
+def _repair(db: Db, table: str, column: str) -> int:
+    unreadable = []
+    for id_, kind, stored in db.select(
+        f"SELECT id, typeof({column}), CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'blob' "
+        f"OR typeof({column}) = 'text' AND {column} GLOB :not_ascii",
+        {"not_ascii": "*[^\x01-\x7f]*"},
+    ):
+        if kind == "blob" or not _is_utf8(stored):
+            unreadable.append({"id": id_, "text": UNREADABLE_PREFIX + stored.decode("utf-8", "backslashreplace")})
+    for values in unreadable:
+        db.select(f"UPDATE {table} SET {column} = :text WHERE id = :id", values)
+    return len(unreadable)
+
+
+def _is_utf8(stored: bytes) -> bool:
+    try:
+        stored.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,20 +1,25 @@
 """Numbered, forward-only migrations, applied on first use and by `windlass migrate`.
 
-All tables are called windlass_…, and the version is kept in one of them: the file may be shared with the
-tables of the program that uses it.
+Code that finds steps it does not know goes on unless one of them is breaking.
 """
 
 import sqlite3
 from collections.abc import Iterator
 
-from windlass.store.migrations import Migration, check_version, migrations_of
-from windlass.store.sqlite.connection import Connection, Statements
+from windlass.store.migrations import Migration, check_newer, migrations_of
+from windlass.store.sqlite.connection.base import Connection, Statements
 
 _VERSIONS = """
 CREATE TABLE IF NOT EXISTS windlass_schema (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+    number     INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    -- Whether older code cannot work with the step: in a rolling deploy old workers run beside new ones.
+    breaking   INTEGER NOT NULL DEFAULT 1
 )
 """
+_RECORD = "INSERT INTO windlass_schema (number, name, breaking) VALUES (?, ?, ?)"
+_NEWER = "SELECT name, breaking FROM windlass_schema WHERE number > :newest ORDER BY number"
 
 
 def migrations() -> list[Migration]:
@@ -23,7 +28,7 @@ def migrations() -> list[Migration]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a step one by one, as every driver takes them."""
+    """The statements of a step one by one, for both drivers."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line
@@ -33,20 +38,20 @@ def statements(text: str) -> Iterator[str]:
 
 
 def version_of(connection: Statements) -> int:
-    """The number of the newest step that was applied; 0 for a file without our tables."""
+    """The number of the newest applied step; 0 for a file without our tables."""
     if not connection.rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'windlass_schema'"):
         return 0
     return int(connection.rows("SELECT coalesce(max(number), 0) FROM windlass_schema")[0][0])
 
 
 def migrate(connection: Connection) -> list[str]:
-    """Apply what is missing, in one transaction: all steps or none, and never two processes at once."""
+    """Apply the missing steps in one transaction; the names of the applied ones."""
     connection.run("BEGIN IMMEDIATE")
     try:
         applied = _apply(connection)
         connection.run("COMMIT")
     except BaseException:
-        # A full disk or a failed write ends the transaction by itself; then the error is what matters.
+        # A full disk or a failed write ends the transaction.
         if connection.in_transaction:
             connection.run("ROLLBACK")
         raise
@@ -55,18 +60,30 @@ def migrate(connection: Connection) -> list[str]:
 
 def _apply(connection: Connection) -> list[str]:
     connection.run(_VERSIONS)
-    found, steps = version_of(connection), migrations()
-    check_version(found, steps[-1].number)
-    missing = [step for step in steps if step.number > found]
+    check_schema(connection)
+    found = version_of(connection)
+    missing = [step for step in migrations() if step.number > found]
     for step in missing:
         for statement in statements(step.text):
             connection.run(statement)
-        connection.run("INSERT INTO windlass_schema (number, name) VALUES (?, ?)", (step.number, step.name))
+        connection.run(_RECORD, (step.number, step.name, step.breaking))
     return [step.name for step in missing]
 
 
 def is_current(connection: Statements) -> bool:
-    """Whether nothing is missing; refuses a schema that a newer Windlass made."""
-    found, newest = version_of(connection), migrations()[-1].number
-    check_version(found, newest)
-    return found == newest
+    """Whether all steps are applied; raises SchemaMismatch after an unknown breaking step."""
+    check_schema(connection)
+    return version_of(connection) >= migrations()[-1].number
+
+
+def check_schema(connection: Statements) -> None:
+    """Raise SchemaMismatch after an unknown breaking step."""
+    check_newer("the database", newer_steps(connection))
+
+
+def newer_steps(connection: Statements) -> list[tuple[str, bool]]:
+    """Steps that this version does not know, and whether they are breaking."""
+    newest = migrations()[-1].number
+    if version_of(connection) <= newest:
+        return []
+    return [(name, bool(breaking)) for name, breaking in connection.rows(_NEWER, {"newest": newest})]

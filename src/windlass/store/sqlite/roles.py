@@ -1,55 +1,48 @@
-"""The roles of the SQLite store: each verb one call into a lane."""
+"""The roles of the store contract: verbs bound to the threads of the database."""
 
+import contextlib
 from collections.abc import Sequence
 
-from windlass.core.change import JobChange
-from windlass.core.circumstances import Circumstances
-from windlass.core.firing import Fired, Firing
-from windlass.core.ids import JobId
-from windlass.core.job import Claimed, Enqueued, Job, NewJob
-from windlass.core.moments import Micros
-from windlass.core.outcome import Settlement
-from windlass.core.queue import Queue, QueueSettings
-from windlass.core.schedule import Schedule, ScheduleSettings
-from windlass.store.records import (
-    Admitted,
-    ClaimRequest,
-    Counts,
-    Held,
-    JobFilter,
-    JobPage,
-    Moved,
-    Note,
-    Settled,
-)
-from windlass.store.schedules import DueSchedules
-from windlass.store.sqlite import change, look, operate, queues, schedules
-from windlass.store.sqlite.access import Access
-from windlass.store.sqlite.admit import admit, next_due_in
-from windlass.store.sqlite.age import age, is_any_aged
-from windlass.store.sqlite.circumstances import circumstances
-from windlass.store.sqlite.claim import claim
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import Claimed, Enqueued, NewJob
+from windlass.core.moments import SECOND
+from windlass.core.schedules.schedule import ScheduleSettings
+from windlass.core.stats.samples import Sampled
+from windlass.errors import StoreUnavailable
+from windlass.store.contract_upkeep import OnEnded
+from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo
+from windlass.store.samples import sample
+from windlass.store.sqlite.connection.access import Access, Role, read_verb, write_verb
 from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.enqueue import enqueue
-from windlass.store.sqlite.expire import expire, is_any_due
-from windlass.store.sqlite.note import note
-from windlass.store.sqlite.park import needs_parking, park
-from windlass.store.sqlite.prune import prune
-from windlass.store.sqlite.recall import Recall
-from windlass.store.sqlite.settle import settle
+from windlass.store.sqlite.limits.limits import ClaimMemory
+from windlass.store.sqlite.liveness import leases, workers
+from windlass.store.sqlite.verbs import operator_verbs, queues, read_jobs, schedules, stats
+from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_in
+from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
+from windlass.store.sqlite.verbs.claim import claim, has_work
+from windlass.store.sqlite.verbs.completion_watcher import SqliteCompletionWatcher
+from windlass.store.sqlite.verbs.enqueue import enqueue
+from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, unpark, unpark_known
+from windlass.store.sqlite.verbs.prune import prune
+from windlass.store.sqlite.verbs.settle import held, note, settle
+from windlass.store.sqlite.verbs.stats import SqliteSampleStore
 
 
-class SqliteJobs:
+class SqliteJobs(Role):
     """The walk of a job."""
 
     grouped = True
 
-    def __init__(self, access: Access, recall: Recall) -> None:
-        self._access = access
-        self._recall = recall
+    def __init__(self, access: Access, memory: ClaimMemory) -> None:
+        super().__init__(access)
+        self._memory = memory
+
+    settle = write_verb(settle)
+    note = write_verb(note)
+    held = read_verb(held)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
-        return await self._access.write_jointly(enqueue, jobs)
+        return await self._access.write_combined(enqueue, jobs)
 
     async def enqueue_inside(
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
@@ -59,17 +52,18 @@ class SqliteJobs:
                 queues.declare(db, declared)
             return enqueue(db, jobs)
 
-        return await self._access.inside(connection, work)
+        return await self._access.threads.inside(connection, work)
 
-    async def admit(self, limit: int) -> Admitted:
-        # Looks first: nothing due, nothing locked.
+    async def claim(self, request: ClaimRequest) -> list[Claimed]:
+        return await self._access.write(lambda db: claim(db, request, self._memory))
+
+    # The others read first: without anything to do they take no lock.
+
+    async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         wait = await self._access.read(next_due_in)
         if wait is None or wait > 0:
             return Admitted(0, wait)
         return await self._access.write(lambda db: admit(db, limit))
-
-    async def claim(self, request: ClaimRequest) -> list[Claimed]:
-        return await self._access.write(lambda db: claim(db, request, self._recall))
 
     async def age(self, limit: int) -> int:
         if not await self._access.read(is_any_aged):
@@ -77,106 +71,62 @@ class SqliteJobs:
         return await self._access.write(lambda db: age(db, limit))
 
     async def expire(self, limit: int) -> int:
-        if not await self._access.read(is_any_due):
+        if not await self._access.read(is_any_expired):
             return 0
         return await self._access.write(lambda db: expire(db, limit))
 
-    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
-        return await self._access.write(lambda db: settle(db, settlements))
-
-    async def note(self, notes: Sequence[Note]) -> None:
-        await self._access.write(lambda db: note(db, notes))
-
-    async def held(self, runner: str) -> list[Held]:
-        rows = await self._access.read(lambda db: db.rows("held", {"runner": runner}))
-        return [Held(*row) for row in rows]
-
     async def park(self) -> dict[str, int]:
+        await unpark_known(self._access)
         if not await self._access.read(needs_parking):
             return {}
         return await self._access.write(park)
 
 
-class SqliteOperator:
+class SqliteOperator(Role):
     """What people do with jobs."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        return await self._access.read(lambda db: look.get(db, ids))
-
-    async def outcomes(self, ids: Sequence[JobId]) -> list[str | None]:
-        return await self._access.read(lambda db: look.outcomes(db, ids))
-
-    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.cancel(db, ids, reason))
-
-    async def retry(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.retry(db, ids))
-
-    async def run_now(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: change.run_now(db, ids))
-
-    async def change(self, ids: Sequence[JobId], changed: JobChange) -> list[Moved | None]:
-        return await self._access.write(lambda db: change.change(db, ids, changed))
-
-    async def delete(self, ids: Sequence[JobId]) -> list[Moved | None]:
-        return await self._access.write(lambda db: operate.delete(db, ids))
-
-    async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
-        return await self._access.read(lambda db: look.select_ids(db, wanted, limit, after))
-
-    async def prune(self, limit: int) -> Sequence[JobId]:
-        return await self._access.write(lambda db: prune(db, limit))
-
-    async def counts(self) -> Counts:
-        return await self._access.read(look.counts)
-
-    async def failures(self, limit: int) -> list[Job]:
-        return await self._access.read(lambda db: look.failures(db, limit))
-
-    async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        return await self._access.read(lambda db: look.list_jobs(db, wanted, limit, cursor))
-
-    async def circumstances(self, id: JobId) -> Circumstances | None:
-        return await self._access.read(lambda db: circumstances(db, id))
+    get = read_verb(read_jobs.get)
+    outcomes = read_verb(read_jobs.outcomes)
+    cancel = write_verb(operator_verbs.cancel)
+    retry = write_verb(operator_verbs.retry)
+    run_now = write_verb(operator_verbs.run_now)
+    change = write_verb(operator_verbs.change)
+    delete = write_verb(operator_verbs.delete)
+    select = read_verb(read_jobs.select)
+    prune = write_verb(prune)
+    counts = read_verb(read_jobs.counts)
+    failures = read_verb(read_jobs.failures)
+    list = read_verb(read_jobs.list_jobs)
+    why_facts = read_verb(read_jobs.why_facts)
 
 
-class SqliteQueues:
+class SqliteQueues(Role):
     """Queues and their settings."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    change = write_verb(queues.change)
+    pause = write_verb(queues.pause)
+    resume = write_verb(queues.resume)
+    close = write_verb(queues.close)
+    open = write_verb(queues.open_)
+    list = read_verb(queues.all_queues)
 
     async def declare(self, declared: dict[str, QueueSettings]) -> None:
         if await self._access.read(lambda db: queues.undeclared(db, declared)):
             await self._access.write(lambda db: queues.declare(db, declared))
 
-    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
-        return await self._access.write(lambda db: queues.change(db, name, changed, was))
 
-    async def pause(self, name: str, length: Micros | None) -> Queue:
-        return await self._access.write(lambda db: queues.pause(db, name, length))
+class SqliteSchedules(Role):
+    """Schedules and their ticks."""
 
-    async def resume(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.resume(db, name))
-
-    async def close(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.close(db, name))
-
-    async def open(self, name: str) -> Queue:
-        return await self._access.write(lambda db: queues.open_(db, name))
-
-    async def list(self) -> list[Queue]:
-        return await self._access.read(queues.all_queues)
-
-
-class SqliteSchedules:
-    """What is handed in again and again."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    add = write_verb(schedules.add)
+    change = write_verb(schedules.change)
+    pause = write_verb(schedules.pause)
+    resume = write_verb(schedules.resume)
+    remove = write_verb(schedules.remove)
+    fire = write_verb(schedules.fire)
+    get = read_verb(schedules.get)
+    due = read_verb(schedules.due)
+    list = read_verb(schedules.all_schedules)
 
     async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
         if not declared:
@@ -184,30 +134,94 @@ class SqliteSchedules:
         if await self._access.read(lambda db: schedules.undeclared(db, declared)):
             await self._access.write(lambda db: schedules.declare(db, declared))
 
-    async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
-        return await self._access.write(lambda db: schedules.add(db, name, changed))
 
-    async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
-        return await self._access.write(lambda db: schedules.change(db, name, changed, was))
+class SqliteLeases(Role):
+    """Leases and liveness locks."""
 
-    async def pause(self, name: str) -> Schedule | None:
-        return await self._access.write(lambda db: schedules.pause(db, name))
+    open = write_verb(leases.open_)
+    renew = write_verb(leases.renew)
+    end = write_verb(leases.end)
+    cancels = read_verb(leases.cancels)
 
-    async def resume(self, name: str) -> Schedule | None:
-        return await self._access.write(lambda db: schedules.resume(db, name))
+    async def rescue(self, limit: int) -> list[Rescued]:
+        if not await self._access.read(leases.needs_rescue):
+            return []
+        return await self._access.write(lambda db: leases.rescue(db, limit))
 
-    async def remove(self, name: str) -> bool:
-        return await self._access.write(lambda db: schedules.remove(db, name))
+    def hold_liveness_lock(self, holder: str) -> None:
+        self._access.threads.liveness_locks.take(holder)
 
-    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
-        found = await self._access.read(lambda db: schedules.named(db, names))
-        return [found.get(name) for name in names]
+    def release_liveness_lock(self, holder: str) -> None:
+        self._access.threads.liveness_locks.release(holder)
 
-    async def due(self, limit: int) -> DueSchedules:
-        return await self._access.read(lambda db: schedules.due(db, limit))
 
-    async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
-        return await self._access.write(lambda db: schedules.fire(db, firings))
+class SqliteWorkers(Role):
+    """The registry of workers."""
 
-    async def list(self) -> list[Schedule]:
-        return await self._access.read(schedules.all_schedules)
+    unregister = write_verb(workers.unregister)
+    list = read_verb(workers.live_workers)
+
+    async def beat(self, worker: WorkerInfo) -> None:
+        await self._access.write(lambda db: workers.beat(db, worker))
+        # The worker is registered even if this fails: the duty unparks the rest.
+        with contextlib.suppress(StoreUnavailable):
+            if await self._access.read(lambda db: is_any_parked(db, worker.types)):
+                await self._access.write(lambda db: unpark(db, worker.types))
+
+
+class SqliteLeader(Role):
+    """The leadership of the coordinator."""
+
+    resign = write_verb(workers.resign)
+
+    async def campaign(self, bid: Campaign) -> int | None:
+        if await self._access.read(lambda db: workers.is_led_by_other(db, bid)):
+            return None
+        return await self._access.write(lambda db: workers.campaign(db, bid))
+
+
+class SqliteSignals(Role):
+    """Wake-up hints."""
+
+    via_supervisor = False
+    names_queues = False
+    outage = None
+
+    def __init__(self, access: Access, memory: ClaimMemory) -> None:
+        super().__init__(access)
+        self._memory = memory
+
+    def subscribe(self, queues: Sequence[str]) -> None:
+        """No-op: a commit does not tell its queues."""
+
+    def wake(self) -> None:
+        """No-op: every process watches the file."""
+
+    def cursor(self) -> int:
+        return self._access.threads.commits.version()
+
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        ready_in = self._memory.next_ready_in()
+        if ready_in is None or ready_in / SECOND >= seconds:
+            return await self._access.threads.commits.wait(cursor, seconds)
+        # Tokens come without a commit.
+        await self._access.threads.commits.wait(cursor, ready_in / SECOND)
+        return True
+
+    async def has_work(self, queues: Sequence[str], types: Sequence[str] | None) -> bool:
+        return await self._access.read(lambda db: has_work(db, queues, types, self._memory))
+
+    def watch_completions(self, tell: OnEnded) -> SqliteCompletionWatcher:
+        return SqliteCompletionWatcher(self._access, tell)
+
+
+class SqliteStats(Role):
+    """Meters, and the samples made of them."""
+
+    record = write_verb(stats.record)
+    recent = read_verb(stats.recent)
+    oldest = read_verb(stats.oldest)
+    samples = read_verb(stats.samples)
+
+    async def sample(self) -> Sampled:
+        return await sample(SqliteSampleStore(self._access))

@@ -1,58 +1,57 @@
-"""The SQLite store: a site and its roles."""
+"""The SQLite store: a database and its roles."""
 
 from windlass.store.clock import Clock, SystemClock
-from windlass.store.sqlite.access import Access, Lanes
-from windlass.store.sqlite.recall import Recall
-from windlass.store.sqlite.roles import SqliteJobs, SqliteOperator, SqliteQueues, SqliteSchedules
-from windlass.store.sqlite.site import Site
-from windlass.store.sqlite.upkeep import (
-    SqliteLeader,
-    SqliteLeases,
-    SqliteSignals,
-    SqliteStats,
-    SqliteWorkers,
-)
+from windlass.store.sqlite import roles
+from windlass.store.sqlite.connection.access import Access, DbThreads
+from windlass.store.sqlite.connection.database import Database
+from windlass.store.sqlite.db import load_statements
+from windlass.store.sqlite.limits.limits import ClaimMemory
 
 
 class SqliteStore:
     """One database: a file that several processes share, durable on power loss, or the memory of one process."""
 
-    loopless = True
+    works_without_loop = True
 
-    def __init__(self, site: Site, *, clock: Clock | None = None, deadline: float | None = None) -> None:
+    def __init__(self, database: Database, *, clock: Clock | None = None, deadline: float | None = None) -> None:
         """`deadline` bounds every call."""
-        self.address = site.address
+        load_statements()
+        self.address = database.address
         clock = clock or SystemClock()
-        self._share(Lanes(site, clock), Recall(clock), deadline)
+        self._share(DbThreads(database, clock), ClaimMemory(clock), deadline)
 
-    def _share(self, lanes: Lanes, recall: Recall, deadline: float | None) -> None:
-        access = Access(lanes, deadline)
-        self._lanes, self._recall = lanes, recall
-        self.jobs = SqliteJobs(access, recall)
-        self.operator = SqliteOperator(access)
-        self.queues = SqliteQueues(access)
-        self.schedules = SqliteSchedules(access)
-        self.leases = SqliteLeases(access)
-        self.workers = SqliteWorkers(access)
-        self.leader = SqliteLeader(access)
-        self.signals = SqliteSignals(access, recall)
-        self.stats = SqliteStats(access)
+    def _share(self, threads: DbThreads, memory: ClaimMemory, deadline: float | None) -> None:
+        access = Access(threads, deadline)
+        self._threads, self._memory = threads, memory
+        self.jobs = roles.SqliteJobs(access, memory)
+        self.operator = roles.SqliteOperator(access)
+        self.queues = roles.SqliteQueues(access)
+        self.schedules = roles.SqliteSchedules(access)
+        self.leases = roles.SqliteLeases(access)
+        self.workers = roles.SqliteWorkers(access)
+        self.leader = roles.SqliteLeader(access)
+        self.signals = roles.SqliteSignals(access, memory)
+        self.stats = roles.SqliteStats(access)
 
-    def bounded(self, seconds: float) -> "SqliteStore":
-        """Another view of the same file and the same lanes."""
+    def with_timeout(self, seconds: float) -> "SqliteStore":
+        """Another view of the same database and threads."""
         view = object.__new__(SqliteStore)
         view.address = self.address
-        view._share(self._lanes, self._recall, seconds)
+        view._share(self._threads, self._memory, seconds)
         return view
 
     async def tidy(self) -> None:
-        """A file needs nothing of the kind."""
+        """No-op."""
 
     async def migrate(self) -> list[str]:
-        """Opening is migrating: the names of what this store applied."""
-        await self._lanes.write(lambda db: None, None)
-        return list(self._lanes.applied)
+        """Opening migrates: the names of the steps that this store applied."""
+        await self._threads.write(lambda db: None, None)
+        return list(self._threads.applied)
+
+    async def check_schema(self) -> None:
+        """Raise SchemaMismatch after a breaking migration since this store was opened."""
+        await self._threads.check_schema()
 
     async def close(self) -> None:
         """End every thread and connection."""
-        await self._lanes.close()
+        await self._threads.close()

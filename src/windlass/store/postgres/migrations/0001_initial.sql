@@ -1,8 +1,8 @@
--- The first schema: live jobs, finished jobs on shelves, keys, floors, leases, workers, the coordinator's office.
+-- The initial schema.
 -- breaking: no
 
--- Jobs that have not ended. Small, so that its indexes stay small; `urgency` is the negated priority, so that one
--- ascending index serves the claim. Moments are microseconds since 1970, by the server's clock.
+-- Jobs that have not ended. The table is small, so its indexes are small. `sort_priority` is the negated priority, so
+-- that one ascending index serves the claim. Moments are microseconds since 1970, by the server's clock.
 CREATE TABLE windlass.jobs (
     id               uuid NOT NULL PRIMARY KEY,
     queue            text NOT NULL,
@@ -10,7 +10,9 @@ CREATE TABLE windlass.jobs (
     payload          text NOT NULL,
     status           text NOT NULL CHECK (status IN ('scheduled', 'blocked', 'pending', 'running', 'failed')),
     reason           text,
-    urgency          integer NOT NULL,
+    sort_priority    integer NOT NULL,
+    -- By how much ageing has raised it: the priority it was enqueued with is -sort_priority - aged_by.
+    aged_by          integer NOT NULL DEFAULT 0,
     rank             bigint NOT NULL,
     run_at           bigint NOT NULL,
     attempt          integer NOT NULL DEFAULT 0,
@@ -19,7 +21,7 @@ CREATE TABLE windlass.jobs (
     crashes          integer NOT NULL DEFAULT 0,
     rescues          integer NOT NULL DEFAULT 0,
     suspicions       integer NOT NULL DEFAULT 0,
-    hand_backs       integer NOT NULL DEFAULT 0,
+    requeues         integer NOT NULL DEFAULT 0,
     snoozes          integer NOT NULL DEFAULT 0,
     created_at       bigint NOT NULL,
     updated_at       bigint NOT NULL,
@@ -28,13 +30,32 @@ CREATE TABLE windlass.jobs (
     worker           text,
     claim            bigint,
     idempotency_key  text,
+    -- How long the key stays taken after the job ended; NULL: not at all.
+    idempotency_window bigint,
     concurrency_key  text,
+    -- The slot of its concurrency key; NULL: it has none.
     slot             integer,
+    key_limit        integer,
+    key_strict       boolean,
+    key_rate         text,
+    rate_cost        integer,
     tenant           text,
+    -- The tenant whose turn it waits for in a fair queue; NULL in other queues.
+    tenant_queue     text COLLATE "C",
     parent           uuid,
     flow             text,
     parents          text,
-    -- Of one attempt, in microseconds; 0: any length.
+    -- Which parameters get the results of which parents, [[parameter, parent], …], and the results so far,
+    -- [[parent, result], …].
+    result_params    text,
+    parent_results   text,
+    pending_parents  integer NOT NULL DEFAULT 0,
+    -- How long after its last parent completed it is due.
+    delay_after_parents bigint NOT NULL DEFAULT 0,
+    -- Whether another job waits, or has waited, for this one: only then does its end concern others. Set under the lock
+    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older (docs/decisions/0034-dependents-flag.md).
+    has_dependents   boolean NOT NULL DEFAULT false,
+    -- Of one attempt, in microseconds; 0: no limit.
     timeout          bigint NOT NULL DEFAULT 0,
     expires_at       bigint,
     cancel_requested boolean NOT NULL DEFAULT false,
@@ -42,50 +63,59 @@ CREATE TABLE windlass.jobs (
     attempts         text,
     tags             text,
     meta             text,
-    -- How long the key stays taken after the job ended; NULL: not at all.
-    idempotency_window bigint
+    -- The schedule that enqueued it, and for which tick; NULL: none.
+    schedule         text,
+    tick             bigint
 ) WITH (
     fillfactor = 85,
-    -- A hot table: every job is three row versions here. Clean often, in small bites, whatever the rest of the
-    -- database does; statistics hardly matter, because every statement here has one good plan.
+    -- A hot table: each job makes three row versions. Vacuum often, in small bites; statistics hardly matter, because
+    -- every statement has one good plan.
     autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.1,
     autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_cost_limit = 2000
 );
 
--- The claim: only what may run now, in the order in which it runs.
-CREATE INDEX jobs_pending ON windlass.jobs (queue, urgency, rank, id) WHERE status = 'pending';
--- Admission: what waits for its time.
+-- The claim: pending jobs in the order in which they run.
+CREATE INDEX jobs_pending ON windlass.jobs (queue, sort_priority, rank, id) WHERE status = 'pending';
+-- The claim of a fair queue: the next jobs of each tenant. Another collation, so that no plan prefers jobs_pending.
+CREATE INDEX jobs_tenant_queue ON windlass.jobs (queue COLLATE "C", sort_priority, tenant_queue, rank, id)
+    WHERE tenant_queue IS NOT NULL AND status = 'pending';
+-- Admission: jobs that wait for their time.
 CREATE INDEX jobs_due ON windlass.jobs (run_at, id) WHERE status IN ('scheduled', 'failed');
 -- What a runner holds; a repeated claim finds its own jobs here.
 CREATE INDEX jobs_held ON windlass.jobs (worker, claim) WHERE status = 'running';
--- Blocked jobs, to count them, and parked ones, freed by type when a worker registers.
+-- Blocked jobs, to count them; parked ones, to release them by type when a worker registers.
 CREATE INDEX jobs_blocked ON windlass.jobs (queue) WHERE status = 'blocked';
 CREATE INDEX jobs_parked ON windlass.jobs (type, id) WHERE reason = 'no worker for type';
+-- The next job for a concurrency key. Strict order is the order of being due, and ignores priority. By the reason alone,
+-- so that statements can be written for which no other index is of use.
+CREATE INDEX jobs_waiting_for_key ON windlass.jobs
+    (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
+    WHERE reason = 'waits for its concurrency key';
+-- At most one holder per slot of a key, whatever concurrent admissions do.
+CREATE UNIQUE INDEX jobs_slot ON windlass.jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 -- Running jobs that were asked to stop.
 CREATE INDEX jobs_cancelling ON windlass.jobs (worker) WHERE cancel_requested;
--- The newest failures; only jobs that fail pay for it.
+-- The newest failures.
 CREATE INDEX jobs_failed ON windlass.jobs (updated_at) WHERE status = 'failed';
--- Waiting jobs that expire: empty, and nobody's cost, unless there are some.
+-- Waiting jobs that expire.
 CREATE INDEX jobs_expiring ON windlass.jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
 -- The children of a job.
 CREATE INDEX jobs_parent ON windlass.jobs (parent, id) WHERE parent IS NOT NULL;
--- At most one holder per slot of a key, whatever the admitters do.
-CREATE UNIQUE INDEX jobs_slot ON windlass.jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 
--- Jobs that have ended, until their retention is over. They stand on shelves: one for each day on which rows may be
--- dropped, 32 of them in a ring, emptied at once when the day is over. The dead have a shelf of their own, and what is
--- kept for less than a day or more than a month goes to the loose ones; those two are pruned row by row. The shelves
--- are there from the beginning: nothing is attached or detached while jobs settle, and none can be missing.
+-- Finished jobs, until their retention is over. One partition per day on which rows may be dropped, 32 in a ring, each
+-- truncated when its day is over. Dead jobs have a partition of their own; jobs kept for less than a day or more than a
+-- month are in the default partition. Those two are pruned row by row. All partitions exist from the beginning: nothing
+-- is attached or detached while jobs settle.
 CREATE TABLE windlass.history (
     id               uuid NOT NULL,
-    shelf            smallint NOT NULL,
+    partition        smallint NOT NULL,
     queue            text NOT NULL,
     type             text NOT NULL,
     payload          text NOT NULL,
     status           text NOT NULL CHECK (status IN ('completed', 'dead', 'cancelled')),
     reason           text,
-    urgency          integer NOT NULL,
+    sort_priority    integer NOT NULL,
     run_at           bigint NOT NULL,
     attempt          integer NOT NULL,
     max_attempts     integer NOT NULL,
@@ -93,7 +123,7 @@ CREATE TABLE windlass.history (
     crashes          integer NOT NULL,
     rescues          integer NOT NULL,
     suspicions       integer NOT NULL,
-    hand_backs       integer NOT NULL,
+    requeues         integer NOT NULL,
     snoozes          integer NOT NULL,
     created_at       bigint NOT NULL,
     updated_at       bigint NOT NULL,
@@ -103,11 +133,20 @@ CREATE TABLE windlass.history (
     drop_at          bigint NOT NULL,
     worker           text,
     idempotency_key  text,
+    idempotency_window bigint,
     concurrency_key  text,
+    key_limit        integer,
+    key_strict       boolean,
+    key_rate         text,
+    rate_cost        integer,
     tenant           text,
     parent           uuid,
     flow             text,
     parents          text,
+    result_params    text,
+    parent_results   text,
+    pending_parents  integer NOT NULL DEFAULT 0,
+    delay_after_parents bigint NOT NULL DEFAULT 0,
     timeout          bigint NOT NULL,
     expires_at       bigint,
     cancel_requested boolean NOT NULL,
@@ -116,12 +155,13 @@ CREATE TABLE windlass.history (
     attempts         text,
     tags             text,
     meta             text,
-    idempotency_window bigint,
-    PRIMARY KEY (id, shelf)
-) PARTITION BY LIST (shelf);
+    schedule         text,
+    tick             bigint,
+    PRIMARY KEY (id, partition)
+) PARTITION BY LIST (partition);
 
--- Cancelled jobs and dead letters are looked for among millions of completed ones.
-CREATE INDEX history_ended_badly ON windlass.history (status, id) WHERE status <> 'completed';
+-- Cancelled and dead jobs among millions of completed ones.
+CREATE INDEX history_not_completed ON windlass.history (status, id) WHERE status <> 'completed';
 CREATE INDEX history_parent ON windlass.history (parent, id) WHERE parent IS NOT NULL;
 
 DO $$
@@ -132,52 +172,51 @@ BEGIN
     END LOOP;
 END $$;
 CREATE TABLE windlass.history_dead PARTITION OF windlass.history FOR VALUES IN (100);
-CREATE TABLE windlass.history_loose PARTITION OF windlass.history DEFAULT;
+CREATE TABLE windlass.history_default PARTITION OF windlass.history DEFAULT;
 CREATE INDEX history_dead_drop ON windlass.history_dead (drop_at);
 CREATE INDEX history_dead_newest ON windlass.history_dead (finished_at);
-CREATE INDEX history_loose_drop ON windlass.history_loose (drop_at);
+CREATE INDEX history_default_drop ON windlass.history_default (drop_at);
 
--- The day on which a finished job may be dropped with its whole shelf: a number since 1970; -1: row by row.
+-- The day, counted since 1970, on which a finished job may be dropped with its whole partition; -1: row by row.
 CREATE FUNCTION windlass.drop_day(status text, ended bigint, keep bigint) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN status = 'dead' OR keep NOT BETWEEN 86400000000 AND 2592000000000 THEN -1
         ELSE ((ended + keep) / 86400000000)::integer END
 $$;
--- The shelf that it stands on until then.
-CREATE FUNCTION windlass.shelf(status text, ended bigint, keep bigint) RETURNS smallint
+-- The partition of a finished job.
+CREATE FUNCTION windlass.partition_of(status text, ended bigint, keep bigint) RETURNS smallint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (CASE WHEN status = 'dead' THEN 100 WHEN keep NOT BETWEEN 86400000000 AND 2592000000000 THEN 101
         ELSE ((ended + keep) / 86400000000) % 32 END)::smallint
 $$;
 
--- How many finished jobs there are: a row is added with every move into and out of history, and the coordinator adds
--- the rows up. Nobody waits for anybody's row, and no count walks millions of jobs. By drop day, so that a shelf that
--- is emptied takes its counts along.
-CREATE TABLE windlass.tallies (
+-- How many finished jobs there are: each move into or out of history adds a row, and the coordinator sums the rows up.
+-- No transaction waits for another's row, and no count scans millions of jobs. By drop day, so that the counts of a
+-- truncated partition go with it.
+CREATE TABLE windlass.history_counts (
     queue  text NOT NULL,
     status text NOT NULL,
     day    integer NOT NULL,
     jobs   bigint NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
 
--- Ids of jobs that were dropped early, so that handing them in again does not run them again; with the last attempt
--- and how it ended, so that a repeated settlement is told from a stale one.
--- Where nothing is kept there is one for every job: so they stand on shelves too, by the day on which they may be
--- forgotten, and cost one narrow row.
+-- Ids of dropped jobs, so that enqueueing one again does not run it again; with the last attempt and its outcome, to
+-- tell a repeated settlement from a stale one. Partitioned by the day on which they may be forgotten: where nothing is
+-- kept, every job leaves one.
 CREATE TABLE windlass.tombstones (
-    id      uuid NOT NULL,
-    shelf   smallint NOT NULL,
-    attempt integer NOT NULL,
-    outcome text,
-    until   bigint NOT NULL
-) PARTITION BY LIST (shelf);
+    id        uuid NOT NULL,
+    partition smallint NOT NULL,
+    attempt   integer NOT NULL,
+    outcome   text,
+    until     bigint NOT NULL
+) PARTITION BY LIST (partition);
 CREATE INDEX tombstones_id ON windlass.tombstones (id);
 CREATE TABLE windlass.tombstones_0 PARTITION OF windlass.tombstones FOR VALUES IN (0);
 CREATE TABLE windlass.tombstones_1 PARTITION OF windlass.tombstones FOR VALUES IN (1);
 CREATE TABLE windlass.tombstones_2 PARTITION OF windlass.tombstones FOR VALUES IN (2);
 
--- Idempotency keys: one row per key that is held, touched only by jobs that have one.
-CREATE TABLE windlass.keys (
+-- One row per idempotency key that is held.
+CREATE TABLE windlass.idempotency_keys (
     queue text NOT NULL,
     hash  text NOT NULL,
     job   uuid NOT NULL,
@@ -185,80 +224,128 @@ CREATE TABLE windlass.keys (
     until bigint,
     PRIMARY KEY (queue, hash)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX keys_until ON windlass.keys (until) WHERE until IS NOT NULL;
+CREATE INDEX idempotency_keys_until ON windlass.idempotency_keys (until) WHERE until IS NOT NULL;
 
--- Progress and log lines, only for jobs that have any.
+-- Progress and log lines of the jobs that have any.
 CREATE TABLE windlass.notes (
     job      uuid NOT NULL PRIMARY KEY,
     progress text,
     logs     text
 ) WITH (fillfactor = 70);
 
--- Where claims begin: one row per queue and urgency that was ever used. Nothing is pending below `rank`, so that a
--- claim steps over what is dead and not yet cleaned. The coordinator raises it, whoever puts a job back lowers it;
--- `returns` counts those, so that neither undoes the other. See floors.py.
-CREATE TABLE windlass.floors (
-    queue   text NOT NULL,
-    urgency integer NOT NULL,
-    rank    bigint NOT NULL DEFAULT 0,
-    returns bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (queue, urgency)
+-- Where claims begin: one row per queue and sort priority that was ever used. No job is pending below `rank`, so a claim
+-- skips index entries that are dead and not yet vacuumed. The coordinator raises it; a statement that puts a job back
+-- lowers it and increments `returns`, so that neither undoes the other. See limits/watermarks.py.
+CREATE TABLE windlass.watermarks (
+    queue         text NOT NULL,
+    sort_priority integer NOT NULL,
+    rank          bigint NOT NULL DEFAULT 0,
+    returns       bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, sort_priority)
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
--- The same for admission: nothing waits for a time before `due`.
-CREATE TABLE windlass.due_floor (
+-- The same for admission: no job is scheduled before `due`.
+CREATE TABLE windlass.due_watermark (
     one integer NOT NULL PRIMARY KEY CHECK (one = 1),
     due bigint NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
-INSERT INTO windlass.due_floor (one, due) VALUES (1, 0);
+INSERT INTO windlass.due_watermark (one, due) VALUES (1, 0);
 
--- How many attempts of a type ended in a slot of time, and how, and how long they waited and ran: histograms as JSON,
--- bucket to count. Added to every few seconds by each runner, dropped after an hour.
-CREATE TABLE windlass.meters (
-    slot      bigint NOT NULL,
-    queue     text NOT NULL,
-    type      text NOT NULL,
-    completed bigint NOT NULL,
-    failed    bigint NOT NULL,
-    dead      bigint NOT NULL,
-    cancelled bigint NOT NULL,
-    snoozed   bigint NOT NULL,
-    crashed   bigint NOT NULL,
-    wait      text NOT NULL,
-    run       text NOT NULL,
-    PRIMARY KEY (slot, queue, type)
-) WITH (fillfactor = 70);
+-- Concurrency keys whose slots or waiting jobs changed. Statements only add rows, and an admission deletes those that it
+-- looks at: no transaction waits for another's row. `tx` is the id of the transaction: an admission that has seen all
+-- that had ended need not look at lower ones again. See limits/key_queue.py.
+CREATE TABLE windlass.dirty_keys (
+    queue text NOT NULL,
+    key   text NOT NULL,
+    tx    bigint NOT NULL DEFAULT (pg_current_xact_id()::text::bigint)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX dirty_keys_queue ON windlass.dirty_keys (queue, tx);
 
+-- Token buckets of concurrency keys and, with the key '', of queues: see core/rate.py.
+CREATE TABLE windlass.buckets (
+    queue  text NOT NULL,
+    key    text NOT NULL,
+    credit bigint NOT NULL,
+    period bigint NOT NULL,
+    at     bigint NOT NULL,
+    -- When it is full again if nothing is spent: then the row may be deleted.
+    full_at bigint NOT NULL,
+    PRIMARY KEY (queue, key)
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.02);
+
+-- What a runner may use of a limited queue: slots, and tokens until a moment. The slots of a queue never add up to more
+-- than its limit. Deleted after the runner's lease and jobs. NULL slots: not counted yet.
+CREATE TABLE windlass.quotas (
+    queue  text NOT NULL,
+    runner text NOT NULL,
+    slots  integer,
+    tokens integer NOT NULL DEFAULT 0,
+    until  bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, runner)
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
+
+-- Queues: what the code declares, what an operator changed, and the settings that follow from both.
 CREATE TABLE windlass.queues (
-    name           text NOT NULL PRIMARY KEY,
-    declared       text NOT NULL DEFAULT '{}',
-    changed        text NOT NULL DEFAULT '{}',
-    paused         boolean NOT NULL DEFAULT false,
-    paused_until   bigint,
-    -- What holds, worked out from the two above whenever they change, for statements to read.
-    max_attempts   integer NOT NULL,
-    timeout        bigint NOT NULL,
-    keep_completed bigint NOT NULL,
-    keep_cancelled bigint NOT NULL,
-    keep_dead      bigint NOT NULL
+    name            text NOT NULL PRIMARY KEY,
+    declared        text NOT NULL DEFAULT '{}',
+    changed         text NOT NULL DEFAULT '{}',
+    paused          boolean NOT NULL DEFAULT false,
+    paused_until    bigint,
+    closed          boolean NOT NULL DEFAULT false,
+    max_attempts    integer NOT NULL,
+    timeout         bigint NOT NULL,
+    keep_completed  bigint NOT NULL,
+    keep_cancelled  bigint NOT NULL,
+    keep_dead       bigint NOT NULL,
+    max_concurrency integer,
+    rate_limit      text,
+    fair            boolean NOT NULL DEFAULT false,
+    ageing          bigint,
+    -- Whether a claim has to look at limits: one of the three above, or (`rated`) a job whose key has a rate.
+    limited         boolean NOT NULL DEFAULT false,
+    rated           boolean NOT NULL DEFAULT false
 );
 
--- One lease per runner, by the server's clock.
+-- Schedules. Each tick writes its row and leaves a dead version behind.
+CREATE TABLE windlass.schedules (
+    name       text COLLATE "C" NOT NULL PRIMARY KEY,
+    -- What the code declares and what an operator changed, as JSON.
+    declared   text NOT NULL,
+    changed    text NOT NULL,
+    paused     boolean NOT NULL,
+    created_at bigint NOT NULL,
+    -- The last tick that was fired or skipped, and the next one; NULL: there is none.
+    last_at    bigint,
+    next_at    bigint,
+    last_job   uuid,
+    missed     bigint NOT NULL,
+    skipped    bigint NOT NULL,
+    -- Counts changes: a firing that was decided on an older revision is not done.
+    revision   bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+CREATE INDEX schedules_due ON windlass.schedules (next_at, name) WHERE next_at IS NOT NULL AND NOT paused;
+
+-- One lease per runner.
 CREATE TABLE windlass.leases (
     runner     text NOT NULL PRIMARY KEY,
     worker     text NOT NULL,
     expires_at bigint NOT NULL,
     length     bigint NOT NULL,
-    -- Whether it has had its grace since it was last renewed: one is enough, or nobody would ever be missed.
-    graced     boolean NOT NULL DEFAULT false
+    -- Graces since it was last renewed: their number is limited, or a dead runner would never be noticed.
+    graces     integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
--- The last time anybody renewed a lease or looked for lapsed ones: silence of everybody is an outage.
-CREATE TABLE windlass.pulse (
-    one integer NOT NULL PRIMARY KEY CHECK (one = 1),
-    at  bigint NOT NULL
+-- When leases were last renewed: if no runner renews, the store was out of reach.
+CREATE TABLE windlass.lease_activity (
+    one          integer NOT NULL PRIMARY KEY CHECK (one = 1),
+    -- The last renewal of any lease, or the last grace.
+    at           bigint NOT NULL,
+    -- The last search for lapsed leases; written only while leases are in their grace.
+    seen_at      bigint NOT NULL,
+    graced_until bigint NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
+-- Workers, refreshed by their heartbeats.
 CREATE TABLE windlass.workers (
     id         text NOT NULL PRIMARY KEY,
     info       text NOT NULL,
@@ -266,17 +353,216 @@ CREATE TABLE windlass.workers (
     beat_at    bigint NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
--- The coordinator's office.
-CREATE TABLE windlass.office (
+-- The coordinator.
+CREATE TABLE windlass.leadership (
     one        integer NOT NULL PRIMARY KEY CHECK (one = 1),
     holder     text,
     term       bigint NOT NULL,
     expires_at bigint NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 
--- What these tables are told from others by: a caller's transaction that is to hold jobs must be of the same database.
+-- Identifies these tables: a caller's transaction that enqueues jobs must be on the same database.
 CREATE TABLE windlass.identity (
     one integer NOT NULL PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id  uuid NOT NULL DEFAULT gen_random_uuid()
 );
 INSERT INTO windlass.identity DEFAULT VALUES;
+
+-- Attempts that ended in an interval, by outcome, and how long they waited and ran: histograms as JSON, bucket to count.
+-- Each runner adds to it every few seconds; dropped after an hour.
+CREATE TABLE windlass.meters (
+    interval_start bigint NOT NULL,
+    queue          text NOT NULL,
+    type           text NOT NULL,
+    completed      bigint NOT NULL,
+    failed         bigint NOT NULL,
+    dead           bigint NOT NULL,
+    cancelled      bigint NOT NULL,
+    snoozed        bigint NOT NULL,
+    crashed        bigint NOT NULL,
+    wait           text NOT NULL,
+    run            text NOT NULL,
+    PRIMARY KEY (interval_start, queue, type)
+) WITH (fillfactor = 70);
+
+-- Meters summed up over a step of a minute or an hour, in microseconds: by the minute for a week, by the hour for more
+-- than a year. The type '' is the rest of a queue, the queue '' the rest of all: that row exists for every step.
+CREATE TABLE windlass.samples (
+    step           bigint NOT NULL,
+    interval_start bigint NOT NULL,
+    queue          text NOT NULL,
+    type           text NOT NULL,
+    completed      bigint NOT NULL,
+    failed         bigint NOT NULL,
+    dead           bigint NOT NULL,
+    cancelled      bigint NOT NULL,
+    snoozed        bigint NOT NULL,
+    crashed        bigint NOT NULL,
+    wait           text NOT NULL,
+    run            text NOT NULL,
+    PRIMARY KEY (step, interval_start, queue, type)
+);
+
+-- How many jobs a queue had, or all queues under '': by status as JSON, summed up over the observations of a step, and
+-- the maximum of each; and how many microseconds the oldest pending job had waited at most.
+CREATE TABLE windlass.queue_depths (
+    step           bigint NOT NULL,
+    interval_start bigint NOT NULL,
+    queue          text NOT NULL,
+    observations   bigint NOT NULL,
+    jobs           text NOT NULL,
+    max_jobs       text NOT NULL,
+    oldest         bigint,
+    PRIMARY KEY (step, interval_start, queue)
+);
+
+-- Clients that wait for the end of a job: the statement that ends it notifies their channels and deletes the rows.
+-- Unlogged: a crash of the server also ends the connections that wait, and they write the rows again.
+CREATE UNLOGGED TABLE windlass.result_waits (
+    job     uuid NOT NULL,
+    channel text NOT NULL,
+    until   bigint NOT NULL,
+    PRIMARY KEY (job, channel)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX result_waits_until ON windlass.result_waits (until);
+
+-- Which job waits for which: a row until the parent has completed, or the child is dropped. A row that outlives a dead
+-- parent tells which jobs a retry of that parent brings back. Rows are only inserted and deleted.
+CREATE TABLE windlass.dependencies (
+    parent uuid NOT NULL,
+    child  uuid NOT NULL,
+    PRIMARY KEY (parent, child)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- The parent results of a job, [[parent, result], …], with those of these parents that it takes added.
+CREATE FUNCTION windlass.add_parent_results(parent_results text, result_params text, parents uuid[], results text[])
+RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    added text;
+BEGIN
+    -- Mostly there is one: a query would cost more than all the rest.
+    FOR n IN 1..cardinality(parents) LOOP
+        IF position(parents[n]::text IN result_params) > 0 THEN
+            added := concat_ws(',', added, json_build_array(parents[n], results[n])::text);
+        END IF;
+    END LOOP;
+    RETURN CASE
+        WHEN added IS NULL THEN parent_results
+        WHEN parent_results IS NULL THEN '[' || added || ']'
+        ELSE left(parent_results, -1) || ',' || added || ']'
+    END;
+END $$;
+
+-- When a job is due whose last parent completed at a moment: see core/dependencies.py, due_after.
+CREATE FUNCTION windlass.due_after(run_at bigint, created_at bigint, moment bigint, delay bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT greatest(CASE WHEN run_at > created_at THEN run_at END, moment + delay)
+$$;
+
+-- Parents completed, with these results: a dependent without other pending parents is due after its own delay; with a
+-- concurrency key it waits for its key. No rank is below `beyond`. Returns how many are pending or wait for their key.
+-- The caller has locked the parents, or deletes them in the statement that calls this.
+--
+-- A function, because it is part of that statement, and yet each of its own statements sees what is committed when it
+-- begins. A dependent may be cancelled or revived concurrently: then it is updated where it is afterwards, and a
+-- cancelled one finds its results when it is retried.
+CREATE FUNCTION windlass.release_dependents(ended uuid[], outcomes text[], moment bigint, beyond bigint) RETURNS integer
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    children uuid[];
+    parents  uuid[];
+    results  text[];
+    updated  uuid[];
+    ready    integer;
+    total    integer := 0;
+BEGIN
+    WITH deleted AS (
+        DELETE FROM windlass.dependencies WHERE parent = ANY (ended) RETURNING parent, child
+    )
+    SELECT array_agg(deleted.child), array_agg(deleted.parent), array_agg(one.result) INTO children, parents, results
+    FROM deleted JOIN unnest(ended, outcomes) AS one (id, result) ON one.id = deleted.parent;
+
+    FOR attempt IN 1..3 LOOP
+        EXIT WHEN coalesce(cardinality(children), 0) = 0;
+        -- Those with other pending parents are locked in order: another call may release the same ones.
+        PERFORM FROM windlass.jobs WHERE id = ANY (children) AND pending_parents > 1 ORDER BY id FOR UPDATE;
+        WITH completed AS MATERIALIZED (
+            SELECT child, count(*)::integer AS count, array_agg(parent) AS parents, array_agg(result) AS results
+            FROM unnest(children, parents, results) AS one (child, parent, result) GROUP BY child
+        ), dependent AS (
+            UPDATE windlass.jobs AS job
+            SET pending_parents = job.pending_parents - completed.count,
+                parent_results = CASE
+                    WHEN job.result_params IS NULL THEN job.parent_results
+                    ELSE windlass.add_parent_results(
+                        job.parent_results, job.result_params, completed.parents, completed.results
+                    )
+                END,
+                status = CASE
+                    WHEN job.pending_parents > completed.count THEN job.status
+                    WHEN windlass.due_after(job.run_at, job.created_at, moment, job.delay_after_parents) > moment
+                        THEN 'scheduled'
+                    WHEN job.concurrency_key IS NOT NULL THEN 'blocked'
+                    ELSE 'pending'
+                END,
+                reason = CASE
+                    WHEN job.pending_parents > completed.count THEN job.reason
+                    WHEN job.concurrency_key IS NOT NULL
+                        AND windlass.due_after(job.run_at, job.created_at, moment, job.delay_after_parents) <= moment
+                        THEN 'waits for its concurrency key'
+                END,
+                run_at = CASE
+                    WHEN job.pending_parents > completed.count THEN job.run_at
+                    ELSE windlass.due_after(job.run_at, job.created_at, moment, job.delay_after_parents)
+                END,
+                -- Never in the past, below the watermark (see core/admission.py), or behind the cursor of the claim that
+                -- took the parents, should the clock have been set back since.
+                rank = CASE
+                    WHEN job.pending_parents > completed.count THEN job.rank
+                    WHEN job.concurrency_key IS NOT NULL
+                        THEN windlass.due_after(job.run_at, job.created_at, moment, job.delay_after_parents)
+                    ELSE greatest(
+                        windlass.due_after(job.run_at, job.created_at, moment, job.delay_after_parents), beyond, (
+                            SELECT w.rank FROM windlass.watermarks AS w
+                            WHERE w.queue = job.queue AND w.sort_priority = job.sort_priority
+                        )
+                    )
+                END,
+                tenant_queue = (
+                    SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
+                    WHERE queue.name = job.queue
+                ),
+                updated_at = moment
+            FROM completed WHERE job.id = completed.child
+            RETURNING job.id, job.queue, job.concurrency_key, job.status, job.reason
+        ), dirtied AS (
+            INSERT INTO windlass.dirty_keys (queue, key)
+            SELECT DISTINCT queue, concurrency_key FROM dependent WHERE reason = 'waits for its concurrency key'
+        )
+        SELECT array_agg(id), count(*) FILTER (WHERE status = 'pending' OR reason = 'waits for its concurrency key')
+        INTO updated, ready FROM dependent;
+        total := total + ready;
+        EXIT WHEN cardinality(updated) = cardinality(children);
+
+        WITH completed AS MATERIALIZED (
+            SELECT child, count(*)::integer AS count, array_agg(parent) AS parents, array_agg(result) AS results
+            FROM unnest(children, parents, results) AS one (child, parent, result)
+            WHERE child <> ALL (coalesce(updated, '{}')) GROUP BY child
+        ), dependent AS (
+            UPDATE windlass.history AS job
+            SET pending_parents = job.pending_parents - completed.count,
+                parent_results = CASE
+                    WHEN job.result_params IS NULL THEN job.parent_results
+                    ELSE windlass.add_parent_results(
+                        job.parent_results, job.result_params, completed.parents, completed.results
+                    )
+                END
+            FROM completed WHERE job.id = completed.child AND job.pending_parents > 0
+            RETURNING job.id
+        )
+        SELECT coalesce(updated, '{}') || coalesce(array_agg(id), '{}') INTO updated FROM dependent;
+        SELECT array_agg(child), array_agg(parent), array_agg(result) INTO children, parents, results
+        FROM unnest(children, parents, results) AS one (child, parent, result) WHERE child <> ALL (updated);
+    END LOOP;
+    RETURN total;
+END $$;

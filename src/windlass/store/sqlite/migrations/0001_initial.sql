@@ -1,223 +1,338 @@
--- The first schema: live jobs, finished jobs, keys, leases, workers, the coordinator's office.
+-- The whole schema. All names begin with windlass_: the file may hold other tables.
 -- breaking: no
 
--- Jobs that have not ended. Small, so that its indexes stay small; `urgency` is the negated priority, so
--- that one ascending index serves the claim.
+-- Jobs that have not finished. Small, so that its indexes stay small.
 CREATE TABLE windlass_jobs (
-    id               TEXT PRIMARY KEY,
-    queue            TEXT NOT NULL,
-    type             TEXT NOT NULL,
-    payload          TEXT NOT NULL,
-    status           TEXT NOT NULL CHECK (status IN ('scheduled', 'blocked', 'pending', 'running', 'failed')),
-    reason           TEXT,
-    urgency          INTEGER NOT NULL,
-    rank             INTEGER NOT NULL,
-    run_at           INTEGER NOT NULL,
-    attempt          INTEGER NOT NULL DEFAULT 0,
-    max_attempts     INTEGER NOT NULL,
-    failures         INTEGER NOT NULL DEFAULT 0,
-    crashes          INTEGER NOT NULL DEFAULT 0,
-    rescues          INTEGER NOT NULL DEFAULT 0,
-    suspicions       INTEGER NOT NULL DEFAULT 0,
-    hand_backs       INTEGER NOT NULL DEFAULT 0,
-    snoozes          INTEGER NOT NULL DEFAULT 0,
-    created_at       INTEGER NOT NULL,
-    updated_at       INTEGER NOT NULL,
-    claimed_at       INTEGER,
-    started_at       INTEGER,
-    worker           TEXT,
-    claim            INTEGER,
-    idempotency_key  TEXT,
-    concurrency_key  TEXT,
-    slot             INTEGER,
-    tenant           TEXT,
-    parent           TEXT,
-    flow             TEXT,
-    parents          TEXT,
-    -- Of one attempt, in microseconds; 0: any length.
-    timeout          INTEGER NOT NULL DEFAULT 0,
-    expires_at       INTEGER,
-    cancel_requested INTEGER NOT NULL DEFAULT 0,
-    error            TEXT,
-    attempts         TEXT,
-    tags             TEXT,
-    meta             TEXT,
-    -- How long the key stays taken after the job ended; NULL: not at all.
-    idempotency_window INTEGER
+    id                  TEXT PRIMARY KEY,
+    queue               TEXT NOT NULL,
+    type                TEXT NOT NULL,
+    payload             TEXT NOT NULL,
+    status              TEXT NOT NULL CHECK (status IN ('scheduled', 'blocked', 'pending', 'running', 'failed')),
+    reason              TEXT,
+    -- The negated priority, so that one ascending index serves the claim; `aged_by` is what ageing has added.
+    sort_priority       INTEGER NOT NULL,
+    aged_by             INTEGER NOT NULL DEFAULT 0,
+    rank                INTEGER NOT NULL,
+    run_at              INTEGER NOT NULL,
+    attempt             INTEGER NOT NULL DEFAULT 0,
+    max_attempts        INTEGER NOT NULL,
+    failures            INTEGER NOT NULL DEFAULT 0,
+    crashes             INTEGER NOT NULL DEFAULT 0,
+    rescues             INTEGER NOT NULL DEFAULT 0,
+    suspicions          INTEGER NOT NULL DEFAULT 0,
+    requeues            INTEGER NOT NULL DEFAULT 0,
+    snoozes             INTEGER NOT NULL DEFAULT 0,
+    created_at          INTEGER NOT NULL,
+    updated_at          INTEGER NOT NULL,
+    claimed_at          INTEGER,
+    started_at          INTEGER,
+    worker              TEXT,
+    claim               INTEGER,
+    cancel_requested    INTEGER NOT NULL DEFAULT 0,
+    -- Of one attempt, in microseconds; 0: unlimited.
+    timeout             INTEGER NOT NULL DEFAULT 0,
+    expires_at          INTEGER,
+    error               TEXT,
+    attempts            TEXT,
+    tags                TEXT,
+    meta                TEXT,
+    idempotency_key     TEXT,
+    -- How long the key stays taken after the job has finished; NULL: not at all.
+    idempotency_window  INTEGER,
+    -- NULL is the default of each setting of the key.
+    concurrency_key     TEXT,
+    slot                INTEGER,
+    key_limit           INTEGER,
+    key_strict          INTEGER,
+    key_rate            TEXT,
+    rate_cost           INTEGER,
+    -- `tenant_queue` is the tenant, or '', in a fair queue and NULL elsewhere.
+    tenant              TEXT,
+    tenant_queue        TEXT,
+    -- The schedule and tick that enqueued the job.
+    schedule            TEXT,
+    tick                INTEGER,
+    parent              TEXT,
+    flow                TEXT,
+    parents             TEXT,
+    -- [[parameter, parent], …], and the results so far, [[parent, result], …].
+    result_params       TEXT,
+    parent_results      TEXT,
+    -- Parents that have not completed, and the delay after the last of them.
+    pending_parents     INTEGER NOT NULL DEFAULT 0,
+    delay_after_parents INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- The claim: only what may run now, in the order in which it runs; `type` so that the walk past jobs that
--- this worker does not know stays inside the index.
-CREATE INDEX windlass_jobs_pending ON windlass_jobs (queue, urgency, rank, id, type) WHERE status = 'pending';
--- Admission: what waits for its time.
+-- The claim: pending jobs in the order in which they run; `type`, so that skipping unknown types stays inside the index.
+CREATE INDEX windlass_jobs_pending ON windlass_jobs (queue, sort_priority, rank, id, type) WHERE status = 'pending';
+-- The claim of a fair queue: the next job of each tenant.
+CREATE INDEX windlass_jobs_tenant_queue ON windlass_jobs (queue, sort_priority, tenant_queue, rank, id, type)
+    WHERE tenant_queue IS NOT NULL AND status = 'pending';
+-- Admission.
 CREATE INDEX windlass_jobs_due ON windlass_jobs (run_at, id) WHERE status IN ('scheduled', 'failed');
--- What a runner holds; a repeated claim finds its own jobs here.
-CREATE INDEX windlass_jobs_held ON windlass_jobs (worker, claim) WHERE status = 'running';
--- Blocked jobs, to count them.
+-- What a runner holds; a repeated claim finds its jobs here. With the queue, to count the running jobs of one.
+CREATE INDEX windlass_jobs_held ON windlass_jobs (worker, claim, queue) WHERE status = 'running';
+-- Counts.
 CREATE INDEX windlass_jobs_blocked ON windlass_jobs (queue) WHERE status = 'blocked';
--- Parked jobs, freed by type when a worker registers.
+-- Parked jobs by type, for the worker that knows the type.
 CREATE INDEX windlass_jobs_parked ON windlass_jobs (type, id) WHERE status = 'blocked' AND reason = 'no worker for type';
 -- Running jobs that were asked to stop.
 CREATE INDEX windlass_jobs_cancelling ON windlass_jobs (worker) WHERE cancel_requested = 1;
--- The newest failures; only jobs that fail pay for it.
+-- The newest failures.
 CREATE INDEX windlass_jobs_failed ON windlass_jobs (updated_at) WHERE status = 'failed';
--- Waiting jobs that expire: empty, and nobody's cost, unless there are some.
+-- Empty unless waiting jobs expire.
 CREATE INDEX windlass_jobs_expiring ON windlass_jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
 -- The children of a job.
 CREATE INDEX windlass_jobs_parent ON windlass_jobs (parent, id) WHERE parent IS NOT NULL;
--- At most one holder per slot of a key, whatever the admitters do.
+-- At most one holder of each slot of a key.
 CREATE UNIQUE INDEX windlass_jobs_slot ON windlass_jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
+-- The next job for a key. Strict order is that of being due, and ignores priority.
+CREATE INDEX windlass_jobs_waiting_for_key ON windlass_jobs
+    (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
+    WHERE status = 'blocked' AND reason = 'waits for its concurrency key';
 
--- Jobs that have ended, until their retention is over.
+-- Finished jobs, until their retention is over.
 CREATE TABLE windlass_history (
-    id               TEXT PRIMARY KEY,
-    queue            TEXT NOT NULL,
-    type             TEXT NOT NULL,
-    payload          TEXT NOT NULL,
-    status           TEXT NOT NULL CHECK (status IN ('completed', 'dead', 'cancelled')),
-    reason           TEXT,
-    urgency          INTEGER NOT NULL,
-    run_at           INTEGER NOT NULL,
-    attempt          INTEGER NOT NULL,
-    max_attempts     INTEGER NOT NULL,
-    failures         INTEGER NOT NULL,
-    crashes          INTEGER NOT NULL,
-    rescues          INTEGER NOT NULL,
-    suspicions       INTEGER NOT NULL,
-    hand_backs       INTEGER NOT NULL,
-    snoozes          INTEGER NOT NULL,
-    created_at       INTEGER NOT NULL,
-    updated_at       INTEGER NOT NULL,
-    claimed_at       INTEGER,
-    started_at       INTEGER,
-    finished_at      INTEGER NOT NULL,
-    drop_at          INTEGER NOT NULL,
-    worker           TEXT,
-    idempotency_key  TEXT,
-    concurrency_key  TEXT,
-    tenant           TEXT,
-    parent           TEXT,
-    flow             TEXT,
-    parents          TEXT,
-    timeout          INTEGER NOT NULL DEFAULT 0,
-    expires_at       INTEGER,
-    cancel_requested INTEGER NOT NULL,
-    result           TEXT,
-    error            TEXT,
-    attempts         TEXT,
-    tags             TEXT,
-    meta             TEXT,
-    -- How long the key stays taken after the job ended; NULL: not at all.
-    idempotency_window INTEGER
+    id                  TEXT PRIMARY KEY,
+    queue               TEXT NOT NULL,
+    type                TEXT NOT NULL,
+    payload             TEXT NOT NULL,
+    status              TEXT NOT NULL CHECK (status IN ('completed', 'dead', 'cancelled')),
+    reason              TEXT,
+    sort_priority       INTEGER NOT NULL,
+    run_at              INTEGER NOT NULL,
+    attempt             INTEGER NOT NULL,
+    max_attempts        INTEGER NOT NULL,
+    failures            INTEGER NOT NULL,
+    crashes             INTEGER NOT NULL,
+    rescues             INTEGER NOT NULL,
+    suspicions          INTEGER NOT NULL,
+    requeues            INTEGER NOT NULL,
+    snoozes             INTEGER NOT NULL,
+    created_at          INTEGER NOT NULL,
+    updated_at          INTEGER NOT NULL,
+    claimed_at          INTEGER,
+    started_at          INTEGER,
+    finished_at         INTEGER NOT NULL,
+    drop_at             INTEGER NOT NULL,
+    worker              TEXT,
+    cancel_requested    INTEGER NOT NULL,
+    timeout             INTEGER NOT NULL DEFAULT 0,
+    expires_at          INTEGER,
+    result              TEXT,
+    error               TEXT,
+    attempts            TEXT,
+    tags                TEXT,
+    meta                TEXT,
+    idempotency_key     TEXT,
+    idempotency_window  INTEGER,
+    concurrency_key     TEXT,
+    key_limit           INTEGER,
+    key_strict          INTEGER,
+    key_rate            TEXT,
+    rate_cost           INTEGER,
+    tenant              TEXT,
+    schedule            TEXT,
+    tick                INTEGER,
+    parent              TEXT,
+    flow                TEXT,
+    parents             TEXT,
+    result_params       TEXT,
+    parent_results      TEXT,
+    pending_parents     INTEGER NOT NULL DEFAULT 0,
+    delay_after_parents INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-
 CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
--- Dead letters and cancelled jobs are looked for among millions of completed ones.
+-- Dead and cancelled jobs among millions of completed ones.
 CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE status <> 'completed';
 -- The newest dead letters.
 CREATE INDEX windlass_history_dead ON windlass_history (finished_at) WHERE status = 'dead';
-
 CREATE INDEX windlass_history_parent ON windlass_history (parent, id) WHERE parent IS NOT NULL;
 
--- Ids of jobs that were dropped early, so that handing them in again does not run them again.
-CREATE TABLE windlass_tombstones (
-    id      TEXT PRIMARY KEY,
-    -- The last attempt and how it ended, so that a repeated settlement is told from a stale one.
-    attempt INTEGER NOT NULL,
-    outcome TEXT,
-    until   INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX windlass_tombstones_until ON windlass_tombstones (until);
-
--- Idempotency keys: one row per key that is held, touched only by jobs that have one.
-CREATE TABLE windlass_keys (
-    queue TEXT NOT NULL,
-    hash  TEXT NOT NULL,
-    job   TEXT NOT NULL,
-    -- NULL while its job lives; then the end of the window in which the key stays taken.
-    until INTEGER,
-    PRIMARY KEY (queue, hash)
-) WITHOUT ROWID;
-CREATE INDEX windlass_keys_until ON windlass_keys (until) WHERE until IS NOT NULL;
-
--- Progress and log lines, only for jobs that have any.
-CREATE TABLE windlass_notes (
-    job      TEXT PRIMARY KEY,
-    progress TEXT,
-    logs     TEXT
-) WITHOUT ROWID;
-
--- How many finished jobs there are, kept with every move into and out of history: no count walks millions of rows.
-CREATE TABLE windlass_tallies (
+-- Finished jobs by queue and status, so that no count walks the history.
+CREATE TABLE windlass_history_counts (
     queue  TEXT NOT NULL,
     status TEXT NOT NULL,
     jobs   INTEGER NOT NULL,
     PRIMARY KEY (queue, status)
 ) WITHOUT ROWID;
 
--- How many attempts of a type ended in a slot of time, and how, and how long they waited and ran: histograms as
--- JSON, bucket to count. Added to every few seconds by each runner, dropped after an hour.
-CREATE TABLE windlass_meters (
-    slot      INTEGER NOT NULL,
-    queue     TEXT NOT NULL,
-    type      TEXT NOT NULL,
-    completed INTEGER NOT NULL,
-    failed    INTEGER NOT NULL,
-    dead      INTEGER NOT NULL,
-    cancelled INTEGER NOT NULL,
-    snoozed   INTEGER NOT NULL,
-    crashed   INTEGER NOT NULL,
-    wait      TEXT NOT NULL,
-    run       TEXT NOT NULL,
-    PRIMARY KEY (slot, queue, type)
+-- Ids of dropped jobs, so that a repeated enqueue does not run them again.
+CREATE TABLE windlass_tombstones (
+    id      TEXT PRIMARY KEY,
+    -- The last attempt and its outcome tell a repeated settlement from a stale one.
+    attempt INTEGER NOT NULL,
+    outcome TEXT,
+    until   INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX windlass_tombstones_until ON windlass_tombstones (until);
+
+-- Held idempotency keys.
+CREATE TABLE windlass_idempotency_keys (
+    queue TEXT NOT NULL,
+    hash  TEXT NOT NULL,
+    job   TEXT NOT NULL,
+    -- NULL while the job is live; then the end of its window.
+    until INTEGER,
+    PRIMARY KEY (queue, hash)
+) WITHOUT ROWID;
+CREATE INDEX windlass_idempotency_keys_until ON windlass_idempotency_keys (until) WHERE until IS NOT NULL;
+
+-- A row until the parent has completed or the child is dropped. It outlives a dead parent, whose retry restores the child.
+CREATE TABLE windlass_dependencies (
+    parent TEXT NOT NULL,
+    child  TEXT NOT NULL,
+    PRIMARY KEY (parent, child)
 ) WITHOUT ROWID;
 
+-- Progress and log lines.
+CREATE TABLE windlass_notes (
+    job      TEXT PRIMARY KEY,
+    progress TEXT,
+    logs     TEXT
+) WITHOUT ROWID;
+
+-- Token buckets of keys and, with the key '', of queues: see core/rate.py.
+CREATE TABLE windlass_buckets (
+    queue   TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    credit  INTEGER NOT NULL,
+    period  INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    -- From then on the bucket is full, and the row may go.
+    full_at INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) WITHOUT ROWID;
+CREATE INDEX windlass_buckets_full ON windlass_buckets (full_at);
+
+-- Queues: settings as the code declares them and as an operator changed them, and what follows from both.
 CREATE TABLE windlass_queues (
-    name           TEXT PRIMARY KEY,
-    declared       TEXT NOT NULL DEFAULT '{}',
-    changed        TEXT NOT NULL DEFAULT '{}',
-    paused         INTEGER NOT NULL DEFAULT 0,
-    paused_until   INTEGER,
-    -- What holds, worked out from the two above whenever they change, for statements to read.
-    max_attempts   INTEGER NOT NULL,
-    timeout        INTEGER NOT NULL,
-    keep_completed INTEGER NOT NULL,
-    keep_cancelled INTEGER NOT NULL,
-    keep_dead      INTEGER NOT NULL
+    name            TEXT PRIMARY KEY,
+    declared        TEXT NOT NULL DEFAULT '{}',
+    changed         TEXT NOT NULL DEFAULT '{}',
+    paused          INTEGER NOT NULL DEFAULT 0,
+    paused_until    INTEGER,
+    closed          INTEGER NOT NULL DEFAULT 0,
+    max_attempts    INTEGER NOT NULL,
+    timeout         INTEGER NOT NULL,
+    keep_completed  INTEGER NOT NULL,
+    keep_cancelled  INTEGER NOT NULL,
+    keep_dead       INTEGER NOT NULL,
+    -- NULL: no limit.
+    max_concurrency INTEGER,
+    rate_limit      TEXT,
+    fair            INTEGER NOT NULL DEFAULT 0,
+    ageing          INTEGER,
+    -- While jobs of a queue that became fair get their tenant queues: the last id done. Then NULL.
+    backfilled_to   TEXT,
+    -- Whether claims check more than what is pending: a limit, a rate or fairness; or (`rated`) a key with a rate.
+    limited         INTEGER NOT NULL DEFAULT 0,
+    rated           INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- One lease per runner. Times are those since boot: no change of the wall clock can end or prolong a lease.
+-- Schedules and their next ticks.
+CREATE TABLE windlass_schedules (
+    name       TEXT PRIMARY KEY,
+    declared   TEXT NOT NULL,
+    changed    TEXT NOT NULL,
+    paused     INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_at    INTEGER,
+    -- NULL: no tick is to come.
+    next_at    INTEGER,
+    last_job   TEXT,
+    missed     INTEGER NOT NULL,
+    skipped    INTEGER NOT NULL,
+    -- Counts changes: a decision on an older revision is not applied.
+    revision   INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX windlass_schedules_due ON windlass_schedules (next_at, name) WHERE next_at IS NOT NULL AND paused = 0;
+
+-- One lease per runner. Times count from boot: no change of the wall clock ends or prolongs a lease.
 CREATE TABLE windlass_leases (
     runner     TEXT PRIMARY KEY,
     worker     TEXT NOT NULL,
     boot       TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
     length     INTEGER NOT NULL,
-    -- Whether it has had its grace since it was last renewed: one is enough, or nobody would ever be missed.
-    graced     INTEGER NOT NULL DEFAULT 0
+    -- Since the last renewal; limited, or a dead runner would never be found.
+    graces     INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- The last time anybody renewed a lease or looked for lapsed ones: silence of everybody is an outage.
-CREATE TABLE windlass_pulse (
-    one  INTEGER PRIMARY KEY CHECK (one = 1),
-    boot TEXT NOT NULL,
-    at   INTEGER NOT NULL
+-- When any lease was last renewed: if none was, that is an outage, not a death.
+CREATE TABLE windlass_lease_activity (
+    one          INTEGER PRIMARY KEY CHECK (one = 1),
+    boot         TEXT NOT NULL,
+    -- The last renewal, or the last forgiven silence.
+    renewed_at   INTEGER NOT NULL,
+    -- The last check for lapsed leases; written only while leases are in their grace.
+    checked_at   INTEGER NOT NULL,
+    graced_until INTEGER NOT NULL
 );
 
+-- The registry of workers.
 CREATE TABLE windlass_workers (
     id         TEXT PRIMARY KEY,
     info       TEXT NOT NULL,
     boot       TEXT NOT NULL,
+    -- The last beat since boot, and by the wall clock.
     beat       INTEGER NOT NULL,
     started_at INTEGER NOT NULL,
     beat_at    INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- The coordinator's office.
-CREATE TABLE windlass_office (
+-- The coordinator.
+CREATE TABLE windlass_leadership (
     one        INTEGER PRIMARY KEY CHECK (one = 1),
     holder     TEXT,
     term       INTEGER NOT NULL,
     boot       TEXT NOT NULL,
     expires_at INTEGER NOT NULL
 );
+
+-- Outcomes, wait and run times of attempts by interval, queue and type; histograms as JSON, bucket to count. Kept for an hour.
+CREATE TABLE windlass_meters (
+    interval_start INTEGER NOT NULL,
+    queue          TEXT NOT NULL,
+    type           TEXT NOT NULL,
+    completed      INTEGER NOT NULL,
+    failed         INTEGER NOT NULL,
+    dead           INTEGER NOT NULL,
+    cancelled      INTEGER NOT NULL,
+    snoozed        INTEGER NOT NULL,
+    crashed        INTEGER NOT NULL,
+    wait           TEXT NOT NULL,
+    run            TEXT NOT NULL,
+    PRIMARY KEY (interval_start, queue, type)
+) WITHOUT ROWID;
+
+-- Meters added up by the minute for a week, and by the hour for more than a year; `step` is the length in microseconds. Type ''
+-- is the rest of a queue, queue '' the rest of all: that row exists for every step that was made, even an empty one.
+CREATE TABLE windlass_samples (
+    step           INTEGER NOT NULL,
+    interval_start INTEGER NOT NULL,
+    queue          TEXT NOT NULL,
+    type           TEXT NOT NULL,
+    completed      INTEGER NOT NULL,
+    failed         INTEGER NOT NULL,
+    dead           INTEGER NOT NULL,
+    cancelled      INTEGER NOT NULL,
+    snoozed        INTEGER NOT NULL,
+    crashed        INTEGER NOT NULL,
+    wait           TEXT NOT NULL,
+    run            TEXT NOT NULL,
+    PRIMARY KEY (step, interval_start, queue, type)
+) WITHOUT ROWID;
+
+-- Jobs of a queue, or of all under queue '': sums and maxima by status over all observations of a step, as JSON, and the longest
+-- wait of the oldest pending job, in microseconds.
+CREATE TABLE windlass_queue_depths (
+    step           INTEGER NOT NULL,
+    interval_start INTEGER NOT NULL,
+    queue          TEXT NOT NULL,
+    observations   INTEGER NOT NULL,
+    jobs           TEXT NOT NULL,
+    max_jobs       TEXT NOT NULL,
+    oldest         INTEGER,
+    PRIMARY KEY (step, interval_start, queue)
+) WITHOUT ROWID;

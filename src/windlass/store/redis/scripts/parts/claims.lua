@@ -1,6 +1,6 @@
--- claims: jobs that were taken together. A member of `held` is runner, claim and the ids, so that the claims of a runner
--- lie side by side; its beginning, the head, is the field of `left`. There are as many as claims of which anything runs.
--- keys: held left
+-- claims: jobs that were claimed together. A member of `held` is runner, claim and ids, so that the claims of a
+-- runner are adjacent; its prefix, the head, is the field of `claim_counts`.
+--! keys: held, claim_counts
 local ID_SIZE = 36
 local CLAIM = '>I8'
 
@@ -12,19 +12,19 @@ local function claim_member(head)
 end
 
 local function drop_claim(head)
-  redis.call('HDEL', K.left, head)
+  redis.call('HDEL', K.claim_counts, head)
   redis.call('ZREMRANGEBYLEX', K.held, '[' .. head, '(' .. head .. '\255')
 end
 
--- So many jobs fewer run of a claim; the last one takes the claim along.
+-- Fewer jobs of a claim are running; the last one removes the claim.
 local function release_claim(head, jobs)
-  if redis.call('HINCRBY', K.left, head, -jobs) <= 0 then drop_claim(head) end
+  if redis.call('HINCRBY', K.claim_counts, head, -jobs) <= 0 then drop_claim(head) end
 end
 
 -- Some claims of a runner, those after the number `after` (-1: from the first).
-local function claims_of(runner, after, most)
+local function claims_of(runner, after, max_count)
   local from = after < 0 and '[' .. runner .. '\0' or '(' .. claim_head(runner, after) .. '\255'
-  return redis.call('ZRANGEBYLEX', K.held, from, '(' .. runner .. '\1', 'LIMIT', 0, most)
+  return redis.call('ZRANGEBYLEX', K.held, from, '(' .. runner .. '\1', 'LIMIT', 0, max_count)
 end
 
 -- Of a member: its runner, the number of the claim, and the head.

@@ -1,5 +1,5 @@
--- heap: a list whose first entry comes before all others, by a function that says which of two does.
-local function sink(heap, at, before)
+-- heap: a binary heap, ordered by a function `before`.
+local function sift_down(heap, at, before)
   local entry, size = heap[at], #heap
   while true do
     local child = 2 * at
@@ -12,7 +12,7 @@ local function sink(heap, at, before)
 end
 
 local function heapify(heap, before)
-  for at = math.floor(#heap / 2), 1, -1 do sink(heap, at, before) end
+  for at = math.floor(#heap / 2), 1, -1 do sift_down(heap, at, before) end
 end
 
 -- The first one goes; the last one takes its place, and finds its own.
@@ -20,5 +20,5 @@ local function drop_first(heap, before)
   local size = #heap
   heap[1] = heap[size]
   heap[size] = nil
-  if size > 2 then sink(heap, 1, before) end
+  if size > 2 then sift_down(heap, 1, before) end
 end

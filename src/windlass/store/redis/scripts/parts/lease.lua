@@ -1,6 +1,6 @@
--- lease: whether a runner may claim in this queue. What is kept here was true when the office was asked last: who may
--- not claim by it answers NO_LEASE, and the caller asks the office again (leases.py, `embark`) before it gives up.
--- keys: leases
+-- lease: whether a runner may claim in this queue, by the queue's copy of its lease. Without one the reply is
+-- NO_LEASE, and the caller reads the global lease (leases.py, `allow_runner`) before it gives up.
+--! keys: leases
 local NO_LEASE = 'no lease'
 
 local function has_lease(runner, now)

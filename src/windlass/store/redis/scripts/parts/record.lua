@@ -1,12 +1,12 @@
--- record: the packed record of a job, as record.py describes it.
+-- record: the packed record of a job, as in record.py.
 local HEAD_A, A_SIZE = '>BI4I4I4i8i8i8B', 38
 local HEAD_B, B_SIZE = '>I2I4i4I2i8i8i8i8i8I2i2I2I2I4I2I4I4I4', 78
-local LEVEL = 32767  -- to be added to an urgency in the member of an index: the most urgent there is stands at 0
-local PENDING, RUNNING, SCHEDULED, ASIDE, FAILED = 112, 114, 115, 116, 102
-local BLOCKED, IN_LINE, PARKED = 98, 108, 107
+local LEVEL = 32767  -- added to a sort_priority in the member of an index: the highest priority is 0
+local PENDING, RUNNING, SCHEDULED, THROTTLED, FAILED = 112, 114, 115, 116, 102
+local BLOCKED, WAITING_FOR_KEY, PARKED = 98, 108, 107
 local COMPLETED, DEAD, CANCELLED = 99, 100, 120
-local KEYED, LINED, STRICT, RATED, COSTLY, TENANTED, CHILD, MORE, NOTED, CANCELLING = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
-local WAITS, HEIRS, INPUT, LONE, TAKER = 1024, 2048, 4096, 8192, 16384
+local HAS_IDEMPOTENCY_KEY, HAS_CONCURRENCY_KEY, STRICT, RATED, COSTLY, HAS_TENANT, IS_CHILD, HAS_DETAILS, HAS_NOTES, CANCEL_REQUESTED = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
+local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_RESULT = 1024, 2048, 4096, 8192, 16384
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
@@ -15,19 +15,19 @@ local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 local function read_record(value)
   local letter, version, attempt, claim, updated, claimed, started, length = struct.unpack(HEAD_A, value)
   local at = A_SIZE + length
-  local flags, type, urgency, lifted, rank, run_at, created, expires, timeout, max_attempts, slot,
-    failures, crashes, rescues, suspicions, hand_backs, snoozes, fields_size = struct.unpack(HEAD_B, value, at + 1)
+  local flags, type, sort_priority, aged_by, rank, run_at, created, expires, timeout, max_attempts, slot,
+    failures, crashes, rescues, suspicions, requeues, snoozes, fields_size = struct.unpack(HEAD_B, value, at + 1)
   return {letter = letter, version = version, attempt = attempt, claim = claim, updated = updated, claimed = claimed,
-    started = started, runner = string.sub(value, A_SIZE + 1, at), flags = flags, type = type, urgency = urgency,
-    lifted = lifted, rank = rank, run_at = run_at, created = created, expires = expires, timeout = timeout,
+    started = started, runner = string.sub(value, A_SIZE + 1, at), flags = flags, type = type, sort_priority = sort_priority,
+    aged_by = aged_by, rank = rank, run_at = run_at, created = created, expires = expires, timeout = timeout,
     max_attempts = max_attempts, slot = slot, failures = failures, crashes = crashes, rescues = rescues,
-    suspicions = suspicions, hand_backs = hand_backs, snoozes = snoozes, fields_size = fields_size,
+    suspicions = suspicions, requeues = requeues, snoozes = snoozes, fields_size = fields_size,
     tail = string.sub(value, at + B_SIZE + 1), fields = false}
 end
 
 -- Flags, and when it expires: all that a claim must know of most jobs. The place of the latter is that in HEAD_B.
 local EXPIRES_AT = 36
-local function glance(value)
+local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
   local flags, expires = struct.unpack('>I2', value, head_b), struct.unpack('>i8', value, head_b + EXPIRES_AT)
   return flags, expires
@@ -36,15 +36,15 @@ end
 local function write_record(r)
   return struct.pack(HEAD_A, r.letter, r.version, r.attempt, r.claim, r.updated, r.claimed, r.started, #r.runner)
     .. r.runner
-    .. struct.pack(HEAD_B, r.flags, r.type, r.urgency, r.lifted, r.rank, r.run_at, r.created, r.expires, r.timeout,
-      r.max_attempts, r.slot, r.failures, r.crashes, r.rescues, r.suspicions, r.hand_backs, r.snoozes, r.fields_size)
+    .. struct.pack(HEAD_B, r.flags, r.type, r.sort_priority, r.aged_by, r.rank, r.run_at, r.created, r.expires, r.timeout,
+      r.max_attempts, r.slot, r.failures, r.crashes, r.rescues, r.suspicions, r.requeues, r.snoozes, r.fields_size)
     .. r.tail
 end
 
--- What was said at the hand-in, by number: see Fields in record.py.
-local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, LINE, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
+-- What is set at the enqueue, by number: see Fields in record.py.
+local TYPE, TENANT, KEY, KEY_DIGEST, WINDOW, CONCURRENCY_KEY, CONCURRENCY_DIGEST, KEY_LIMIT, KEY_STRICT, KEY_RATE, RATE_COST, PARENT =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-local PARENTS, TAKES = 14, 19
+local PARENTS, RESULT_PARAMS = 14, 19
 local function fields_of(r)
   if not r.fields then r.fields = cmsgpack.unpack(string.sub(r.tail, 1, r.fields_size)) end
   return r.fields

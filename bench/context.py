@@ -1,0 +1,156 @@
+"""What every measurement is given: a store, sizes, peers, and a progress line."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import msgspec
+
+from bench.peer import Peer, PeerStore
+from bench.stores.base import StoreBench
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of everything."""
+
+    rounds: int
+    drain: int
+    of_peers: float
+    """The part of their jobs that peers are given."""
+    bulk: int
+    coroutines: int
+    one_by_one: int
+    latency: int
+    idle_seconds: float
+    waiting: tuple[int, ...]
+    """How many jobs wait while a claim is timed; the first is what the others are compared with."""
+    history: int
+    histories: tuple[int, ...]
+    """How many jobs have ended before a drain; the first is what the others are compared with."""
+    claims: int
+    memory: int
+    held: int
+    """Jobs drained under a held snapshot."""
+    edge: int
+    """The number of first and of last jobs that are compared."""
+    trickle_seconds: float
+    trickle_rate: int
+    flow_keys: int
+    """Concurrency keys of a drain."""
+    blocked: int
+    blocked_keys: int
+    """Jobs that wait for keys, and the keys, while others are claimed."""
+    scheduled: int
+    """Jobs that wait for tomorrow, while others are claimed or come due."""
+    trickling: int
+    """Jobs that come due one after the other among them."""
+    ahead_seconds: float
+    """Until jobs are due: in that time they are enqueued, and a worker starts."""
+    start_seconds: float
+    """For a worker to start."""
+
+
+FULL = Scale(
+    rounds=3,
+    drain=100_000,
+    of_peers=1.0,
+    bulk=100_000,
+    coroutines=20_000,
+    one_by_one=2_000,
+    latency=200,
+    idle_seconds=10.0,
+    waiting=(1_000, 100_000, 1_000_000),
+    history=1_000_000,
+    histories=(0, 1_000_000),
+    claims=60,
+    memory=1_000_000,
+    held=300_000,
+    edge=20_000,
+    trickle_seconds=120.0,
+    trickle_rate=200,
+    flow_keys=10_000,
+    blocked=100_000,
+    blocked_keys=1_000,
+    scheduled=1_000_000,
+    trickling=1_000,
+    ahead_seconds=40.0,
+    start_seconds=5.0,
+)
+QUICK = Scale(
+    rounds=1,
+    drain=1_000,
+    of_peers=0.02,
+    bulk=500,
+    coroutines=100,
+    one_by_one=10,
+    latency=3,
+    idle_seconds=0.2,
+    waiting=(200, 500),
+    history=500,
+    histories=(0, 500),
+    claims=2,
+    memory=10_000,
+    held=1_500,
+    edge=200,
+    trickle_seconds=0.2,
+    trickle_rate=50,
+    flow_keys=100,
+    blocked=200,
+    blocked_keys=20,
+    scheduled=500,
+    trickling=20,
+    ahead_seconds=3.0,
+    start_seconds=1.0,
+)
+
+VERY_FULL = (0, 1_000_000, 10_000_000)
+"""Finished jobs, with --full."""
+
+
+class BenchContext(msgspec.Struct, frozen=True):
+    """Where a measurement takes place."""
+
+    store_bench: StoreBench
+    scale: Scale
+    peers: Sequence[Peer]
+    folder: Path
+    """For files that are needed for a while."""
+    progress: Callable[[str], None]
+    route: Callable[[str], str] = str
+    """From a store's address to the one by which workers and producers reach it."""
+
+    @contextmanager
+    def store(self) -> Iterator[str]:
+        """The address of an empty store, which is removed afterwards."""
+        address = self.store_bench.fresh()
+        try:
+            yield address
+        finally:
+            self.store_bench.drop(address)
+
+    @contextmanager
+    def holding_snapshot(self, address: str, *, held: bool) -> Iterator[None]:
+        """With a snapshot held open by another connection, or without."""
+        with self.store_bench.hold_snapshot(address) if held else nullcontext():
+            yield
+
+    @contextmanager
+    def peer_store(self) -> Iterator[PeerStore]:
+        """Where a peer works."""
+        with self.store() as address:
+            yield PeerStore(self.scratch(), address)
+
+    def of_peers(self, jobs: int) -> int:
+        """How many of its jobs a peer is given."""
+        return max(10, int(jobs * self.scale.of_peers))
+
+    def scratch(self) -> Path:
+        """An empty folder, which is gone when the bench ends."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def rounds(self, what: str) -> Iterator[int]:
+        """One number per round, with a line of progress."""
+        for number in range(1, self.scale.rounds + 1):
+            self.progress(f"{what}: round {number} of {self.scale.rounds}")
+            yield number

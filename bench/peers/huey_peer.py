@@ -1,0 +1,76 @@
+"""Huey's SqliteHuey at its defaults: write-ahead log, SQLite's own `synchronous=FULL`, one thread as its worker."""
+
+import json
+import os
+import random
+import sys
+import threading
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from huey import SqliteHuey
+
+FOLDER = Path(sys.argv[2])
+JOBS = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+PAYLOAD = {"n": 1, "s": "x" * 64}
+
+huey = SqliteHuey("bench", filename=str(FOLDER / "huey.db"))
+calls: list[float] = []
+drained = threading.Event()
+
+
+@huey.task()  # type: ignore[untyped-decorator]
+def noop(n: int, s: str) -> None:
+    """Nothing; the times of the first and the last call are all that is kept of a drain."""
+    calls.append(time.perf_counter())
+    if len(calls) == JOBS:
+        drained.set()
+
+
+@huey.task()  # type: ignore[untyped-decorator]
+def stamp(sent: int) -> None:
+    """Write the time of enqueue and of the start to a file, on the clock that all processes share."""
+    started = time.monotonic_ns()
+    with (FOLDER / "stamps").open("a") as file:
+        file.write(f"{sent} {started}\n")
+
+
+def fill() -> None:
+    """One call, one commit, like Huey does it; it has no bulk verb."""
+    began = time.perf_counter()
+    for _ in range(JOBS):
+        noop(**PAYLOAD)
+    _say(time.perf_counter() - began)
+
+
+def drain() -> None:
+    """The consumer with its default options, from the first start to the last; a result of None is not kept."""
+    consumer = huey.create_consumer()
+    consumer.start()
+    drained.wait()
+    _say(calls[-1] - calls[0])
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def serve() -> None:
+    """An idle consumer with its default options."""
+    huey.create_consumer().run()
+
+
+def produce() -> None:
+    """Enqueue with pauses."""
+    pauses = random.Random(1)
+    for _ in range(JOBS):
+        time.sleep(pauses.uniform(0.05, 0.15))
+        stamp(time.monotonic_ns())
+    _say(0.0)
+
+
+def _say(seconds: float) -> None:
+    print(json.dumps({"version": version("huey"), "jobs": JOBS, "seconds": seconds}))
+
+
+if __name__ == "__main__":
+    {"fill": fill, "drain": drain, "serve": serve, "produce": produce}[sys.argv[1]]()

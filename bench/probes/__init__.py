@@ -1,0 +1,1 @@
+"""What a runner counts of itself: commits, round trips, profiles."""

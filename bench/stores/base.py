@@ -1,0 +1,107 @@
+"""What a store brings to the bench: empty stores, its bare loops, and what only its own driver can tell.
+
+A further store joins by writing one class with these methods. The bare loops are what the driver can do with
+nothing of ours on top, durable, with history: the denominators.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+
+from bench.targets import PeerEntry, Targets
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A drain as the store recorded it: from the first claim to the last durable completion, on its own clock."""
+
+    jobs: int
+    first_claim: float
+    last_finish: float
+
+    @property
+    def rate(self) -> float:
+        """Jobs per second."""
+        return self.jobs / (self.last_finish - self.first_claim)
+
+
+class BareDrain(msgspec.Struct, frozen=True):
+    """A bare loop's run: jobs per second, and the processor seconds per job that it took."""
+
+    rate: float
+    cpu: float
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """What a server counts for all clients; a figure is the difference of two readings."""
+
+    commits: int
+    log_bytes: int
+    """Written to its write-ahead log."""
+
+
+class Pooler(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection pooler in front of the server, if there is one."""
+
+    route: Callable[[str], str] | None = None
+    """From a store's address to the one through it."""
+    skip_reason: str = ""
+
+
+class StoreBench(Protocol):
+    """One kind of store, as the bench needs it."""
+
+    targets: Targets
+
+    @property
+    def peer_entries(self) -> tuple[PeerEntry, ...]:
+        """Its peers."""
+
+    def facts(self) -> dict[str, str]:
+        """Versions, file system and settings: what a reader must know to judge the figures."""
+
+    def fresh(self) -> str:
+        """The address of a new, empty store."""
+
+    def drop(self, address: str) -> None:
+        """Remove a store that `fresh` gave, and all that belongs to it."""
+
+    def bare_drain(self, jobs: int) -> BareDrain:
+        """Insert jobs, then claim and complete them in batches, history kept."""
+
+    def bare_together(self, jobs: int) -> float | None:
+        """What two bare loops reach together on the same tables; None if only one can write at a time."""
+
+    def bare_wake(self, jobs: int) -> list[float] | None:
+        """Milliseconds from enqueue to claimed, of one that is notified; None if the store cannot notify."""
+
+    def bare_bulk(self, jobs: int, *, with_making: bool) -> float:
+        """Jobs per second of the driver's bulk insert; with the making of ids and rows, or without."""
+
+    def bare_commits(self, jobs: int) -> float:
+        """Jobs per second when every job is inserted by a durable commit of its own."""
+
+    def span(self, address: str) -> Span:
+        """What a drain looks like in the store's history."""
+
+    def finishes(self, address: str) -> list[tuple[float, int]]:
+        """How many jobs were finished in each hundredth of a second: (its end, jobs), in order."""
+
+    def fill_history(self, address: str, jobs: int) -> None:
+        """Insert completed jobs directly, since draining them would take too long."""
+
+    def hold_snapshot(self, address: str) -> AbstractContextManager[None]:
+        """Hold a snapshot open in another connection, as a report or a forgotten session does."""
+
+    def pooler(self) -> AbstractContextManager[Pooler]:
+        """A pooler in front of all stores that `fresh` gives."""
+
+    def counters(self, address: str) -> Counters | None:
+        """What the server has counted so far; None if there is no server."""
+
+    def occupied(self, address: str) -> int | None:
+        """Bytes of memory that the server has for its data; None if jobs are not kept in memory."""
+
+    def longest_call(self) -> float | None:
+        """Milliseconds of the longest call since this was last asked, as the server saw it; None if none looks."""

@@ -1,0 +1,1 @@
+"""What runs the verbs: event loops, the store handle, result waiters, settings."""

@@ -1,0 +1,204 @@
+"""The blocking API, made from the asynchronous one: every `averb` has a `verb`, and no verb is written twice."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import inspect
+import os
+import sys
+import threading
+import weakref
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from windlass.client.runtime.loops import loop_factory, portal_loops
+from windlass.core.jobs.job import NewJob
+from windlass.errors import ConfigError, InvalidOption, UseAsync
+from windlass.native import Join, is_gevent, pool, start_thread
+from windlass.store.drive import drive
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+EXECUTOR_THREADS = 8
+"""For the blocking calls of a loop that greenlets use."""
+
+
+class Portal:
+    """An event loop in a thread of its own, for callers without one; started when needed."""
+
+    def __init__(
+        self, works_without_loop: Callable[[], bool] = lambda: False, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        """`loop` is a running loop, in a thread that calls no blocking verb; its owner stops it."""
+        self.pid = os.getpid()
+        self._works_without_loop = works_without_loop
+        """Whether the store's verbs block instead of suspending where there is no loop: then none is needed."""
+        self._guard = threading.Lock()
+        self._loop = loop
+        self._join: Join | None = None
+
+    def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:
+        """Run a coroutine and wait for it; one that `waits` for more than the store always needs a loop.
+
+        A coroutine that must run `here`, on a connection of this thread, never suspends. A greenlet always uses the
+        loop: a blocking store would stop all other greenlets.
+        """
+        try:
+            greenlet = is_gevent()
+            here = here or (not waits and not greenlet and self._works_without_loop())
+            loop = None if here else self._running()
+        except ConfigError:
+            work.close()  # it will not be run
+            raise
+        if loop is None:
+            return drive(work)
+        if greenlet:
+            return run_elsewhere(loop, work)
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._loop is not None and self._join is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._join()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._loop is None:
+                runner = asyncio.Runner(loop_factory=loop_factory())
+                self._loop = runner.get_loop()
+                portal_loops.add(self._loop)
+                if is_gevent():
+                    self._loop.set_default_executor(pool(EXECUTOR_THREADS, "windlass-portal"))
+                self._join = start_thread(partial(_serve, runner), "windlass-portal")
+                # For a portal that is dropped without `close()`; at the end of the process the thread just ends.
+                weakref.finalize(self, _stop, self._loop, self.pid).atexit = False
+            return self._loop
+
+
+def _serve(runner: asyncio.Runner) -> None:
+    """Run the loop until it is stopped, and clean up: tasks first, then connections."""
+    with runner:
+        runner.get_loop().run_forever()
+
+
+def _stop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
+    """Without a lock: the garbage collector may call it."""
+    if pid == os.getpid():
+        with contextlib.suppress(RuntimeError):  # it was closed
+            loop.call_soon_threadsafe(loop.stop)
+
+
+class Portaled(Protocol):
+    """Has a portal."""
+
+    def _portal(self) -> Portal: ...
+
+
+S = TypeVar("S", bound=Portaled)
+
+
+class blocking(Generic[S, P, R]):
+    """The blocking form of an asynchronous method, with its signature."""
+
+    def __init__(
+        self,
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, R]],
+        *,
+        waits: bool = False,
+        here: Callable[..., bool] = lambda *_, **__: False,
+        iterable: str | None = None,
+    ) -> None:
+        """`here` tells whether a call takes part in the caller's transaction: see `Portal.run`.
+
+        `iterable` names the first parameter if it is one: the caller's generator runs in the caller's thread.
+        """
+        self._method = method
+        self._waits = waits
+        self._here = here
+        self._iterable = iterable
+        self.__doc__ = method.__doc__
+        whole = inspect.signature(method)
+        # For help(), which would otherwise show `*args, **kwargs`.
+        self._signature = whole.replace(parameters=[*whole.parameters.values()][1:])
+        self._name = method.__name__.removeprefix("a")
+
+    @overload
+    def __get__(self, instance: None, owner: type[S]) -> "blocking[S, P, R]": ...
+    @overload
+    def __get__(self, instance: S, owner: type[S]) -> Callable[P, R]: ...
+    def __get__(self, instance: S | None, owner: type[S]) -> Any:
+        if instance is None:
+            return self
+        bound, method, name, waits, here = instance, self._method, self._name, self._waits, self._here
+        iterable = self._iterable
+
+        def call(*args: Any, **kwargs: Any) -> R:
+            refuse_on_loop(name)
+            if iterable in kwargs:
+                kwargs[iterable] = as_list(kwargs[iterable], iterable)
+            elif iterable is not None and args:
+                args = (as_list(args[0], iterable), *args[1:])
+            inside = here(bound, *args, **kwargs)
+            return bound._portal().run(method(bound, *args, **kwargs), waits=waits, here=inside)
+
+        call.__name__, call.__doc__ = name, self.__doc__
+        vars(call)["__signature__"] = self._signature
+        return call
+
+
+def refuse_on_loop(verb: str) -> None:
+    """A blocking call would freeze all other tasks of a running loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UseAsync(verb)
+
+
+def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
+    """Run the coroutine on the loop and wait for it. Killing the greenlet cancels it."""
+    hub = sys.modules["gevent.hub"].get_hub()
+    waiter = sys.modules["gevent.hub"].Waiter(hub)
+    begun: list[asyncio.Task[R]] = []
+
+    def begin() -> None:
+        task = loop.create_task(work)
+        begun.append(task)
+        task.add_done_callback(lambda done: hub.loop.run_callback_threadsafe(waiter.switch, done))
+
+    # Never sent: without a watcher the hub would assume that the wait can never end.
+    watcher = hub.loop.async_()
+    watcher.start(lambda: None)
+    try:
+        loop.call_soon_threadsafe(begin)
+        task: asyncio.Task[R] = waiter.get()
+    except BaseException:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(lambda: begun[0].cancel())
+        raise
+    finally:
+        watcher.stop()
+        watcher.close()
+    if task.cancelled():
+        raise concurrent.futures.CancelledError
+    return task.result()
+
+
+def as_list(given: Iterable[T], field: str) -> list[T]:
+    """All items; an error of the iterator itself passes unchanged."""
+    try:
+        entries = iter(given)
+    except TypeError:
+        raise InvalidOption(field, _problem(given)) from None
+    return list(entries)
+
+
+def _problem(given: Any) -> str:
+    if isinstance(given, NewJob):
+        return "is one job; give a list of jobs: [job]"
+    if isinstance(given, AsyncIterable):
+        return "is an async iterable; collect it first: [job async for job in ...]"
+    return f"must be an iterable of jobs, not {type(given).__name__}"

@@ -1,0 +1,1 @@
+"""Tasks: definitions, signatures, options, middleware, chains."""

@@ -1,0 +1,236 @@
+"""The context of an attempt, for its handler."""
+
+import asyncio
+import math
+import time
+from collections.abc import Coroutine, Generator
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
+
+import msgspec
+
+from windlass.blobs.offload import Offload
+from windlass.client.handle import ChildHandle, Handle
+from windlass.client.runtime.portal import Portal
+from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.hooks import State
+from windlass.core.control import Cancel
+from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
+from windlass.core.moments import SECOND, duration
+from windlass.core.text import cut, printable
+from windlass.errors import InvalidOption, NotInJob
+from windlass.store.contract import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_NOTE_LENGTH = 500
+MAX_LINE_LENGTH = 1000
+LOOK_EVERY = 0.25
+"""Seconds between a sleeping handler's checks for cancellation."""
+
+
+class Home(Protocol):
+    """The app, as a handler needs it."""
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    def offload(self) -> Offload | None: ...
+
+    async def _ready(self) -> Store: ...
+
+    @property
+    def _store_handle(self) -> StoreHandle: ...
+
+    def _portal(self) -> Portal: ...
+
+    def _returns(self, type_: str) -> Any: ...
+
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
+
+
+class Link(Protocol):
+    """The handler's connection to its runner."""
+
+    @property
+    def claimed(self) -> Claimed: ...
+
+    @property
+    def is_async(self) -> bool: ...
+
+    @property
+    def home(self) -> Home: ...
+
+    @property
+    def cancelled(self) -> bool: ...
+
+    def job(self) -> Job: ...
+
+    def progress(self, progress: Progress) -> None: ...
+
+    def log(self, text: str) -> None: ...
+
+
+class Enqueuable(Protocol[P, T]):
+    """A task that can make a job."""
+
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob: ...
+
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]: ...
+
+
+class Said:
+    """Awaitable in `async def` (`await ctx.progress(…)`), and already done in `def` (`ctx.progress(…)`)."""
+
+    def __init__(self, rest: Coroutine[Any, Any, None] | None = None) -> None:
+        self._rest = rest
+
+    def __await__(self) -> Generator[Any, None, None]:
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            yield from rest.__await__()
+
+
+class Context:
+    """Passed to a parameter annotated `Context`.
+
+    Progress and log lines are written in the background, at the latest with the attempt's outcome; the newest
+    progress wins.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    @property
+    def job(self) -> Job:
+        """The job as it was claimed."""
+        return self._link.job()
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1; never used twice for one job."""
+        return self._link.claimed.attempt
+
+    @property
+    def token(self) -> int:
+        """The fencing token: pass it to the systems you write to, and let them refuse smaller ones."""
+        return self._link.claimed.attempt
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the job was asked to stop; a long handler checks this from time to time."""
+        return self._link.cancelled
+
+    @property
+    def state(self) -> State:
+        """The state that the `@app.on_start` hooks of this process filled."""
+        return self._link.home.state
+
+    def sleep(self, seconds: float | timedelta) -> Said:
+        """Sleep for any length of time: the worker renews its leases meanwhile.
+
+        Blocks in `def`, is awaited in `async def`. Raises Cancel when the job is cancelled meanwhile, which ends it
+        as cancelled. A stop of the worker does not wake it before the drain time is over.
+        """
+        end = time.monotonic() + duration(seconds, "seconds") / SECOND
+        if self._link.is_async:
+            return Said(self._asleep(end))
+        while (left := self._left(end)) > 0:
+            time.sleep(min(left, LOOK_EVERY))
+        return Said()
+
+    @overload
+    def enqueue(self, what: NewJob, /) -> ChildHandle[Any]: ...
+    @overload
+    def enqueue(self, what: Enqueuable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> ChildHandle[T]: ...
+    def enqueue(self, what: Any, /, *args: Any, **kwargs: Any) -> ChildHandle[Any]:
+        """Enqueue a child of this job: `ctx.enqueue(task.job(1))`, or `ctx.enqueue(task, 1)`.
+
+        Awaited in `async def`, done when it returns in `def`. The child's `parent` is this job, unless it has
+        another. A job that runs again enqueues its children again: an idempotency key prevents that.
+        """
+        job = what if isinstance(what, NewJob) else _made(what, args, kwargs)
+        if isinstance(what, NewJob) and (args or kwargs):
+            raise InvalidOption("enqueue", "takes a job without further arguments, or a task with its arguments")
+        if job.parent is None:
+            job = msgspec.structs.replace(job, parent=self._link.claimed.id)
+        home = self._link.home
+        returns = home._returns(job.type)
+        child: ChildHandle[Any] = ChildHandle(home, job.id, False, returns, home._enqueue_jobs([job], [returns]))
+        if not self._link.is_async:
+            home._portal().run(child._enqueued())
+        return child
+
+    def progress(self, done: float, total: float | None = None, note: str | None = None) -> Said:
+        """Report progress."""
+        for name, value in (("done", done), ("total", 0 if total is None else total)):
+            if not _is_number(value):
+                raise InvalidOption(f"progress.{name}", f"must be a finite number, not {value!r:.100}")
+        share = (_number(done), None if total is None else _number(total))
+        self._link.progress(Progress(*share, None if note is None else _text(note, MAX_NOTE_LENGTH)))
+        return Said()
+
+    def log(self, text: str) -> Said:
+        """Keep a line with the job: `windlass jobs show` shows the last 200."""
+        self._link.log(_text(text, MAX_LINE_LENGTH))
+        return Said()
+
+    async def _asleep(self, end: float) -> None:
+        while (left := self._left(end)) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(min(left, LOOK_EVERY))
+
+    def _left(self, end: float) -> float:
+        if self._link.cancelled:
+            raise Cancel("cancelled while it slept")
+        return end - time.monotonic()
+
+
+def _made(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NewJob:
+    try:
+        make = task.job
+    except AttributeError:
+        raise InvalidOption("enqueue", f"takes a task or a job (`task.job(…)`), not {type(task).__name__}") from None
+    job: NewJob = make(*args, **kwargs)
+    return job
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and abs(value) < 2**63 and math.isfinite(value)
+
+
+def _number(value: float) -> float:
+    """A plain number: subclasses, such as those of numpy, are not JSON."""
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _text(text: object, limit: int) -> str:
+    """A handler's text in a form that every store can keep and every terminal can show."""
+    return cut(printable(cut(str(text), limit)), limit)
+
+
+entered: ContextVar[Link] = ContextVar("windlass_job")
+"""Set by a runner around each attempt. It follows `await`, tasks and `asyncio.to_thread`, not bare threads."""
+
+
+def current_context() -> Context:
+    """The context of the attempt that this code runs in; raises NotInJob outside a handler."""
+    link = entered.get(None)
+    if link is None:
+        raise NotInJob
+    return Context(link)
+
+
+def current_job() -> Job:
+    """The job whose handler this code runs in, as it was claimed; raises NotInJob outside a handler.
+
+    It works on the event loop, in the threads and in the processes of a worker, in tasks that a handler starts and
+    under `asyncio.to_thread`. A bare `threading.Thread` does not inherit it.
+    """
+    return current_context().job

@@ -1,0 +1,154 @@
+"""The options of tasks and jobs, checked before anything is stored."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+from windlass.client.tasks.keys import check_key_terms, key_fields
+from windlass.core.codec import check_json, check_size, encode
+from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.ids import check_id
+from windlass.core.jobs.idempotency import OnConflict
+from windlass.core.jobs.job import MAX_PRIORITY, MIN_PRIORITY
+from windlass.core.jobs.retry import RetryPolicy
+from windlass.core.moments import duration, to_micros
+from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, MAX_TAGS, check_key, check_name
+from windlass.core.text import shown
+from windlass.errors import InvalidOption
+
+
+class JobOptions(TypedDict, total=False):
+    """What `using(...)` takes."""
+
+    id: str
+    queue: str
+    priority: int
+    delay: float | timedelta
+    run_at: datetime
+    idempotency_key: str
+    idempotency_window: float | timedelta
+    on_conflict: Literal["existing", "replace", "raise"]
+    concurrency_key: str
+    """A value, not a template; keys belong to a queue."""
+    key_limit: int
+    key_order: Literal["strict", "any"]
+    key_rate: str
+    rate_cost: int
+    tenant: str
+    parent: str
+    max_attempts: int
+    timeout: float | timedelta | None
+    expires: float | timedelta | datetime
+    tags: Sequence[str]
+    meta: Mapping[str, Any]
+    connection: object
+    """The connection whose transaction the jobs are part of; not a field of a job."""
+
+
+class TaskOptions(TypedDict, total=False):
+    """What `@app.task(...)` takes."""
+
+    type: str
+    aliases: Sequence[str]
+    queue: str
+    priority: int
+    retry: RetryPolicy
+    max_attempts: int
+    timeout: float | timedelta | None
+    dead_on: tuple[type[BaseException], ...]
+    concurrency_key: str
+    """A value, or a template over the arguments: "album:{album}"."""
+    key_limit: int
+    key_order: Literal["strict", "any"]
+    key_rate: str
+    rate_cost: int
+    run_in: Literal["process"]
+
+
+def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    known = JobOptions.__annotations__
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise InvalidOption(unknown[0], f"is not an option; there are {', '.join(sorted(known))}")
+    if "delay" in options and "run_at" in options:
+        raise InvalidOption("delay", "cannot be given together with run_at")
+    fields = {name: _CHECKS[name](value) for name, value in options.items() if name in _CHECKS}
+    fields |= key_fields(options)
+    return {**fields, **_expires(options["expires"])} if "expires" in options else fields
+
+
+def check_together(fields: Mapping[str, Any]) -> None:
+    """Checks that need all options of a job, from the task and the call."""
+    if fields.get("idempotency_key") is None:
+        for name in ("idempotency_window", "on_conflict"):
+            if name in fields:
+                raise InvalidOption(name, "says nothing without an idempotency_key")
+    check_key_terms(fields, keyed=fields.get("concurrency_key") is not None)
+    due, over = fields.get("run_at"), fields.get("expires_at")
+    if due is None and over is None:
+        due, over = fields.get("delay", 0), fields.get("expires")
+    if due is not None and over is not None and due >= over:
+        raise InvalidOption("expires", "is not after the time at which the job is due: it could never start")
+
+
+def check_priority(value: object) -> int:
+    """A priority within the range of every store."""
+    if isinstance(value, bool) or not isinstance(value, int) or not MIN_PRIORITY <= value <= MAX_PRIORITY:
+        raise InvalidOption(
+            "priority", f"must be a whole number from {MIN_PRIORITY} to {MAX_PRIORITY}, not {shown(value)}"
+        )
+    return value
+
+
+def _expires(value: Any) -> dict[str, Any]:
+    """A length or a moment; sets both fields, so that the last one given wins."""
+    if isinstance(value, datetime):
+        return {"expires": None, "expires_at": to_micros(value, "expires")}
+    micros = duration(value, "expires")
+    if micros == 0:
+        raise InvalidOption("expires", "must be more than 0 seconds")
+    return {"expires": micros, "expires_at": None}
+
+
+def _on_conflict(value: Any) -> OnConflict:
+    if value not in tuple(OnConflict):
+        raise InvalidOption("on_conflict", f"{value!r:.100} is not one of {', '.join(OnConflict)}")
+    return OnConflict(value)
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidOption("tags", f"must be a list of names, not {type(value).__name__}")
+    if len(value) > MAX_TAGS:
+        raise InvalidOption("tags", f"has {len(value)} entries, the limit is {MAX_TAGS}")
+    names = tuple(check_name(tag, f"tags[{i}]") for i, tag in enumerate(value))
+    if len(set(names)) < len(names):
+        raise InvalidOption("tags", "has an entry twice")
+    return names
+
+
+def _meta(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        raise InvalidOption("meta", f"must be a mapping, not {type(value).__name__}")
+    check_json(dict(value), "meta")
+    return check_size(encode(dict(value), "meta"), "meta")
+
+
+_CHECKS: dict[str, Any] = {
+    "id": check_id,
+    "queue": lambda value: check_name(value, "queue"),
+    "priority": check_priority,
+    "delay": lambda value: duration(value, "delay"),
+    "run_at": to_micros,
+    "idempotency_key": lambda value: check_key(value, "idempotency_key"),
+    "idempotency_window": lambda value: duration(value, "idempotency_window"),
+    "on_conflict": _on_conflict,
+    "concurrency_key": lambda value: check_key(value, "concurrency_key", MAX_CONCURRENCY_KEY_LENGTH),
+    "tenant": lambda value: check_name(value, "tenant"),
+    "parent": lambda value: check_id(value, "parent"),
+    "max_attempts": check_attempts,
+    "timeout": check_timeout,
+    "expires": _expires,
+    "tags": _tags,
+    "meta": _meta,
+}

@@ -1,0 +1,184 @@
+"""The tasks of an app, by type."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_type_hints
+
+import msgspec
+
+from windlass.client.tasks.context import Home
+from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
+from windlass.client.tasks.middleware import Middleware, fitting, wrap
+from windlass.client.tasks.options import TaskOptions, check_priority
+from windlass.client.tasks.signature import Signature
+from windlass.client.tasks.task import Definition
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
+from windlass.core.flow.queue import check_attempts, check_timeout
+from windlass.core.jobs.retry import RetryPolicy
+from windlass.core.names import check_name, type_of
+from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
+
+_KNOWN = frozenset(TaskOptions.__annotations__)
+
+
+class Registry:
+    """Definitions by type: the only place where a name from a payload is looked up."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._definitions: dict[str, Definition] = {}
+        self._middlewares: list[Middleware] = []
+
+    def add(self, definition: Definition) -> None:
+        """Register a definition; a second function with the same type or alias is refused."""
+        names = (definition.type, *definition.aliases)
+        for name in names:
+            present = self._definitions.get(name)
+            if present is not None:
+                alias = "" if name == definition.type == present.type else " (as a type or an alias)"
+                raise ConfigError(
+                    f"two tasks have the type {name!r}{alias}: {present.place} and {definition.place}; "
+                    "give one of them another type=..."
+                )
+        bound = self._bound(definition)
+        self._definitions.update(dict.fromkeys(names, bound))
+
+    def surround(self, middleware: Middleware) -> None:
+        """Wrap every task in it, also later ones, inside of the middlewares before it."""
+        self._middlewares.append(middleware)
+        try:
+            bound = {name: self._bound(each) for name, each in self._definitions.items()}
+        except ConfigError:
+            self._middlewares.pop()
+            raise
+        self._definitions = bound
+
+    def _bound(self, definition: Definition) -> Definition:
+        task = f"task {definition.type} ({definition.place})"
+        chosen = fitting(self._middlewares, is_async=definition.is_async, task=task)
+        function, context = definition.function, definition.signature.context
+        handler = wrap(function, chosen, context, is_async=definition.is_async)
+        return msgspec.structs.replace(definition, handler=handler, home=self._home)
+
+    def get(self, type_: str) -> Definition:
+        try:
+            return self._definitions[type_]
+        except KeyError:
+            raise UnknownTask(type_, list(self._definitions)) from None
+
+    def check(self, type_: str, payload: Any, limit: int = INLINE_LIMIT) -> str:
+        """The text of a payload that was given as JSON; checked against the task if it is known here."""
+        if type_ in self._definitions:
+            return self._definitions[type_].signature.check(payload, limit)
+        if not isinstance(payload, Mapping):
+            raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
+        check_json(dict(payload), "payload", most=limit)
+        return check_size(encode(dict(payload), "payload"), "payload", limit)
+
+    def __contains__(self, type_: str) -> bool:
+        return type_ in self._definitions
+
+    def __iter__(self) -> Iterator[Definition]:
+        return iter([each for name, each in self._definitions.items() if name == each.type])
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Every type and alias, sorted: what a worker can run."""
+        return tuple(sorted(self._definitions))
+
+
+_OF_QUEUE = "is said of a queue: app.queue(name, {}); for each key, of a task: concurrency_key and {}"
+_ELSEWHERE = {
+    "rate_limit": "it " + _OF_QUEUE.format('rate_limit="10/s"', "key_rate"),
+    "max_concurrency": "it " + _OF_QUEUE.format("max_concurrency=4", "key_limit"),
+    "tenant": 'it is said of a job: task.using(tenant="acme").enqueue(...)',
+}
+"""Hints for options that belong elsewhere."""
+
+
+def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str = "") -> Definition:
+    """A definition from a function and its options; the prefix is put before its type."""
+    unknown = [name for name in options if name not in _KNOWN]
+    if unknown:
+        elsewhere = _ELSEWHERE.get(unknown[0], f"there are {', '.join(sorted(_KNOWN))}")
+        raise InvalidOption(unknown[0], f"is not a task option; {elsewhere}")
+    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+        raise ConfigError(f"a task is a function, not {type(function).__name__}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
+    type_ = check_name(prefix + check_name(options.get("type", type_of(function.__qualname__)), "type"), "type")
+    signature = Signature(function, type_)
+    return Definition(
+        type=type_,
+        aliases=_aliases(options.get("aliases", ()), type_),
+        function=function,
+        handler=function,
+        signature=signature,
+        defaults=_defaults(options),
+        key=_key(options, signature, type_),
+        retry=_retry(options.get("retry")),
+        dead_on=_dead_on(options.get("dead_on", ())),
+        returns=_returns(function),
+        is_async=inspect.iscoroutinefunction(function),
+        in_process=_in_process(options),
+    )
+
+
+def _aliases(names: Any, type_: str) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InvalidOption("aliases", f"must be a list of types, not {type(names).__name__}")
+    aliases = tuple(check_name(name, f"aliases[{i}]") for i, name in enumerate(names))
+    if len({type_, *aliases}) <= len(aliases):
+        raise InvalidOption("aliases", f"of {type_} must differ from its type and from each other")
+    return aliases
+
+
+def _in_process(options: Mapping[str, Any]) -> bool:
+    place = options.get("run_in")
+    if place not in (None, "process"):
+        raise InvalidOption("run_in", f'must be "process" or left out, not {place!r}')
+    return place == "process"
+
+
+def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if "queue" in options:
+        fields["queue"] = check_name(options["queue"], "queue")
+    if "priority" in options:
+        fields["priority"] = check_priority(options["priority"])
+    if "timeout" in options:
+        fields["timeout"] = check_timeout(options["timeout"])
+    if "max_attempts" in options:
+        fields["max_attempts"] = check_attempts(options["max_attempts"])
+    elif (policy := _retry(options.get("retry"))) is not None:
+        fields["max_attempts"] = policy.attempts
+    fields |= key_fields(options)
+    check_key_terms(fields, keyed="concurrency_key" in options)
+    return fields
+
+
+def _key(options: Mapping[str, Any], signature: Signature, type_: str) -> KeyTemplate | None:
+    if "concurrency_key" not in options:
+        return None
+    return key_template(options["concurrency_key"], signature.names, signature.defaults, type_)
+
+
+def _retry(policy: Any) -> RetryPolicy | None:
+    if policy is not None and not isinstance(policy, RetryPolicy):
+        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or ByError, not {policy!r}")
+    return policy
+
+
+def _dead_on(errors: Any) -> tuple[type[BaseException], ...]:
+    given = errors if isinstance(errors, tuple | list) else (errors,)
+    wrong = [each for each in given if not (isinstance(each, type) and issubclass(each, BaseException))]
+    if wrong:
+        raise InvalidOption("dead_on", f"must be exception classes, not {wrong[0]!r}")
+    return tuple(given)
+
+
+def _returns(function: Callable[..., Any]) -> Any:
+    try:
+        return get_type_hints(function).get("return", Any)
+    except NameError:
+        return Any

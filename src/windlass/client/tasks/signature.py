@@ -1,0 +1,227 @@
+"""A task's signature: converts a call to a payload, checked at the producer, and back at the worker."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Union, get_type_hints
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from windlass.client.tasks.context import Context
+from windlass.client.tasks.previous import PREVIOUS
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
+from windlass.errors import ConfigError, InvalidPayload
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_REFUSED = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
+    inspect.Parameter.VAR_POSITIONAL: "takes any number of positional arguments",
+}
+_WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_JSON = (str, int, float, bool, list, dict, type(None))
+_UNTYPED = (inspect.Parameter.empty, Any, object)
+
+
+class Signature:
+    """The arguments of one task, by name. A payload is a JSON object of the given ones."""
+
+    def __init__(self, function: Callable[..., Any], type_: str) -> None:
+        self._type = type_
+        parameters = list(inspect.signature(function).parameters.values())
+        hints = _hints(function)
+        self._check(parameters)
+        self.context = _context_name(parameters, hints)
+        self._extra = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+        own = [p for p in parameters if p.name != self.context and p.kind is not inspect.Parameter.VAR_KEYWORD]
+        self._positional = tuple(p.name for p in own if p.kind is _POSITIONAL)
+        self._required = tuple(p.name for p in own if p.default is inspect.Parameter.empty)
+        self._needed = frozenset(self._required)
+        self._own = own
+        self._fields = {p.name: hints.get(p.name, Any) for p in own}
+        self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
+        self._check_types()
+        self._struct = self._make_struct()
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._fields)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the arguments, as JSON; defaults that are not JSON are left out."""
+        found: dict[str, Any] = {}
+        for parameter in self._own:
+            if parameter.default is not inspect.Parameter.empty:
+                try:
+                    found[parameter.name] = decode(encode(parameter.default, parameter.name))
+                except InvalidPayload:
+                    continue
+        return found
+
+    def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
+        """The payload of a call, within a limit; raises InvalidPayload if the task would refuse it."""
+        return self.encode_bound(self.bind(args, kwargs), limit)
+
+    def encode_bound(self, given: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
+        """The payload of bound arguments; some may be missing, to be added later."""
+        try:
+            for name, value in given.items():
+                check_json(value, name, typed=name in self._typed, most=limit)
+            text = check_size(encode(given, "payload"), "payload", limit)
+            # Validated as in the worker: a call it would refuse is refused at the producer.
+            self._decode(text)
+        except InvalidPayload as error:
+            value = _at(given, error.field)
+            problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
+            raise InvalidPayload(error.field, f"{problem} (task {self._type})") from None
+        return text
+
+    def check(self, payload: Any, limit: int = INLINE_LIMIT) -> str:
+        """The payload of a call given as JSON, from a command line or another program."""
+        if not isinstance(payload, dict):
+            raise InvalidPayload("payload", f"must be a JSON object of arguments, not {type(payload).__name__}")
+        return self.encode((), payload, limit)
+
+    def part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Some arguments of a call, as in its payload: for searching."""
+        held: dict[str, Any] = decode(encode(self._bound(args, kwargs), "payload"))
+        return held
+
+    def decode(self, text: str) -> dict[str, Any]:
+        """The keyword arguments of a stored payload."""
+        given = self._decode(text)
+        self._check_complete(given)
+        return given
+
+    @property
+    def first(self) -> str | None:
+        """The first parameter, positional or not: it gets the result in a bare link of a chain."""
+        return next(iter(self._fields), None)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, complete; raises InvalidPayload."""
+        given = self._bound(args, kwargs)
+        self._check_complete(given)
+        return given
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self._positional):
+            limit = len(self._positional)
+            raise InvalidPayload("arguments", f"{self._type} takes {limit} by position, not {len(args)}")
+        given = dict(zip(self._positional, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise InvalidPayload(name, f"is given to {self._type} twice")
+            if name == self.context or (name not in self._fields and not self._extra):
+                raise InvalidPayload(str(name), f"is not an argument of {self._type}")
+            given[name] = value
+        return given
+
+    def _check_complete(self, given: Mapping[str, Any]) -> None:
+        if not given.keys() >= self._needed:
+            missing = [name for name in self._required if name not in given]
+            raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
+
+    def _decode(self, text: str) -> dict[str, Any]:
+        try:
+            if self._extra:
+                return self._decode_extra(text)
+            return self._given(self._decoder.decode(text))
+        except msgspec.ValidationError as error:
+            raise _explained(error) from None
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise InvalidPayload("payload", f"cannot be read: {error}") from None
+        except Exception as error:
+            # A user's validator may raise anything.
+            raise InvalidPayload("payload", f"{type(error).__name__}: {error}") from None
+
+    def _decode_extra(self, text: str) -> dict[str, Any]:
+        raw: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+        declared = {name: value for name, value in raw.items() if name in self._fields}
+        typed: Any = msgspec.convert(declared, self._struct, dec_hook=decode_object, str_keys=True)
+        return {**raw, **self._given(typed)}
+
+    def _given(self, struct: Any) -> dict[str, Any]:
+        given = msgspec.structs.asdict(struct)
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+    def _check_types(self) -> None:
+        """Refuse annotations that JSON cannot tell apart, here and not at the first job."""
+        for name, hint in self._fields.items():
+            try:
+                msgspec.json.Decoder(_plain(hint), dec_hook=decode_object)
+            except Exception as error:
+                raise ConfigError(
+                    f"task {self._type}: parameter {name!r} cannot be checked: {error}; "
+                    "annotate it Any to pass plain JSON"
+                ) from None
+
+    def _make_struct(self) -> type:
+        try:
+            return msgspec.defstruct(
+                "Arguments",
+                [(name, Union[_plain(hint), UnsetType], UNSET) for name, hint in self._fields.items()],  # noqa: UP007
+                forbid_unknown_fields=True,
+                module=__name__,
+            )
+        except TypeError as error:
+            raise ConfigError(f"task {self._type}: {error}") from None
+
+    def _check(self, parameters: list[inspect.Parameter]) -> None:
+        problems = [
+            f"task {self._type}: parameter {p.name!r} {_REFUSED[p.kind]}; a payload holds arguments by name"
+            for p in parameters
+            if p.kind in _REFUSED
+        ]
+        if problems:
+            raise ConfigError(problems)
+
+
+def _plain(hint: Any) -> Any:
+    return Any if hint in _UNTYPED else hint
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except NameError:
+        # A name that only a type checker sees: such parameters are not checked.
+        return {name: hint for name, hint in function.__annotations__.items() if not isinstance(hint, str)}
+
+
+def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> str | None:
+    for parameter in parameters:
+        if hints.get(parameter.name) is Context or parameter.annotation in ("Context", "windlass.Context"):
+            return parameter.name
+    return None
+
+
+def _explained(error: msgspec.ValidationError) -> InvalidPayload:
+    """ "Expected `int`, got `str` - at `$.user_id`" → user_id: expected int, got str."""
+    problem, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").lstrip(".") or "payload"
+    return InvalidPayload(field, problem.replace("`", "").replace("Expected", "expected", 1))
+
+
+def _as_given(problem: str, value: Any) -> str:
+    """A date is text in JSON, but the message must name the type that was given."""
+    return problem if type(value) in _JSON else re.sub(r"\bgot \w+$", f"got {type(value).__name__}", problem)
+
+
+def _at(given: Mapping[str, Any], field: str) -> Any:
+    """The value at a path such as `order.lines[0]`; None if there is none."""
+    value: Any = given
+    if "..." in field:
+        return None
+    try:
+        for index, name in _STEP.findall(field):
+            if index:
+                value = value[int(index)]
+            else:
+                value = value[name] if isinstance(value, Mapping) else getattr(value, name)
+    except (LookupError, TypeError, AttributeError):
+        return None
+    return value

@@ -1,0 +1,211 @@
+"""A task: a function that can be called now, or enqueued for a worker."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
+
+import msgspec
+
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import Portal, blocking
+from windlass.client.runtime.process_id import this_process
+from windlass.client.tasks.context import Home
+from windlass.client.tasks.hooks import place
+from windlass.client.tasks.keys import KeyTemplate, check_no_template
+from windlass.client.tasks.options import JobOptions, check_options, check_together
+from windlass.client.tasks.previous import PREVIOUS
+from windlass.client.tasks.signature import Signature
+from windlass.core.codec import INLINE_LIMIT
+from windlass.core.ids import new_id
+from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.outcome import Policy
+from windlass.core.jobs.retry import RetryPolicy
+from windlass.errors import InvalidInput, InvalidPayload
+from windlass.store.contract import Store
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+Errors = tuple[type[BaseException], ...]
+
+_USE_ENQUEUE = "; use enqueue(...), or using(delay=60).enqueue(...)"
+_LINK = "; use job(...), or in chain(...) the task itself"
+ELSEWHERE = {
+    **dict.fromkeys(("delay", "apply_async", "send", "defer"), _USE_ENQUEUE),
+    **dict.fromkeys(("s", "si", "signature"), _LINK),
+}
+"""Method names of other queues, and ours instead."""
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
+    """The fixed properties of a registered task."""
+
+    type: str
+    aliases: tuple[str, ...] = ()
+    """Types under which older code stored jobs of this task; new jobs never have them."""
+    function: Callable[..., Any]
+    handler: Callable[..., Any]
+    """What a worker calls: the function inside the app's middleware."""
+    signature: Signature
+    defaults: dict[str, Any]
+    """Fields of a NewJob that the task sets: its queue, priority, budget."""
+    key: KeyTemplate | None = None
+    """The template of a job's concurrency key, unless the job has its own."""
+    retry: RetryPolicy | None
+    dead_on: Errors
+    returns: Any
+    is_async: bool
+    in_process: bool = False
+    """Whether it runs in a process of its own, which can be killed without harm to the worker."""
+    home: Home | None = None
+    """The app that it is registered in; None before its task set is included."""
+
+    def policy(self, otherwise: RetryPolicy) -> Policy:
+        """The rules for failures of this task; `otherwise` is the queue's policy."""
+        return Policy(self.retry or otherwise, self.dead_on)
+
+    def fields(self, options: Mapping[str, Any], payload: str, later: Collection[str] = ()) -> dict[str, Any]:
+        """Fields of a NewJob for a call: its options, then the task's; checked together.
+
+        The arguments `later` are set when the job before it has completed.
+        """
+        fields = {**self.defaults, **options}
+        if self.key is not None and "concurrency_key" not in fields:
+            self.key.check_known(later)
+            fields["concurrency_key"] = self.key.render(payload)
+        if options:
+            check_together(fields)
+        return fields
+
+    @property
+    def place(self) -> str:
+        """Where the function is defined, for error messages."""
+        return place(self.function)
+
+
+class Enqueuer(Protocol):
+    """Enqueues the jobs of a task."""
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    async def _ready(self) -> Store: ...
+
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
+
+    def _portal(self) -> Portal: ...
+
+
+class TaskJob(NewJob, frozen=True, kw_only=True, gc=False):
+    """A job with its task: a chain needs its app and its return type.
+
+    Pickled or stored it becomes a plain job.
+    """
+
+    task: "Task[Any, Any, Any]"
+
+    def plain(self) -> NewJob:
+        """The plain record for the store."""
+        return NewJob(**{name: getattr(self, name) for name in NewJob.__struct_fields__})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _plain, (msgspec.structs.asdict(self.plain()),)
+
+
+def _plain(fields: dict[str, Any]) -> NewJob:
+    return NewJob(**fields)
+
+
+class Task(Generic[P, R, T]):
+    """Calling it runs the plain function; `enqueue` and `aenqueue` enqueue a job, with the same signature."""
+
+    def __init__(self, desk: Enqueuer, definition: Definition, options: dict[str, Any] | None = None) -> None:
+        self._enqueuer = desk
+        self._definition = definition
+        self._options = options or {}
+        self._connection: object = None
+        self.__doc__ = definition.function.__doc__
+        self.__name__ = getattr(definition.function, "__name__", definition.type)
+        self.__wrapped__ = definition.function
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = self._definition.function(*args, **kwargs)
+        return result
+
+    def __repr__(self) -> str:
+        return f"Task({self.type!r})"
+
+    @property
+    def type(self) -> str:
+        """The stable name under which workers know it."""
+        return self._definition.type
+
+    @property
+    def definition(self) -> Definition:
+        """What a worker needs to run it."""
+        return self._definition
+
+    def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
+        """The same task with options for its jobs."""
+        check_no_template(options.get("concurrency_key"), self._definition.signature.names)
+        task: Task[P, R, T] = Task(self._enqueuer, self._definition, {**self._options, **check_options(options)})
+        task._connection = options.get("connection", self._connection)
+        return task
+
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+        """A complete, checked job that is not enqueued; `PREVIOUS` may stand for arguments in a chain."""
+        return self._made(self._definition.signature.bind(args, kwargs))
+
+    def link(self) -> NewJob:
+        """The job of a bare task in a chain: its first parameter gets the result before it."""
+        signature = self._definition.signature
+        if signature.first is None:
+            raise InvalidPayload("PREVIOUS", f"{self.type} has no parameter for it: give {self.type}.job() instead")
+        return self._made(signature.bind((), {signature.first: PREVIOUS}))
+
+    def _made(self, given: dict[str, Any]) -> NewJob:
+        later = tuple([name for name, value in given.items() if value is PREVIOUS])
+        for name in later:
+            del given[name]
+        payload = self._encoded(given)
+        fields = self._definition.fields(self._options, payload, later)
+        if "id" not in fields:
+            fields["id"] = new_id()
+        fresh = "" if "id" in self._options else this_process()
+        return TaskJob(
+            type=self._definition.type,
+            payload=payload,
+            fresh=fresh,
+            result_params=tuple([(name, "") for name in later]),
+            task=self,
+            **fields,
+        )
+
+    def _encoded(self, given: Mapping[str, Any]) -> str:
+        signature = self._definition.signature
+        try:
+            return signature.encode_bound(given)
+        except InvalidInput:
+            # Only now: the limit may come from the settings file, which a job made at import does not read.
+            if (limit := self._enqueuer.payload_limit) == INLINE_LIMIT:
+                raise
+            return signature.encode_bound(given, limit)
+
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]:
+        """Enqueue a job. When this returns, the job is stored; with `using(connection=...)`, when you commit."""
+        job = self.job(*args, **kwargs)
+        handles = await self._enqueuer._enqueue_jobs([job], [self._definition.returns], self._connection)
+        return handles[0]
+
+    enqueue = blocking(aenqueue, here=lambda task, *_, **__: task._connection is not None)
+
+    def _portal(self) -> Portal:
+        return self._enqueuer._portal()
+
+    if not TYPE_CHECKING:  # a type checker would assume that every name exists
+
+        def __getattr__(self, name: str) -> Any:
+            hint = ELSEWHERE.get(name, "")
+            raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)

@@ -1,0 +1,1 @@
+"""Verbs on jobs, queues, schedules and statistics."""

@@ -1,0 +1,67 @@
+"""The base of the groups of verbs: their app, and a blocking form of each verb."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from windlass.blobs.offload import Offload
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import Portal
+from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.registry import Registry
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import NewJob
+from windlass.store.contract import OperatorStore, Store
+from windlass.store.records import JobFilter, Transition
+
+
+class Home(Protocol):
+    """What the verbs need of their app."""
+
+    registry: Registry
+
+    @property
+    def payload_limit(self) -> int: ...
+
+    def offload(self) -> Offload | None: ...
+
+    async def _ready(self) -> Store: ...
+
+    @property
+    def _store_handle(self) -> StoreHandle: ...
+
+    def _returns(self, type_: str) -> Any: ...
+
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]: ...
+
+    def _portal(self) -> Portal: ...
+
+
+class Verbs:
+    """A group of verbs of an app."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def _portal(self) -> Portal:
+        return self._home._portal()
+
+
+PAGE = 500
+
+
+async def each_page(
+    operator: OperatorStore,
+    wanted: JobFilter,
+    verb: Callable[[OperatorStore, Sequence[JobId]], Awaitable[Sequence[Transition | None]]],
+) -> int:
+    """Apply a verb to every matching job, oldest first; returns how many it changed.
+
+    Each page is atomic, the whole is not; no job is visited twice.
+    """
+    after, done = None, 0
+    while ids := await operator.select(wanted, PAGE, after):
+        done += sum(1 for each in await verb(operator, ids) if each is not None and each.done)
+        after = ids[-1]
+    return done

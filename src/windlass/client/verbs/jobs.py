@@ -1,0 +1,271 @@
+"""app.jobs: verbs on jobs, each also with the prefix `a`."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
+from windlass.client.runtime.portal import blocking
+from windlass.client.tasks.options import check_options
+from windlass.client.verbs.group import Verbs, each_page
+from windlass.client.verbs.links import Links, cause_of, front_of, links_of
+from windlass.core.ids import LENGTH, check_id, check_part, is_prefix, is_suffix, lowest
+from windlass.core.jobs.change import JobChange
+from windlass.core.jobs.job import Job
+from windlass.core.names import check_name
+from windlass.core.status import Status
+from windlass.core.why.explain import Why, explain
+from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Page, Transition
+
+MAX_PAGE = 1000
+_BATCH = 500
+SURE_END = 8
+"""This many last characters of an id are enough if not every job was searched."""
+
+
+class Jobs(Verbs):
+    """Read jobs and act on them."""
+
+    async def aget(self, id: str, *, fetch: bool = True) -> Job:
+        """One job, in any status.
+
+        A payload or result in the blob store is fetched, unless `fetch` is false. Then, or if that fails, the
+        job has `{"blob": {"size": …, "sha256": …}}` in its place, with the `problem` if there is one.
+        """
+        job = await self._look(id)
+        return await with_values(self._home.offload(), job) if fetch else without_values(job)
+
+    async def _look(self, id: str) -> Job:
+        store = await self._home._ready()
+        job = (await store.operator.get([check_id(id)]))[0]
+        if job is None:
+            raise JobNotFound(id)
+        return job
+
+    async def alist(
+        self,
+        *,
+        status: str | Iterable[str] = (),
+        type: str | None = None,
+        queue: str | None = None,
+        tenant: str | None = None,
+        tag: str | None = None,
+        parent: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Job]:
+        """Jobs, newest first; `next_cursor` continues the list. Blobs are not fetched."""
+        _check_limit(limit)
+        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
+        store = await self._home._ready()
+        page = await store.operator.list(wanted, limit, cursor)
+        return Page(tuple(map(without_values, page.items)), page.next_cursor)
+
+    async def alinks(self, id: str, *, limit: int = 100) -> Links:
+        """The chain of a job, in order: at most `limit` links before it, and as many after it.
+
+        A job without a chain is a chain of one. Blobs are not fetched.
+        """
+        _check_limit(limit)
+        store = await self._home._ready()
+        return await links_of(store.operator, await self._look(id), limit)
+
+    async def afailures(self, limit: int = 10) -> Sequence[Job]:
+        """Failed and dead jobs, the latest failure first."""
+        _check_limit(limit)
+        store = await self._home._ready()
+        return [without_values(job) for job in await store.operator.failures(limit)]
+
+    async def awhy(self, id: str) -> Why:
+        """Why a job does not run, and when it may: reasons, most severe first, each with what to do.
+
+        For a running job: how it runs; for a finished one: how it ended.
+        """
+        store = await self._home._ready()
+        found = await store.operator.why_facts(check_id(id))
+        if found is None:
+            raise JobNotFound(id)
+        cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
+        return explain(msgspec.structs.replace(found, cause=cause))
+
+    async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
+        """Cancel a waiting job, or ask a running one to stop (`cancel_requested`)."""
+        store = await self._home._ready()
+        before = await self.aget(id, fetch=False)
+        await self._done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
+        # The queue may keep no cancelled jobs: then this is the last record of it.
+        after = (await store.operator.get([before.id]))[0]
+        return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
+
+    async def aretry(self, id: str) -> Job:
+        """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
+        store = await self._home._ready()
+        moved = (await store.operator.retry([check_id(id)]))[0]
+        await self._done("retry", id, moved)
+        return await self.aget(id, fetch=False)
+
+    async def arun_now(self, id: str) -> Job:
+        """Run a scheduled or failed job now instead of at its time; its budget stays."""
+        store = await self._home._ready()
+        moved = (await store.operator.run_now([check_id(id)]))[0]
+        await self._done("run", id, moved)
+        return await self.aget(id, fetch=False)
+
+    async def achange(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: float | timedelta | None = None,
+        payload: Mapping[str, Any] | None = None,
+        queue: str | None = None,
+    ) -> Job:
+        """Change a waiting job. A new payload is checked like an enqueue, if this app knows the task."""
+        given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
+        fields = check_options({name: value for name, value in given.items() if value is not None})
+        if payload is not None:
+            fields["payload"] = await self._payload(id, payload)
+        if not fields:
+            raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
+        store = await self._home._ready()
+        moved = (await store.operator.change([check_id(id)], JobChange(**fields)))[0]
+        await self._done("change", id, moved)
+        return await self.aget(id, fetch=False)
+
+    async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
+        job = await self._look(id)
+        text = self._home.registry.check(job.type, payload, self._home.payload_limit)
+        # Not over the old blob, which the job needs until it is changed; the sweep removes that.
+        return await offload_payload(self._home.offload(), job.id, text)
+
+    async def afind(self, part: str) -> str:
+        """The id with this prefix, or else suffix, if exactly one matches; at least four characters.
+
+        Ids made together have the same prefix. Suffixes are searched among the newest jobs only, some thousands; if
+        there are more, the suffix must have eight characters.
+        """
+        if len(part) == LENGTH:
+            return check_id(part)
+        text = check_part(part)
+        store = await self._home._ready()
+        if is_prefix(text):
+            # Ids are ordered as text: those with this prefix follow the smallest possible one.
+            after = await store.operator.select(JobFilter(), _BATCH, lowest(text))
+            if found := [each for each in after if each.startswith(text)]:
+                return _only(found, f"begins with {text!r}")
+        return await self._ending(store.operator, text)
+
+    async def _ending(self, operator: OperatorStore, text: str) -> str:
+        page = await operator.list(JobFilter(id_end=text), _BATCH, None) if is_suffix(text) else Page[Job]((), None)
+        if not page.items:
+            bound = " (an end is looked for among the newest jobs only)" if page.next_cursor else ""
+            raise JobNotFound(f"{text}…{bound}")
+        found = _only([job.id for job in page.items], f"ends with {text!r}")
+        if page.next_cursor and len(text) < SURE_END:
+            raise InvalidName("id", f"older jobs may end with {text!r} too; give at least {SURE_END} characters")
+        return found
+
+    async def adelete(self, id: str) -> None:
+        """Delete a finished job with its payload, result and log."""
+        store = await self._home._ready()
+        moved = await self._delete(store.operator, [check_id(id)])
+        await self._done("delete", id, moved[0])
+
+    async def aretry_all(self, /, **wanted: Any) -> int:
+        """Retry every job that matches (the filters of `list`); returns how many."""
+        return await self._each(wanted, lambda operator, ids: operator.retry(ids))
+
+    async def acancel_all(self, /, reason: str = "cancelled by an operator", **wanted: Any) -> int:
+        """Cancel every job that matches (the filters of `list`); returns how many."""
+        return await self._each(wanted, lambda operator, ids: operator.cancel(ids, reason))
+
+    async def adelete_all(self, /, **wanted: Any) -> int:
+        """Delete every finished job that matches (the filters of `list`); returns how many."""
+        return await self._each(wanted, self._delete)
+
+    async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Transition | None]:
+        blobs = self._home.offload()
+        moved = await operator.delete(ids)
+        await drop_blobs(operator, blobs, moved)
+        return moved
+
+    async def _done(self, verb: str, id: str, moved: Transition | None) -> None:
+        if moved is None:
+            raise JobNotFound(id)
+        if moved.holder is not None:
+            raise KeyConflict((await self._look(id)).idempotency_key or "", moved.holder)
+        if not moved.done:
+            raise NotAllowedNow(verb, id, moved.status, parent=moved.parent, first=await self._cause(moved.parent))
+
+    async def _cause(self, parent: str | None) -> str | None:
+        """The job to retry for one that was cancelled with its parent. None: it is not kept."""
+        operator = (await self._home._ready()).operator
+        found = None if parent is None else (await operator.get([parent]))[0]
+        if found is None:
+            return None
+        cause = await cause_of(operator, found)
+        return parent if cause is None else cause.id
+
+    async def _each(
+        self,
+        wanted: Mapping[str, Any],
+        verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Transition | None]]],
+    ) -> int:
+        matching = job_filter(**wanted)
+        store = await self._home._ready()
+        return await each_page(store.operator, matching, verb)
+
+    get = blocking(aget)
+    links = blocking(alinks)
+    failures = blocking(afailures)
+    why = blocking(awhy)
+    cancel = blocking(acancel)
+    retry = blocking(aretry)
+    run_now = blocking(arun_now)
+    change = blocking(achange)
+    find = blocking(afind)
+    delete = blocking(adelete)
+    retry_all = blocking(aretry_all)
+    cancel_all = blocking(acancel_all)
+    delete_all = blocking(adelete_all)
+    list = blocking(alist)
+
+
+def _only(found: Sequence[str], how: str) -> str:
+    if len(found) > 1:
+        many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
+        raise InvalidName("id", f"{many} jobs have an id that {how}; give more of it")
+    return found[0]
+
+
+def _check_limit(limit: int) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")
+
+
+def job_filter(
+    *,
+    status: str | Iterable[str] = (),
+    type: str | None = None,
+    queue: str | None = None,
+    tenant: str | None = None,
+    tag: str | None = None,
+    parent: str | None = None,
+) -> JobFilter:
+    statuses = (status,) if isinstance(status, str) else tuple(status)
+    for each in statuses:
+        if each not in set(Status):
+            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
+    return JobFilter(
+        status=tuple(Status(each) for each in statuses),
+        type=None if type is None else check_name(type, "type"),
+        queue=None if queue is None else check_name(queue, "queue"),
+        tenant=None if tenant is None else check_name(tenant, "tenant"),
+        tag=None if tag is None else check_name(tag, "tag"),
+        parent=None if parent is None else check_id(parent, "parent"),
+    )

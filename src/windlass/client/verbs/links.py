@@ -1,0 +1,98 @@
+"""The links of a chain, found from any one of them: each knows the one before it, and children have an index."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from windlass.client.runtime.offloaded import without_values
+from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, parent_in_reason
+from windlass.core.jobs.job import Job
+from windlass.core.status import Status
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter
+
+MAX_CHILDREN = 100
+MAX_FALLEN = 1000
+
+
+class Links(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a chain that is kept, in order, and the position of a job in it."""
+
+    jobs: tuple[Job, ...]
+    place: int
+    """Of the requested job, from 1."""
+    begins: bool = True
+    """Whether the first of them is the first of the chain; older ones may be dropped."""
+    ends: bool = True
+    """Whether the last of them is the last of the chain."""
+
+    @property
+    def before(self) -> Job | None:
+        """The link before it."""
+        return self.jobs[self.place - 2] if self.place > 1 else None
+
+    @property
+    def after(self) -> Job | None:
+        """The link after it."""
+        return self.jobs[self.place] if self.place < len(self.jobs) else None
+
+
+async def links_of(operator: OperatorStore, job: Job, most: int) -> Links:
+    """Back to the first link and forward to the last, at most `limit` steps each way."""
+    up, down = [job], [job]
+    while up[-1].parents and len(up) <= most and (found := await _parent(operator, up[-1])) is not None:
+        up.append(found)
+    following = await _child(operator, job, job)
+    while following is not None and len(down) <= most:
+        down.append(following)
+        following = await _child(operator, following, job)
+    jobs = (*reversed(up), *down[1:])
+    return Links(
+        jobs=tuple(map(without_values, jobs)), place=len(up), begins=not jobs[0].parents, ends=following is None
+    )
+
+
+async def _parent(operator: OperatorStore, job: Job) -> Job | None:
+    return (await operator.get([job.parents[0]]))[0]
+
+
+async def _child(operator: OperatorStore, job: Job, origin: Job) -> Job | None:
+    """Its dependent, of its own chain if there are several; children that it enqueued itself have no parents."""
+    page = await operator.list(JobFilter(parent=job.id), MAX_CHILDREN, None)
+    dependents = [each for each in page.items if job.id in each.parents]
+    return next((each for each in dependents if each.flow == origin.flow), dependents[0] if dependents else None)
+
+
+async def cause_of(operator: OperatorStore, job: Job) -> Job | None:
+    """The job that caused a cancellation: the first of the cancelled links' parents.
+
+    None, if it was not cancelled with a parent, or that is not kept.
+    """
+    return await _last_of(operator, _felled_by, job, MAX_FALLEN)
+
+
+async def front_of(operator: OperatorStore, job: Job, most: int = MAX_FALLEN) -> Job | None:
+    """The link that its chain is waiting for. None, if it waits for none, or that is too far."""
+    front = await _last_of(operator, _waits_for, job, most)
+    return None if front is None or _waits_for(front) is not None else front
+
+
+async def _last_of(operator: OperatorStore, step: Callable[[Job], JobId | None], job: Job, most: int) -> Job | None:
+    """The job after this many steps, or as many as there are; None, if there is none."""
+    last, following = None, step(job)
+    for _ in range(most):
+        if following is None or (found := (await operator.get([following]))[0]) is None:
+            break
+        last, following = found, step(found)
+    return last
+
+
+def _felled_by(job: Job) -> JobId | None:
+    return parent_in_reason(job.reason) if job.status is Status.CANCELLED else None
+
+
+def _waits_for(job: Job) -> JobId | None:
+    return (
+        job.parents[0] if job.parents and job.status is Status.BLOCKED and job.reason == WAITING_FOR_PARENT else None
+    )

@@ -1,0 +1,112 @@
+"""app.queues: verbs on queues, each also with the prefix `a`."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Unpack
+
+from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.group import Verbs, each_page
+from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, amended, settings, without
+from windlass.core.moments import duration
+from windlass.core.names import check_name
+from windlass.core.status import WAITING, Status
+from windlass.errors import InvalidOption
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Transition
+
+PURGED = "purged"
+"""The reason of jobs that `purge` cancelled."""
+
+
+class Queues(Verbs):
+    """Read queues, change, pause, close and empty them.
+
+    Changes are kept in the store, and apply on all workers within a second.
+    """
+
+    async def aget(self, name: str) -> Queue:
+        """One queue: its `declared` settings, what an operator `changed`, and the effective `rules`.
+
+        An unused queue has the default settings.
+        """
+        check_name(name, "queue")
+        queues = {queue.name: queue for queue in await self.alist()}
+        return queues.get(name, Queue(name=name))
+
+    async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
+        """Change settings of a queue; they override what the code declares. Other settings stay.
+
+        "none" removes a `max_concurrency`, `rate_limit`, `timeout` or `ageing` that the code declares; `reset`
+        restores it. Entries of `retention` and `weights` are changed one by one.
+        """
+        said = settings(**options)
+        if said == QueueSettings():
+            there = ", ".join(QueueOptions.__annotations__)
+            raise InvalidOption("set", f'nothing to change; there are {there}; "none" lifts a limit')
+        return await self._amend(name, lambda before: amended(before, said))
+
+    async def areset(self, name: str, *names: str) -> Queue:
+        """Undo an operator's changes, or only those of the named settings."""
+        return await self._amend(name, lambda before: without(before, names))
+
+    async def _amend(self, name: str, amend: Callable[[QueueSettings], QueueSettings]) -> Queue:
+        """Compare-and-set on the operator's settings, repeated after a concurrent change."""
+        check_name(name, "queue")
+        while True:
+            before = (await self.aget(name)).changed
+            changed = amend(before)
+            store = await self._home._ready()
+            queue = await store.queues.change(name, changed, before)
+            if queue.changed == changed:
+                return queue
+
+    async def apause(self, name: str, length: float | timedelta | None = None) -> Queue:
+        """Stop claims from it, for a time or until resumed; running jobs go on."""
+        micros = None if length is None else duration(length, "length")
+        store = await self._home._ready()
+        return await store.queues.pause(check_name(name, "queue"), micros)
+
+    async def aresume(self, name: str) -> Queue:
+        """Resume claims from it."""
+        store = await self._home._ready()
+        return await store.queues.resume(check_name(name, "queue"))
+
+    async def aclose(self, name: str) -> Queue:
+        """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
+        store = await self._home._ready()
+        return await store.queues.close(check_name(name, "queue"))
+
+    async def aopen(self, name: str) -> Queue:
+        """Accept new jobs again."""
+        store = await self._home._ready()
+        return await store.queues.open(check_name(name, "queue"))
+
+    async def apurge(self, name: str) -> int:
+        """Cancel every waiting job in it, due or not, with the reason "purged"; returns how many.
+
+        Running jobs go on; one that starts at this moment is asked to stop, and not counted. Each page of jobs is
+        cancelled atomically, the whole is not: close the queue first to keep new jobs out.
+        """
+        wanted = JobFilter(queue=check_name(name, "queue"), status=tuple(sorted(WAITING)))
+        store = await self._home._ready()
+        return await each_page(store.operator, wanted, _purge)
+
+    async def alist(self) -> list[Queue]:
+        """Every queue that was declared, changed, paused, closed or used."""
+        store = await self._home._ready()
+        return await store.queues.list()
+
+    get = blocking(aget)
+    set = blocking(aset)
+    reset = blocking(areset)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    close = blocking(aclose)
+    open = blocking(aopen)
+    purge = blocking(apurge)
+    list = blocking(alist)
+
+
+async def _purge(operator: OperatorStore, ids: Sequence[str]) -> Sequence[Transition | None]:
+    moved = await operator.cancel(ids, PURGED)
+    return [each for each in moved if each is not None and each.status is Status.CANCELLED]

@@ -1,0 +1,105 @@
+"""app.schedules: verbs on schedules, each also with the prefix `a`."""
+
+from collections.abc import Callable
+from typing import Any, Unpack
+
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import blocking
+from windlass.client.runtime.process_id import this_process
+from windlass.client.verbs.group import Verbs
+from windlass.core.ids import new_id
+from windlass.core.jobs.job import NewJob
+from windlass.core.names import check_name
+from windlass.core.schedules.firing import manual_job
+from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, amended, settings, without
+from windlass.errors import InvalidOption, ScheduleNotFound
+from windlass.store.schedules import ScheduleStore
+
+
+class Schedules(Verbs):
+    """Read schedules, add, change, pause, run and remove them.
+
+    Changes are kept in the store and override what the code declares.
+    """
+
+    async def aget(self, name: str) -> Schedule:
+        """One schedule: its `declared` settings, what an operator `changed`, the effective `rules`, and its ticks."""
+        return _found(name, (await (await self._ready()).get([check_name(name, "schedule")]))[0])
+
+    async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+        """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
+        added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
+        if added is None:
+            raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
+        return added
+
+    async def aset(self, name: str, job: NewJob | None = None, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+        """Change a schedule; this overrides what the code declares. Other settings stay.
+
+        With other times it starts anew; ticks that were due by the old ones are dropped.
+        """
+        said = settings(job, **options)
+        if said == ScheduleSettings():
+            raise InvalidOption(
+                "set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}"
+            )
+        return await self._amend(name, lambda before: amended(before, said))
+
+    async def areset(self, name: str, *names: str) -> Schedule:
+        """Undo an operator's changes, or only those of the named settings."""
+        if (await self.aget(name)).declared == ScheduleSettings():
+            raise InvalidOption("reset", f"no code declares {name!r}, so nothing is left to hold; use set, or remove")
+        return await self._amend(name, lambda before: without(before, names))
+
+    async def apause(self, name: str) -> Schedule:
+        """Enqueue nothing until it is resumed."""
+        return _found(name, await (await self._ready()).pause(check_name(name, "schedule")))
+
+    async def aresume(self, name: str) -> Schedule:
+        """Continue with the next tick; those that passed meanwhile are not made up."""
+        return _found(name, await (await self._ready()).resume(check_name(name, "schedule")))
+
+    async def arun(self, name: str) -> Handle[Any]:
+        """Enqueue its job now, paused or not; its ticks are not affected.
+
+        With `overlap=False` the answer is the job before it, if that has not ended.
+        """
+        job = manual_job(await self.aget(name), new_id(), this_process())
+        return (await self._home._enqueue_jobs([job], [self._home._returns(job.type)]))[0]
+
+    async def aremove(self, name: str) -> None:
+        """Remove it; its jobs stay. A declared one returns with the next process of that code."""
+        if not await (await self._ready()).remove(check_name(name, "schedule")):
+            raise ScheduleNotFound(name)
+
+    async def alist(self) -> list[Schedule]:
+        """All schedules, by name."""
+        return await (await self._ready()).list()
+
+    async def _ready(self) -> ScheduleStore:
+        return (await self._home._ready()).schedules
+
+    async def _amend(self, name: str, amend: Callable[[ScheduleSettings], ScheduleSettings]) -> Schedule:
+        """Compare-and-set on the operator's settings, repeated after a concurrent change."""
+        while True:
+            before = await self.aget(name)
+            changed = amend(before.changed)
+            found = _found(name, await (await self._ready()).change(name, changed, before.changed))
+            if found.changed == changed:
+                return found
+
+    get = blocking(aget)
+    add = blocking(aadd)
+    set = blocking(aset)
+    reset = blocking(areset)
+    pause = blocking(apause)
+    resume = blocking(aresume)
+    run = blocking(arun)
+    remove = blocking(aremove)
+    list = blocking(alist)
+
+
+def _found(name: str, schedule: Schedule | None) -> Schedule:
+    if schedule is None:
+        raise ScheduleNotFound(name)
+    return schedule

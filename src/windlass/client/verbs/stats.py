@@ -1,0 +1,126 @@
+"""app.workers and app.stats; each verb also with the prefix `a`."""
+
+from datetime import timedelta
+from typing import Literal, get_args
+
+import msgspec
+
+from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.group import Verbs
+from windlass.core.moments import DAY, SECOND, Micros, duration
+from windlass.core.names import check_name
+from windlass.core.stats.meter import METER_RETENTION, Recent
+from windlass.core.stats.samples import HOUR, MINUTE, SAMPLE_RETENTION
+from windlass.core.stats.timeline import By, Timeline, sample_window
+from windlass.core.stats.timeline_builder import TimelineBuilder
+from windlass.errors import InvalidOption
+from windlass.store.contract import Store
+from windlass.store.records import Counts, WorkerInfo
+
+Step = Literal["minute", "hour"]
+STEPS: dict[str, Micros] = {"minute": MINUTE, "hour": HOUR}
+MAX_POINTS = 10_080
+"""A week of minutes: no timeline has more steps."""
+
+
+class TimelineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a timeline, as given."""
+
+    length: float | timedelta
+    by: By
+    step: Step | None
+    points: int | None
+    queue: str | None
+    type: str | None
+
+    def check(self) -> Micros:
+        """Check the options and return the length."""
+        if self.by not in get_args(By):
+            raise InvalidOption("by", f"{self.by!r:.100} is not one of {', '.join(get_args(By))}")
+        if self.step is not None and self.step not in STEPS:
+            raise InvalidOption("step", f"{self.step!r:.100} is not one of {', '.join(STEPS)}")
+        whole = isinstance(self.points, int) and not isinstance(self.points, bool)
+        if self.points is not None and not (whole and 1 <= self.points <= MAX_POINTS):
+            raise InvalidOption("points", f"must be a whole number from 1 to {MAX_POINTS}, not {self.points!r:.100}")
+        for name, value in (("queue", self.queue), ("type", self.type)):
+            if value is not None:
+                check_name(value, name)
+        return self._length()
+
+    def _length(self) -> Micros:
+        micros = duration(self.length, "length")
+        kept = SAMPLE_RETENTION[HOUR if self.step is None else STEPS[self.step]]
+        if not 0 < micros <= kept:
+            words = "" if self.step is None else f" by the {self.step}"
+            raise InvalidOption("length", f"must be up to {kept // DAY} days{words}, and more than none")
+        return micros
+
+
+async def read_timeline(store: Store, asked: TimelineOptions, length: Micros) -> Timeline:
+    """The samples of the coordinator as a timeline."""
+    now = (await store.stats.recent(1)).now
+    window, width = sample_window(now, length, None if asked.step is None else STEPS[asked.step], asked.points)
+    plot = TimelineBuilder(msgspec.structs.replace(window, queue=asked.queue, type=asked.type), width, asked.by)
+    for piece in plot.pieces():
+        plot.add(await store.stats.samples(piece))
+    return plot.build()
+
+
+class Workers(Verbs):
+    """The workers of the store."""
+
+    async def alist(self) -> list[WorkerInfo]:
+        """The live workers."""
+        store = await self._home._ready()
+        return await store.workers.list()
+
+    list = blocking(alist)
+
+
+class Stats(Verbs):
+    """Statistics of the store."""
+
+    async def acounts(self) -> Counts:
+        """Jobs by queue and status, exact."""
+        store = await self._home._ready()
+        return await store.operator.counts()
+
+    async def arecent(self, length: float | timedelta = 300) -> Recent:
+        """What ended recently, at most in the last hour: by interval, queue and type.
+
+        Statistics, not a ledger: runners write them every two seconds, and a runner that dies loses the last ones.
+        """
+        micros = duration(length, "length")
+        if not 0 < micros <= METER_RETENTION:
+            raise InvalidOption("length", f"must be up to {METER_RETENTION // SECOND} seconds, and more than none")
+        store = await self._home._ready()
+        return await store.stats.recent(micros)
+
+    async def aoldest(self) -> dict[str, float]:
+        """The longest wait of a pending job in seconds, by queue."""
+        store = await self._home._ready()
+        return {queue: micros / SECOND for queue, micros in (await store.stats.oldest()).items()}
+
+    async def atimeline(
+        self,
+        length: float | timedelta = 6 * 3600,
+        *,
+        by: By = "queue",
+        step: Step | None = None,
+        points: int | None = None,
+        queue: str | None = None,
+        type: str | None = None,
+    ) -> Timeline:
+        """Statistics over a length of time for each queue or type, as sampled by the coordinator.
+
+        By the minute for 7 days, by the hour for 400; `points` merges neighbours until there are at most that many.
+        The current minute, and one that is being sampled, are not included.
+        """
+        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=type)
+        micros = asked.check()
+        return await read_timeline(await self._home._ready(), asked, micros)
+
+    counts = blocking(acounts)
+    recent = blocking(arecent)
+    oldest = blocking(aoldest)
+    timeline = blocking(atimeline)

@@ -1,0 +1,1 @@
+"""Flow control: queues, rates, fairness, slots of concurrency keys."""

@@ -1,0 +1,264 @@
+"""A queue's settings: declared by code, changed by an operator, and the effective rules."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
+
+import msgspec
+
+from windlass.core.flow.fairness import MAX_WEIGHT, MIN_WEIGHT
+from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, MAX_ATTEMPTS, NO_TIMEOUT
+from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
+from windlass.core.moments import DAY, SECOND, Micros, duration, parse_duration
+from windlass.core.names import check_name
+from windlass.core.status import FINISHED, Status
+from windlass.core.text import shown
+from windlass.errors import InvalidOption
+
+T = TypeVar("T")
+
+DEFAULT_RETENTION: dict[Status, Micros] = {
+    Status.COMPLETED: 7 * DAY,
+    Status.CANCELLED: 7 * DAY,
+    Status.DEAD: 90 * DAY,
+}
+
+NO_LIMIT = 0
+NO_RATE = Rate(0, SECOND, 0)
+NO_AGEING: Micros = 0
+"""Lets an operator remove what the code declares."""
+
+NONE: Final = "none"
+"""The same for programs."""
+
+MAX_AT_ONCE = 1_000_000
+MAX_WEIGHTS = 1_000
+
+TOMBSTONE_RETENTION: Micros = DAY
+"""How long the id of a dropped job is kept, so that enqueueing it again does not run it again."""
+
+
+class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings as given; None and missing entries mean: not set here."""
+
+    max_attempts: int | None = None
+    retry: StoredPolicy | None = None
+    timeout: Micros | None = None
+    retention: dict[Status, Micros] = {}
+    max_concurrency: int | None = None
+    """Jobs that may run at once, over all workers; NO_LIMIT: any number, whatever the code declares."""
+    rate_limit: Rate | None = None
+    """The rate at which jobs may start, over all workers; NO_RATE: any, whatever the code declares."""
+    fair: bool | None = None
+    """Whether tenants share the workers by weight."""
+    weights: dict[str, float] = {}
+    """Weights of tenants; the default is 1."""
+    ageing: Micros | None = None
+    """How long a job waits until it moves up to the next higher priority in use; NO_AGEING: it never does."""
+
+
+class QueueOptions(TypedDict, total=False):
+    """What `app.queue` and `app.queues.set` take. Lengths are seconds, a timedelta, or text such as "7d"."""
+
+    max_attempts: int | None
+    retry: StoredPolicy | None
+    timeout: float | timedelta | str | None
+    retention: Mapping[str, float | timedelta | str] | None
+    max_concurrency: int | Literal["none"] | None
+    rate_limit: str | None
+    fair: bool | None
+    weights: Mapping[str, float] | None
+    ageing: float | timedelta | str | None
+
+
+class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The effective settings of a queue."""
+
+    max_attempts: int
+    retry: StoredPolicy
+    timeout: Micros
+    """Of one attempt; NO_TIMEOUT: any length."""
+    retention: dict[Status, Micros]
+    max_concurrency: int | None = None
+    rate_limit: Rate | None = None
+    fair: bool = False
+    weights: dict[str, float] = {}
+    ageing: Micros | None = None
+
+    @property
+    def ruled(self) -> bool:
+        """Whether a claim must check limits, rates or tenants."""
+        return self.max_concurrency is not None or self.rate_limit is not None or self.fair
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue as people see it: an operator's changes override what the code declares."""
+
+    name: str
+    paused: bool = False
+    paused_until: datetime | None = None
+    closed: bool = False
+    """Whether it refuses new jobs; existing ones go on."""
+    declared: QueueSettings = QueueSettings()
+    changed: QueueSettings = QueueSettings()
+
+    @property
+    def rules(self) -> QueueRules:
+        """The effective settings."""
+        return merge(self.declared, self.changed)
+
+
+def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:
+    """The operator's settings over the code's, and both over the defaults."""
+    retry = changed.retry or declared.retry
+    budget = changed.max_attempts or declared.max_attempts or (retry.attempts if retry else None)
+    return QueueRules(
+        max_attempts=budget or DEFAULT_MAX_ATTEMPTS,
+        retry=retry or DEFAULT_POLICY,
+        timeout=next((t for t in (changed.timeout, declared.timeout) if t is not None), DEFAULT_TIMEOUT),
+        retention={**DEFAULT_RETENTION, **declared.retention, **changed.retention},
+        max_concurrency=_said(changed.max_concurrency, declared.max_concurrency) or None,
+        rate_limit=None if (rate := _said(changed.rate_limit, declared.rate_limit)) == NO_RATE else rate,
+        fair=bool(_said(changed.fair, declared.fair)),
+        weights={**declared.weights, **changed.weights},
+        ageing=_said(changed.ageing, declared.ageing) or None,
+    )
+
+
+def _said(changed: T | None, declared: T | None) -> T | None:
+    return declared if changed is None else changed
+
+
+def settings(**options: Unpack[QueueOptions]) -> QueueSettings:
+    """Settings as a program gives them, checked; None: not set."""
+    unknown = [name for name in options if name not in _CHECKS]
+    if unknown:
+        raise InvalidOption(unknown[0], f"is not a setting of a queue; there are {', '.join(_CHECKS)}")
+    return QueueSettings(**{name: _CHECKS[name](value) for name, value in options.items() if value is not None})
+
+
+def amended(before: QueueSettings, said: QueueSettings) -> QueueSettings:
+    """The operator's settings with these added or replaced."""
+    given = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) not in (None, {})}
+    for name in given.keys() & {"retention", "weights"}:
+        given[name] = {**getattr(before, name), **given[name]}
+    _check_number(given.get("weights", {}))
+    return msgspec.structs.replace(before, **given)
+
+
+def without(before: QueueSettings, names: Iterable[str]) -> QueueSettings:
+    """The operator's settings without these; without names: none."""
+    chosen = tuple(names) or QueueSettings.__struct_fields__
+    for name in chosen:
+        if name not in _CHECKS:
+            raise InvalidOption("setting", f"{shown(name)} is none of a queue; there are {', '.join(_CHECKS)}")
+    return msgspec.structs.replace(before, **{name: getattr(_NOTHING, name) for name in chosen})
+
+
+def check_attempts(attempts: object, field: str = "max_attempts") -> int:
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= MAX_ATTEMPTS:
+        raise InvalidOption(field, f"must be a whole number from 1 to {MAX_ATTEMPTS}, not {shown(attempts)}")
+    return attempts
+
+
+def check_timeout(timeout: float | timedelta | None, field: str = "timeout") -> Micros:
+    """The longest time of an attempt; None: any."""
+    if timeout is None:
+        return NO_TIMEOUT
+    micros = duration(timeout, field)
+    if micros == 0:
+        raise InvalidOption(field, "must be more than 0 seconds; None means no limit")
+    return micros
+
+
+def _timeout(value: Any) -> Micros:
+    return NO_TIMEOUT if value == NONE else check_timeout(_length(value, "timeout"))
+
+
+def _retry(value: Any) -> StoredPolicy:
+    if not isinstance(value, StoredPolicy):
+        raise InvalidOption("retry", f"must be Exponential, Linear or Fixed, not {type(value).__name__}")
+    return value
+
+
+def _retention(value: Any) -> dict[Status, Micros]:
+    if not isinstance(value, Mapping):
+        raise InvalidOption("retention", f"must be a mapping of status to length, not {type(value).__name__}")
+    return {
+        _kept(name): duration(_length(keep, f"retention.{name}"), f"retention.{name}") for name, keep in value.items()
+    }
+
+
+def _kept(name: Any) -> Status:
+    if name not in FINISHED:
+        raise InvalidOption("retention", f"{shown(name)} is not one of {', '.join(sorted(FINISHED))}")
+    return Status(name)
+
+
+def _length(value: Any, field: str) -> Any:
+    """Text such as `7d` as seconds; anything else unchanged."""
+    return parse_duration(value, field) / SECOND if isinstance(value, str) else value
+
+
+def _at_once(value: Any) -> int:
+    if value == NONE:
+        return NO_LIMIT
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_AT_ONCE:
+        stop = "; to let none start, pause the queue" if value == 0 and not isinstance(value, bool) else ""
+        raise InvalidOption(
+            "max_concurrency", f'must be a whole number from 1 to {MAX_AT_ONCE}, or "none", not {shown(value)}{stop}'
+        )
+    return value
+
+
+def _rate(value: Any) -> Rate:
+    return NO_RATE if value == NONE else parse_rate(value, "rate_limit")
+
+
+def _fair(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidOption("fair", f"must be True or False, not {shown(value)}")
+    return value
+
+
+def _weights(value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        raise InvalidOption("weights", f"must be a mapping of tenant to weight, not {type(value).__name__}")
+    _check_number(value)
+    return {check_name(tenant, "weights"): _weight(tenant, weight) for tenant, weight in value.items()}
+
+
+def _weight(tenant: str, weight: Any) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+        limits = f"must be a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+        raise InvalidOption(f"weights.{tenant}", f"{limits}, not {shown(weight)}")
+    return float(weight)
+
+
+def _check_number(weights: Mapping[str, float]) -> None:
+    if len(weights) > MAX_WEIGHTS:
+        raise InvalidOption("weights", f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1")
+
+
+def _ageing(value: Any) -> Micros:
+    if value == NONE:
+        return NO_AGEING
+    micros = duration(_length(value, "ageing"), "ageing")
+    if micros == 0:
+        raise InvalidOption("ageing", 'must be more than 0 seconds; "none" turns it off')
+    return micros
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "max_attempts": lambda value: check_attempts(value),
+    "retry": _retry,
+    "timeout": _timeout,
+    "retention": _retention,
+    "max_concurrency": _at_once,
+    "rate_limit": _rate,
+    "fair": _fair,
+    "weights": _weights,
+    "ageing": _ageing,
+}
+_NOTHING = QueueSettings()

@@ -1,0 +1,1 @@
+"""Jobs: records, outcomes, retries, dependencies."""

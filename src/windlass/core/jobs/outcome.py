@@ -1,0 +1,234 @@
+"""Outcome → settlement: how an attempt ended, and what that does to its job. Pure and total."""
+
+from random import Random
+from typing import Any, assert_never
+
+import msgspec
+
+from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.retry import DEFAULT_POLICY, RetryPolicy, wait_after
+from windlass.core.moments import MAX_DURATION, SECOND, Micros, duration
+from windlass.core.status import Status
+
+CRASH_LIMIT = 3
+"""After this many crashes while it ran alone, a job is dead."""
+
+MAX_REASON_LENGTH = 1000
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How one attempt ended, as facts for the store; fenced by (id, attempt)."""
+
+    id: JobId
+    queue: str
+    attempt: int
+    status: Status
+    outcome: str
+    """How the attempt ended, as kept in its history: completed, failed, snoozed, requeued, …"""
+    reason: str | None = None
+    delay: Micros = 0
+    """From the store's clock to the next run; only for scheduled and failed."""
+    result: str | None = None
+    error: JobError | None = None
+    failures: int = 0
+    crashes: int = 0
+    snoozes: int = 0
+    requeues: int = 0
+    started_after: Micros | None = None
+    """From the claim to the handler's start; None if it never started."""
+    keyed: bool = False
+    """Whether the job holds an idempotency key, so that jobs without one never touch the keys."""
+    concurrency_key: str | None = None
+    """Of the job: ending it may free a slot of this key."""
+
+
+class Done(msgspec.Struct, frozen=True, gc=False):
+    """The handler returned; the result is JSON."""
+
+    result: str | None
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """The handler raised; `report` is its bounded text."""
+
+    error: BaseException
+    report: JobError
+
+
+class Requeued(msgspec.Struct, frozen=True):
+    """The attempt was not started, or was stopped through no fault of its own."""
+
+
+class NotRun(msgspec.Struct, frozen=True):
+    """There was no process, descriptor or memory to run the attempt."""
+
+
+class Crashed(msgspec.Struct, frozen=True):
+    """The handler's process ended during the attempt; `report` says how."""
+
+    report: JobError
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The handler ran in a process of its own, which decided the settlement."""
+
+    settlement: Settlement
+
+
+Outcome = Done | Raised | Requeued | NotRun | Crashed | Decided
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """A task's rules for failures."""
+
+    retry: RetryPolicy
+    dead_on: tuple[type[BaseException], ...] = ()
+
+
+def completed(job: Claimed, result: str | None, started_after: Micros | None = None) -> Settlement:
+    """The settlement of an attempt whose handler returned: the most frequent one, so built directly."""
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=Status.COMPLETED,
+        outcome="completed",
+        result=result,
+        started_after=started_after,
+        keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
+    )
+
+
+def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Settlement:
+    """The settlement for an outcome. Never raises: an outcome without a settlement would be lost."""
+    match outcome:
+        case Done(result):
+            return completed(job, result)
+        case Requeued() | NotRun():
+            return _settlement(job, Status.PENDING, "requeued", requeues=1)
+        case Raised(error, report):
+            return _raised(job, error, report, policy, random)
+        case Crashed(report):
+            return _crashed(job, report)
+        case Decided(settlement):
+            return settlement
+        case _:
+            assert_never(outcome)
+
+
+def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy, random: Random) -> Settlement:
+    match error:
+        case Snooze():
+            return _settlement(job, Status.SCHEDULED, "snoozed", delay=_asked(error.delay), snoozes=1)
+        case Cancel():
+            return _settlement(job, Status.CANCELLED, "cancelled", reason=_said(error.reason))
+        case Dead():
+            return _settlement(job, Status.DEAD, "dead", reason=_said(error.reason), error=report, failures=1)
+    failures = job.failures + 1
+    if isinstance(error, policy.dead_on):
+        reason = f"{type(error).__name__} is not retried"
+        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
+    if failures + job.crashes >= job.max_attempts:
+        reason = f"failed {failures} of {job.max_attempts} attempts"
+        return _settlement(job, Status.DEAD, "dead", reason=reason, error=report, failures=1)
+    if isinstance(error, Retry) and error.after is not None:
+        delay = _asked(error.after)
+    else:
+        delay = _wait(policy.retry, error, failures, random)
+    return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
+
+
+def _crashed(job: Claimed, report: JobError) -> Settlement:
+    fate = after_crash(failures=job.failures, crashes=job.crashes, max_attempts=job.max_attempts, suspects=1)
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=fate.status,
+        outcome=fate.outcome,
+        reason=fate.reason,
+        error=report,
+        crashes=fate.crashes,
+        keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
+    )
+
+
+class CrashResult(msgspec.Struct, frozen=True):
+    """What happens to a job whose runner ended without settling it."""
+
+    status: Status
+    outcome: str
+    reason: str | None = None
+    crashes: int = 0
+    rescues: int = 0
+    suspicions: int = 0
+    requeues: int = 0
+
+
+def after_crash(*, failures: int, crashes: int, max_attempts: int, suspects: int) -> CrashResult:
+    """For a job that was running when its runner crashed, among `suspects` started jobs.
+
+    Only a crash while alone is surely caused by the job, so only that uses up its budget.
+    """
+    if suspects > 1:
+        return CrashResult(Status.PENDING, "crashed among several", suspicions=1)
+    if crashes + 1 >= CRASH_LIMIT:
+        return CrashResult(Status.DEAD, "crashed", f"crashed its runner {crashes + 1} times", crashes=1)
+    if failures + crashes + 1 >= max_attempts:
+        reason = f"crashed; {failures + crashes + 1} of {max_attempts} attempts used"
+        return CrashResult(Status.DEAD, "crashed", reason, crashes=1)
+    return CrashResult(Status.PENDING, "crashed", crashes=1)
+
+
+LOST = CrashResult(Status.PENDING, "rescued", rescues=1)
+"""Its runner's lease expired: a failure of host, power or network, not of the job."""
+
+UNSTARTED = CrashResult(Status.PENDING, "requeued", requeues=1)
+"""Claimed but never started, or stopped."""
+
+
+def requeue(id_: JobId, queue: str, attempt: int) -> Settlement:
+    """The settlement of an attempt that its runner does not hold, though the store says so."""
+    return Settlement(id=id_, queue=queue, attempt=attempt, status=Status.PENDING, outcome="requeued", requeues=1)
+
+
+def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Random) -> Micros:
+    """The policy's wait; if a user's policy fails, the default's."""
+    try:
+        return duration(min(wait_after(policy, error, failures, random), MAX_DURATION // SECOND), "retry")
+    except Exception:
+        return round(DEFAULT_POLICY.seconds(failures, random) * SECOND)
+
+
+def _said(reason: object) -> str:
+    """A handler's reason as bounded text that every store can keep."""
+    try:
+        text = str(reason)[:MAX_REASON_LENGTH]
+    except Exception:
+        text = type(reason).__name__
+    return text.replace("\x00", "␀").encode(errors="replace").decode()
+
+
+def _asked(wait: object) -> Micros:
+    """A handler's wait; an invalid one becomes zero, since the attempt must be settled anyway."""
+    try:
+        return duration(wait, "after")  # type: ignore[arg-type]
+    except Exception:
+        return 0
+
+
+def _settlement(job: Claimed, status: Status, outcome: str, **facts: Any) -> Settlement:
+    return Settlement(
+        id=job.id,
+        queue=job.queue,
+        attempt=job.attempt,
+        status=status,
+        outcome=outcome,
+        keyed=job.idempotency_key is not None,
+        concurrency_key=job.concurrency_key,
+        **facts,
+    )

@@ -1,0 +1,1 @@
+"""Schedules: cron, ticks and firing."""

@@ -1,0 +1,1 @@
+"""Statistics: meters, samples and timelines."""

@@ -1,0 +1,133 @@
+"""Why a job does not run, how a running one does, or how it ended; never without an answer."""
+
+from datetime import datetime
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
+from windlass.core.status import FINISHED, Status
+from windlass.core.why.estimate import Estimate, estimate
+from windlass.core.why.facts import WhyFacts
+from windlass.core.why.reason import Reason, at, span
+from windlass.core.why.waiting import ended, origin, waits
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a job does not run, most severe reason first; or how it runs, or how it ended."""
+
+    id: JobId
+    type: str
+    queue: str
+    status: Status
+    at: datetime
+    """When this was true, by the store's clock."""
+    reasons: tuple[Reason, ...]
+    """Never empty."""
+    estimated_start: datetime | None = None
+    """Of a waiting job; None: unknown, and `basis` says why."""
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    """None beside an estimate: unknown."""
+    basis: str | None = None
+    """How the start was estimated, or why it was not."""
+
+    @property
+    def first(self) -> Reason:
+        """The most severe reason."""
+        return self.reasons[0]
+
+
+def explain(facts: WhyFacts) -> Why:
+    job = facts.job
+    start = Estimate()
+    if job.status in FINISHED:
+        reasons = [ended(facts)]
+    elif job.status is Status.RUNNING:
+        reasons = runs(facts)
+    else:
+        start = estimate(facts)
+        reasons = waits(facts, start)
+    return Why(
+        id=job.id,
+        type=job.type,
+        queue=job.queue,
+        status=job.status,
+        at=to_datetime(facts.now),
+        reasons=(*reasons, *origin(facts)),
+        estimated_start=_moment(start.start),
+        earliest=_moment(start.earliest),
+        latest=_moment(start.latest),
+        basis=start.basis,
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else to_datetime(micros)
+
+
+OUTSTAYED = 3
+"""A job that runs this many times longer than 95 of 100 of its type is slow."""
+WORTH_SAYING: Micros = 10 * SECOND
+"""Below this no job is called slow."""
+
+
+def runs(facts: WhyFacts) -> list[Reason]:
+    """All that there is to say, most severe first."""
+    return [*_lapsed(facts), *_stopping(facts), _since(facts), *_progress(facts)]
+
+
+def _since(facts: WhyFacts) -> Reason:
+    job, now = facts.job, facts.now
+    where = f"in runner {job.worker}" + (f" of worker {facts.worker}" if facts.worker else "")
+    if job.started_at is None:
+        claimed = span(now - to_micros(job.claimed_at or job.updated_at))
+        text = f"It was claimed {claimed} ago, {where}, and its handler has not said yet that it began."
+        return Reason(code="claimed", text=text)
+    ran = now - to_micros(job.started_at)
+    text = f"It has run for {span(ran)} {where}, attempt {job.attempt}"
+    usual = _usual(facts)
+    if usual is None:
+        return Reason(code="running", text=f"{text}; nothing of its type ended in the last hour to compare with.")
+    median, most = usual
+    text += f"; its type usually takes {span(median)}, and 95 of 100 at most {span(most)}."
+    if ran < max(OUTSTAYED * most, WORTH_SAYING):
+        return Reason(code="running", text=text)
+    limit = f" It may take {span(round(job.timeout * SECOND))}, then it is stopped." if job.timeout else ""
+    return Reason(code="running_long", text=text + limit, do=f"to stop it: windlass jobs cancel {job.id}")
+
+
+def _usual(facts: WhyFacts) -> tuple[Micros, Micros] | None:
+    median, most = facts.typical_duration.quantile(0.5), facts.typical_duration.quantile(0.95)
+    return None if median is None or most is None else (round(median), round(most))
+
+
+def _lapsed(facts: WhyFacts) -> list[Reason]:
+    """The lease of its runner was not renewed in time."""
+    job, now = facts.job, facts.now
+    if job.lease_expires_at is not None and to_micros(job.lease_expires_at) > now:
+        return []
+    if job.lease_expires_at is None:
+        text = f"Its runner {job.worker} is gone; a coordinator puts the job back in a moment."
+    else:
+        text = f"The lease of its runner {job.worker} was over {at(to_micros(job.lease_expires_at), now)}."
+    return [Reason(code="lease_over", text=text, do="if it stays so: windlass doctor")]
+
+
+def _stopping(facts: WhyFacts) -> list[Reason]:
+    job = facts.job
+    if not job.cancel_requested:
+        return []
+    why = f": {job.reason}" if job.reason else ""
+    text = f"It was asked to stop{why}; a def handler must look at ctx.cancelled."
+    return [Reason(code="stopping", text=text)]
+
+
+def _progress(facts: WhyFacts) -> list[Reason]:
+    said = facts.job.progress
+    if said is None:
+        return []
+    share = f"{said.done:g} of {said.total:g}" if said.total is not None else f"{said.done:g}"
+    note = f", {said.note}" if said.note else ""
+    when = f"{span(facts.now - to_micros(said.at))} ago" if said.at else "at some time"
+    return [Reason(code="progress", text=f"It last reported progress {when}: {share}{note}.")]

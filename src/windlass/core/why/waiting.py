@@ -1,0 +1,272 @@
+"""Reasons for jobs that do not run: why a job waits, and how it ended."""
+
+from windlass.core.flow.rate_check import THROTTLED
+from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, describe_cause, parent_in_reason
+from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
+from windlass.core.moments import SECOND, Micros, to_micros
+from windlass.core.status import Status
+from windlass.core.why.estimate import Estimate
+from windlass.core.why.facts import MAX_TENANTS, Count, WhyFacts
+from windlass.core.why.limits import full_up, used_up
+from windlass.core.why.reason import Reason, at, listed, many, span
+
+OVERDUE: Micros = 5 * SECOND
+"""A job that is not admitted this long after its time shows that no coordinator runs."""
+
+SOON: Micros = 60 * SECOND
+LASTING = frozenset({"paused", "no_worker", "no_worker_serves_queue", "workers_draining", "parked", "not_admitted"})
+"""Reasons that do not end by themselves."""
+
+
+def waits(facts: WhyFacts, start: Estimate) -> list[Reason]:
+    """All reasons, most severe first: those that do not end by themselves, then those nearest to the job.
+
+    A due time far off comes first of all.
+    """
+    found = [
+        *_not_yet(facts),
+        *_blocked(facts),
+        *_paused(facts),
+        *_no_worker(facts),
+        *full_up(facts),
+        *used_up(facts),
+        *_behind(facts),
+    ]
+    head = [each for each in found[:1] if each.until is not None and to_micros(each.until) > facts.now + SOON]
+    rest = [each for each in found if each not in head]
+    lasting = [each for each in rest if each.code in LASTING and each.until is None]
+    found = [*head, *lasting, *(each for each in rest if each not in lasting)]
+    return [*(found or [_next(facts)]), *_expires(facts, start), *_closed(facts)]
+
+
+def _not_yet(facts: WhyFacts) -> list[Reason]:
+    """Scheduled or failed: not due yet."""
+    job, now = facts.job, facts.now
+    if job.status not in (Status.SCHEDULED, Status.FAILED):
+        return []
+    due = to_micros(job.run_at)
+    if due + OVERDUE < now:
+        text = f"It was due at {at(due, now)}, but is not pending yet: no coordinator is at work."
+        return [Reason(code="not_admitted", text=text, do="start a worker, or: windlass coordinator")]
+    when = at(due, now)
+    run_now = f"to run it now: windlass jobs run {job.id}"
+    if job.status is Status.FAILED:
+        error = f" after {job.error.type}: {_short(job.error.message)}" if job.error else ""
+        used = job.failures + job.crashes
+        text = f"Attempt {job.attempt} failed{error}; it is tried again at {when}. {used} of {job.max_attempts} used."
+        return [Reason(code="retry_wait", text=text, do=run_now, until=job.run_at, count=used)]
+    if job.reason == THROTTLED:
+        text = f"The rate {job.key_rate} of key {_quoted(job)} lets it start at {when}."
+        return [Reason(code="key_rate", text=text, until=job.run_at)]
+    snoozed = f" It has snoozed {job.snoozes} times." if job.snoozes else ""
+    return [Reason(code="not_due", text=f"It is due at {when}.{snoozed}", do=run_now, until=job.run_at)]
+
+
+def _blocked(facts: WhyFacts) -> list[Reason]:
+    job = facts.job
+    if job.status is not Status.BLOCKED:
+        return []
+    if job.reason == WAITING_FOR_KEY:
+        return [_waiting_for_key(facts)]
+    if job.reason == NO_WORKER:
+        if facts.workers.know:
+            return [Reason(code="parked", text="It was set aside; a worker knows its type now, and will free it.")]
+        text = f"It was set aside, because no live worker knows the type {job.type}."
+        return [Reason(code="parked", text=text, do=_start_one(facts))]
+    if job.reason == WAITING_FOR_PARENT:
+        return [_waiting_for_parents(facts)]
+    if job.reason is None:
+        return [Reason(code="blocked", text="It waits for other jobs to end.")]
+    return [Reason(code="blocked", text=f"It is blocked: {job.reason}.")]
+
+
+def _waiting_for_parents(facts: WhyFacts) -> Reason:
+    """It waits for parents that have not completed."""
+    job, now = facts.job, facts.now
+    left = [each for each in facts.parents if each.status is not Status.COMPLETED]
+    if not facts.parents:
+        text = f"It waits for {job.parents[0]}, and there is no such job yet."
+        do = "the process that enqueued them may have died halfway: enqueue all of them again, with the same ids"
+        return Reason(code="awaits_parent", text=text, do=do, jobs=job.parents[:1], count=len(job.parents))
+    if not left:
+        return Reason(code="awaits_parent", text="What it waited for has completed: it goes on in a moment.")
+    rest = len(job.parents) - len(facts.parents)
+    text = f"It waits for {listed(left, now, Count(len(left) + rest))} to complete."
+    ids = tuple(each.id for each in left)
+    front = facts.cause
+    if front is not None and front.id not in ids:
+        text += f" Its chain is at {_short(describe_cause(front), 240)}."
+    do = f"to see what holds it up: windlass jobs why {ids[0] if front is None else front.id}"
+    return Reason(code="awaits_parent", text=text, do=do, jobs=ids, count=len(left) + rest)
+
+
+def _waiting_for_key(facts: WhyFacts) -> Reason:
+    job, place, now = facts.job, facts.position, facts.now
+    limit = job.key_limit or DEFAULT_KEY_LIMIT
+    before = (
+        f" {many(place.ahead_for_key, 'job is', 'jobs are')} before it."
+        if place.ahead_for_key.jobs
+        else " It is the next."
+    )
+    ids = tuple(each.id for each in facts.holders)
+    if not ids:
+        text = f"It waits for key {_quoted(job)}, of which a slot is free: it is admitted in a moment.{before}"
+        return Reason(
+            code="key_held", text=text, count=place.ahead_for_key.jobs, at_least=place.ahead_for_key.at_least
+        )
+    slots = "Key" if limit == 1 else f"All {limit:,} slots of key"
+    verb = "is" if limit == 1 else "are"
+    text = f"{slots} {_quoted(job)} {verb} held by {listed(facts.holders, now, place.slots)}.{before}"
+    return Reason(
+        code="key_held",
+        text=text,
+        do=f"to see what holds it up: windlass jobs why {ids[0]}",
+        jobs=ids,
+        count=place.ahead_for_key.jobs,
+        at_least=place.ahead_for_key.at_least,
+    )
+
+
+def _paused(facts: WhyFacts) -> list[Reason]:
+    queue = facts.queue
+    if not queue.paused:
+        return []
+    end = (
+        "until it is resumed"
+        if queue.paused_until is None
+        else f"until {at(to_micros(queue.paused_until), facts.now)}"
+    )
+    text = f"Queue {queue.name} is paused {end}."
+    return [Reason(code="paused", text=text, do=f"windlass queues resume {queue.name}", until=queue.paused_until)]
+
+
+def _no_worker(facts: WhyFacts) -> list[Reason]:
+    """No live worker would claim it."""
+    crew, job = facts.workers, facts.job
+    if crew.able or (job.status is Status.BLOCKED and job.reason == NO_WORKER):
+        return []
+    if crew.draining:
+        text = f"{_workers(crew.draining)} that would take it {'is' if crew.draining == 1 else 'are'} stopping."
+        return [Reason(code="workers_draining", text=text, do=_start_one(facts), count=crew.draining)]
+    if not crew.alive:
+        text = "No worker is alive."
+        return [Reason(code="no_worker", text=text, do=_start_one(facts), count=0)]
+    if not crew.know:
+        text = f"None of the {_workers(crew.alive)} knows the type {job.type}."
+        do = f"start one with the app that has it: windlass worker module:app --queues {job.queue}"
+        return [Reason(code="no_worker", text=text, do=do, count=0)]
+    text = f"{_workers(crew.know)} know the type {job.type}, but none of them serves queue {job.queue}."
+    text = (
+        text if crew.know > 1 else text.replace("know ", "knows ", 1).replace("none of them serves", "does not serve")
+    )
+    return [Reason(code="no_worker_serves_queue", text=text, do=_start_one(facts), count=0)]
+
+
+def _behind(facts: WhyFacts) -> list[Reason]:
+    job, place, fair = facts.job, facts.position, facts.queue.rules.fair
+    if job.status is not Status.PENDING or place.ahead.jobs == 0:
+        return []
+    do = f"to let it go first: windlass jobs change {job.id} --priority N"
+    if not fair:
+        text = f"{many(place.ahead, 'job is', 'jobs are')} before it in queue {job.queue}."
+        return [Reason(code="behind", text=text, do=do, count=place.ahead.jobs, at_least=place.ahead.at_least)]
+    tenant = f"tenant {job.tenant}" if job.tenant else "those without a tenant"
+    others = len({*place.tenants} - {job.tenant or ""})
+    text = (
+        f"Queue {job.queue} is shared by tenants: {many(place.same_tenant, 'job', 'jobs')} of {tenant} before it, "
+        f"{others}{'+' if others >= MAX_TENANTS else ''} other {'tenant waits' if others == 1 else 'tenants wait'}"
+    )
+    text += (
+        f", and {many(place.higher_priority, 'job has', 'jobs have')} a higher priority."
+        if place.higher_priority.jobs
+        else "."
+    )
+    return [
+        Reason(code="behind", text=text, do=do, count=place.same_tenant.jobs, at_least=place.same_tenant.at_least)
+    ]
+
+
+def _next(facts: WhyFacts) -> Reason:
+    """It has no reason to wait."""
+    waited = facts.now - to_micros(facts.job.updated_at)
+    if waited < OVERDUE:
+        return Reason(code="next", text="Nothing holds it: it is the next that a worker takes.")
+    crew = facts.workers
+    if crew.busy >= crew.slots:
+        text = f"It is the next, and waits for a free slot: all {crew.slots:,} of {_workers(crew.able)} are in use."
+        return Reason(code="workers_busy", text=text, do="start more workers, or give them more --concurrency")
+    text = f"It is the next, workers are free, and yet it has not been claimed for {span(waited)}."
+    return Reason(code="next", text=text, do="windlass doctor")
+
+
+def _expires(facts: WhyFacts, start: Estimate) -> list[Reason]:
+    job = facts.job
+    if job.expires_at is None:
+        return []
+    ends = to_micros(job.expires_at)
+    text = f"It is cancelled if it has not started by {at(ends, facts.now)}."
+    if start.start is not None and start.start > ends:
+        text += " It will hardly start before."
+    return [Reason(code="expires", text=text, until=job.expires_at)]
+
+
+def _closed(facts: WhyFacts) -> list[Reason]:
+    if not facts.queue.closed:
+        return []
+    name = facts.queue.name
+    text = f"Queue {name} takes no new jobs; that does not hold this one, which is there already."
+    return [Reason(code="closed", text=text, do=f"windlass queues open {name}")]
+
+
+def ended(facts: WhyFacts) -> Reason:
+    """How a finished job ended."""
+    job, now = facts.job, facts.now
+    when = at(to_micros(job.finished_at or job.updated_at), now)
+    attempts = f"{job.attempt} attempt{'' if job.attempt == 1 else 's'}"
+    again = f"to run it again: windlass jobs retry {job.id}"
+    if job.status is Status.COMPLETED:
+        return Reason(code="completed", text=f"It completed at {when}, after {attempts}.", count=job.attempt)
+    why = f": {_short(job.reason)}" if job.reason else ""
+    if job.status is Status.CANCELLED:
+        if (parent := parent_in_reason(job.reason)) is not None:
+            first = parent if facts.cause is None else facts.cause.id
+            began = "" if facts.cause is None else f" It began with {_short(describe_cause(facts.cause), 240)}."
+            again = f"to run that one again, and then this: windlass jobs retry {first}"
+            return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.{began}", do=again, jobs=(first,))
+        return Reason(code="cancelled", text=f"It was cancelled at {when}{why}.", do=again)
+    error = f" The last error: {job.error.type}: {_short(job.error.message)}." if job.error else ""
+    text = f"It died at {when}, after {attempts}{why}.{error}"
+    return Reason(code="dead", text=text, do=again, count=job.attempt)
+
+
+def origin(facts: WhyFacts) -> list[Reason]:
+    """The schedule and tick of a job, and the schedule's next tick."""
+    job, now = facts.job, facts.now
+    if job.schedule is None:
+        return []
+    tick = "at once, by hand" if job.tick is None else f"for {at(to_micros(job.tick), now)}"
+    if facts.next_tick is None:
+        following = "it has no next run"
+    else:
+        late = facts.next_tick + OVERDUE < now
+        following = f"its next run {'was due' if late else 'is'} at {at(facts.next_tick, now)}"
+    text = f"Schedule {job.schedule} enqueued it {tick}; {following}."
+    return [Reason(code="schedule", text=text, do=f"windlass schedules show {job.schedule}")]
+
+
+def _start_one(facts: WhyFacts) -> str:
+    return f"windlass worker module:app --queues {facts.job.queue}"
+
+
+def _workers(count: int) -> str:
+    return f"{count:,} live worker{'' if count == 1 else 's'}"
+
+
+def _quoted(job: Job) -> str:
+    return repr(_short(job.concurrency_key or "", 60))
+
+
+def _short(text: str, limit: int = 120) -> str:
+    line = text.partition("\n")[0].rstrip(".")
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,1 @@
+"""Reaching the server: address, sessions, pool, retries, and the transactions of callers."""

@@ -1,0 +1,84 @@
+"""What a verb works with: a connection, the clock, and the statements."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from windlass.core.moments import Micros
+from windlass.store.clock import Clock
+from windlass.store.postgres.connection.statements import Statement, in_schema, sql
+
+Values = Mapping[str, Any]
+_NONE: Values = {}
+
+
+class Statements(Protocol):
+    """A connection, ours or a caller's."""
+
+    @property
+    def prepare(self) -> Callable[..., Statement]:
+        """Convert a statement to the driver's parameter style."""
+
+    async def rows(self, statement: Statement, values: Values) -> list[Any]:
+        """All rows of a statement."""
+
+    async def run(self, statement: Statement, values: Values) -> int:
+        """Execute; how many rows it changed."""
+
+
+class Texts:
+    """The prepared statements of one store, for its schema and clock."""
+
+    def __init__(self, schema: str, clock: Clock | None) -> None:
+        self.schema = schema
+        self.clock = clock
+        self._known: dict[tuple[str, Callable[..., Statement]], Statement] = {}
+
+    def named(self, name: str, prepare: Callable[..., Statement]) -> Statement:
+        """A statement by its name."""
+        return self.made(sql(name), prepare)
+
+    def made(self, text: str, prepare: Callable[..., Statement]) -> Statement:
+        """A statement by its text; their number is bounded, because none contains values."""
+        found = self._known.get((text, prepare))
+        if found is None:
+            made = prepare(in_schema(text, self.schema), server_clock=self.clock is None)
+            found = self._known[text, prepare] = made
+        return found
+
+
+class Db:
+    """A connection with the store's statements and clock."""
+
+    def __init__(self, connection: Statements, texts: Texts) -> None:
+        self._connection = connection
+        self._texts = texts
+
+    @property
+    def schema(self) -> str:
+        """The schema of the tables."""
+        return self._texts.schema
+
+    async def now(self) -> Micros:
+        """The store's clock."""
+        if self._texts.clock is not None:
+            return self._texts.clock.wall()
+        return int((await self.select("SELECT :now"))[0][0])
+
+    async def rows(self, name: str, values: Values = _NONE) -> list[Any]:
+        """The rows of a named statement."""
+        statement = self._texts.named(name, self._connection.prepare)
+        return await self._connection.rows(statement, self._with_clock(values))
+
+    async def run(self, name: str, values: Values = _NONE) -> int:
+        """Execute a named statement; how many rows it changed."""
+        statement = self._texts.named(name, self._connection.prepare)
+        return await self._connection.run(statement, self._with_clock(values))
+
+    async def select(self, text: str, values: Values = _NONE) -> list[Any]:
+        """The rows of a statement given as text, which is built from constants only."""
+        statement = self._texts.made(text, self._connection.prepare)
+        return await self._connection.rows(statement, self._with_clock(values))
+
+    def _with_clock(self, values: Values) -> Values:
+        clock = self._texts.clock
+        return values if clock is None else {**values, "now": clock.wall()}

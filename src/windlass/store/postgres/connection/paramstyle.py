@@ -1,0 +1,114 @@
+"""Statements on callers' drivers: parameter style, and rows as tuples."""
+
+from collections.abc import Callable
+from typing import Any
+
+from windlass.store.postgres.connection.db import Values
+from windlass.store.postgres.connection.statements import Statement, named, numbered
+
+_WHOLE = {"stream_results": False, "yield_per": None}
+"""Whatever the caller has set: a server-side cursor would be read-only."""
+
+
+class ByCursor:
+    """psycopg 3, psycopg2 and Django: one cursor per statement."""
+
+    prepare = staticmethod(named)
+
+    def __init__(self, cursor: Callable[[], Any]) -> None:
+        self._cursor = cursor
+
+    async def rows(self, statement: Statement, values: Values) -> list[Any]:
+        """All rows of a statement."""
+        with self._cursor() as cursor:
+            cursor.execute(statement.text, _by_name(statement, values))
+            return [_as_text(row) for row in cursor.fetchall()]
+
+    async def run(self, statement: Statement, values: Values) -> int:
+        """Execute; how many rows it changed."""
+        with self._cursor() as cursor:
+            cursor.execute(statement.text, _by_name(statement, values))
+            return int(cursor.rowcount)
+
+
+class ByAsyncCursor:
+    """Asynchronous connections of psycopg 3."""
+
+    prepare = staticmethod(named)
+
+    def __init__(self, cursor: Callable[[], Any]) -> None:
+        self._cursor = cursor
+
+    async def rows(self, statement: Statement, values: Values) -> list[Any]:
+        """All rows of a statement."""
+        async with self._cursor() as cursor:
+            await cursor.execute(statement.text, _by_name(statement, values))
+            return [_as_text(row) for row in await cursor.fetchall()]
+
+    async def run(self, statement: Statement, values: Values) -> int:
+        """Execute; how many rows it changed."""
+        async with self._cursor() as cursor:
+            await cursor.execute(statement.text, _by_name(statement, values))
+            return int(cursor.rowcount)
+
+
+class ByAsyncpg:
+    """asyncpg, with plain records whatever the caller's record class."""
+
+    prepare = staticmethod(numbered)
+
+    def __init__(self, connection: Any, record: type) -> None:
+        self._connection = connection
+        self._record = record
+
+    async def rows(self, statement: Statement, values: Values) -> list[Any]:
+        """All rows of a statement."""
+        found: list[Any] = await self._connection.fetch(
+            statement.text, *_in_order(statement, values), record_class=self._record
+        )
+        return found
+
+    async def run(self, statement: Statement, values: Values) -> int:
+        """Execute; how many rows it changed."""
+        tag: str = await self._connection.execute(statement.text, *_in_order(statement, values))
+        count = tag.rpartition(" ")[2]
+        return int(count) if count.isdecimal() else 0
+
+
+class BySqlalchemy:
+    """A Connection of SQLAlchemy: errors are its own, and its pool learns of a lost connection."""
+
+    def __init__(self, connection: Any, prepare: Callable[..., Statement]) -> None:
+        self._connection = connection
+        self.prepare = prepare
+
+    async def rows(self, statement: Statement, values: Values) -> list[Any]:
+        """All rows of a statement."""
+        return list(self._execute(statement, values).all())
+
+    async def run(self, statement: Statement, values: Values) -> int:
+        """Execute; how many rows it changed."""
+        return int(self._execute(statement, values).rowcount)
+
+    def _execute(self, statement: Statement, values: Values) -> Any:
+        given: Any = None
+        if statement.names:
+            given = _by_name(statement, values) if self.prepare is named else tuple(_in_order(statement, values))
+        return self._connection.exec_driver_sql(statement.text, given, execution_options=_WHOLE)
+
+
+def _by_name(statement: Statement, values: Values) -> dict[str, Any]:
+    return {name: values[name] for name in statement.names}
+
+
+def _in_order(statement: Statement, values: Values) -> list[Any]:
+    return [values[name] for name in statement.names]
+
+
+def _as_text(value: Any) -> Any:
+    """psycopg does not decode text if the client encoding is SQL_ASCII."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, tuple | list):
+        return type(value)(map(_as_text, value))
+    return value

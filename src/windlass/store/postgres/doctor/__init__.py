@@ -1,0 +1,1 @@
+"""Read-only checks of a PostgreSQL server and our schema."""

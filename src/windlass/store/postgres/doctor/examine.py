@@ -1,0 +1,167 @@
+"""Run all checks, whatever the others found. Nothing is changed."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+
+from windlass.store.clock import Clock
+from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
+from windlass.store.postgres.connection.access import CONNECT_SECONDS
+from windlass.store.postgres.connection.address import Address
+from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.session import Session
+from windlass.store.postgres.connection.trouble import translate
+from windlass.store.postgres.doctor.contents import check_contents, check_idempotency_keys, check_retention
+from windlass.store.postgres.doctor.schema import check_rights, check_schema
+from windlass.store.postgres.doctor.server import (
+    check_connections,
+    check_durability,
+    check_notices,
+    check_role,
+    check_versions,
+)
+from windlass.store.postgres.doctor.vacuum import check_dead_rows, check_snapshots
+from windlass.store.postgres.liveness.leadership import current_leader
+from windlass.store.postgres.liveness.workers import live_workers
+from windlass.store.postgres.verbs.schedules import all_schedules
+
+MAX_COUNTED = 20_000
+"""Per queue, per parked type, of delayed jobs: a check of millions must not take long."""
+MAX_RUNNERS = 1000
+
+
+async def take_census(db: Db) -> Census:
+    """In the caller's snapshot."""
+    counts = [await _pending(db), await _not_yet(db), await _parked(db)]
+    late = await db.rows("census_late", {"limit": MAX_RUNNERS})
+    newest, dead = (await db.rows("census_totals"))[0]
+    return Census(
+        now=await db.now(),
+        newest=newest,
+        workers=tuple(await live_workers(db)),
+        waiting=tuple(each for waiting, _ in counts for each in waiting),
+        counted_all=all(complete for _, complete in counts),
+        paused=tuple(row[0] for row in await db.rows("census_paused")),
+        dead=dead,
+        late_runners=len(late),
+        late_jobs=sum(row[1] for row in late),
+        coordinator=await current_leader(db),
+        schedules=tuple(await all_schedules(db)),
+    )
+
+
+Counted = tuple[list[Waiting], bool]
+"""Waiting jobs, and whether all were counted."""
+
+
+async def _pending(db: Db) -> Counted:
+    rows = await db.rows("census_pending", {"limit": MAX_COUNTED})
+    of_queues: Counter[str] = Counter()
+    for queue, _, jobs in rows:
+        of_queues[queue] += jobs
+    waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=True) for queue, type_, jobs in rows]
+    return waiting, all(jobs < MAX_COUNTED for jobs in of_queues.values())
+
+
+async def _not_yet(db: Db) -> Counted:
+    """Delayed jobs and retries, those that are due first."""
+    rows = await db.rows("census_delayed", {"limit": MAX_COUNTED})
+    waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=due) for queue, type_, due, jobs in rows]
+    return waiting, sum(each.jobs for each in waiting) < MAX_COUNTED
+
+
+async def _parked(db: Db) -> Counted:
+    """One count per type."""
+    waiting, complete, after = [], True, ""
+    while rows := await db.rows("census_parked", {"after": after, "limit": MAX_COUNTED}):
+        after = rows[0][0]
+        waiting += [
+            Waiting(queue=queue, type=type_, jobs=jobs, due=False, parked=True) for type_, queue, jobs in rows
+        ]
+        complete = complete and sum(row[2] for row in rows) < MAX_COUNTED
+    return waiting, complete
+
+
+SECONDS_TO_CHECK = 20.0
+"""Per check; deep ones have no limit."""
+
+Check = Callable[[Db], AsyncIterator[Finding]]
+
+
+async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
+    """Examine a server, reachable or not, with our tables or without."""
+    book = Notebook(shown)
+    try:
+        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
+    except Exception as error:
+        advice = "check host, port, database and user of the address, and whether the server runs"
+        book.findings.append(problem("server", str(translate(error, shown)), advice))
+        return Examination(tuple(book.findings), None)
+    try:
+        return await _inside(address, session, Db(session, Texts(address.schema, clock)), book, deep=deep)
+    finally:
+        await session.close()
+
+
+async def _inside(address: Address, session: Session, db: Db, book: "Notebook", *, deep: bool) -> Examination:
+    of_server: dict[str, Check] = {
+        "versions": check_versions,
+        "durability": check_durability,
+        "role": check_role,
+        "connections": check_connections,
+        "vacuum": check_snapshots,
+    }
+    for name, check in of_server.items():
+        await book.look(name, check(db), session)
+    await book.look("wake-up", check_notices(address, session), session)
+    census = None
+    if await book.look("schema", check_schema(db), session):
+        for name, check in {"rights": check_rights, "vacuum": check_dead_rows, "retention": check_retention}.items():
+            await book.look(name, check(db), session)
+        if deep:
+            await book.look("contents", check_contents(db), session, seconds=None)
+            await book.look("idempotency keys", check_idempotency_keys(db), session, seconds=None)
+        census = await book.count(db, session)
+    return Examination(tuple(book.findings), census)
+
+
+class Notebook:
+    """The findings so far."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self.findings: list[Finding] = []
+
+    async def look(
+        self, name: str, check: AsyncIterator[Finding], session: Session, seconds: float | None = SECONDS_TO_CHECK
+    ) -> bool:
+        """Run a check; whether its findings are no problems."""
+        if not session.alive:
+            return False  # an earlier check reported the lost connection
+        found = []
+        try:
+            async with asyncio.timeout(seconds):
+                found = [each async for each in check]
+        except Exception as error:
+            found.append(self._trouble(name, error))
+        self.findings += found
+        return all(each.level in (Level.OK, Level.NOTE) for each in found)
+
+    async def count(self, db: Db, session: Session) -> Census | None:
+        """The census, in one snapshot."""
+        if not session.alive:
+            return None
+        try:
+            async with asyncio.timeout(SECONDS_TO_CHECK):
+                await session.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                return await take_census(db)
+        except Exception as error:
+            self.findings.append(self._trouble("jobs", error))
+            return None
+
+    def _trouble(self, name: str, error: Exception) -> Finding:
+        said = translate(error, self._shown)
+        return problem(
+            name, f"could not be checked: {said}", "if no other finding explains that, look at the server's log"
+        )

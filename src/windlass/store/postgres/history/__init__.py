@@ -1,0 +1,1 @@
+"""What is kept of finished jobs: pruning, meters, samples."""

@@ -1,0 +1,2 @@
+-- Whether jobs are counted for this day.
+SELECT EXISTS (SELECT FROM windlass.history_counts WHERE day = :day::integer)

@@ -1,0 +1,2 @@
+-- Delete old meters.
+DELETE FROM windlass.meters WHERE interval_start < :before::bigint

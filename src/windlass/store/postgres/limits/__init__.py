@@ -1,0 +1,1 @@
+"""Which pending jobs may run: keys, rates, quotas, fairness, and where claims begin."""

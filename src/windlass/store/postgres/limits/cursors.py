@@ -1,0 +1,87 @@
+"""Cursors of a limited queue: how far the claims of this process have come per priority and tenant queue.
+
+As for plain claims: dead entries are stepped over once. A statement that puts a job back invalidates the cursors, and
+from time to time, within a small share of the time, a claim begins at the watermarks.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.store.postgres.limits.throttle import Throttle
+
+SWEEP_EVERY: Micros = 1 * SECOND
+NOWHERE = JobId("00000000-0000-0000-0000-000000000000")
+MAX_SEEN = 10_000
+
+Place = tuple[int, str | None]
+"""A sort priority, and a tenant queue."""
+Seen = tuple[Micros, JobId]
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A locked pending job that may run next."""
+
+    place: str
+    """The ctid of its row."""
+    id: JobId
+    sort_priority: int
+    rank: Micros
+    tenant_queue: str | None
+    cost: int
+    key: str | None
+    key_rate: str | None
+
+
+class Cursors:
+    """Of one queue."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Place, Seen] = {}
+        self._returns = -1
+        self._swept = 0
+        self._throttle = Throttle()
+        self.flowing = False
+        self.from_watermark = False
+
+    def begin(self, returns: int) -> None:
+        """A claim begins; `returns` counts the jobs put back in this queue."""
+        if returns != self._returns or len(self._seen) > MAX_SEEN:
+            self._seen.clear()
+            self._returns = returns
+        due = not self.flowing or since_boot() - self._swept >= SWEEP_EVERY
+        self.from_watermark = due and self._throttle.may_run()
+
+    def may_sweep(self) -> bool:
+        """Whether a claim that came short may look from the watermarks on as well."""
+        if self.from_watermark:
+            return False
+        self.from_watermark = self._throttle.may_run()
+        return self.from_watermark
+
+    def end(self, taken: Iterable[Any], *, fair: bool, flowing: bool) -> None:
+        """The claim took these: the next ones are behind them."""
+        self.flowing = flowing
+        if self.from_watermark:
+            self._throttle.done()
+            self._swept = since_boot()
+            # A claim that ends before its search has not begun here.
+            self.from_watermark = False
+        for job in taken:
+            place, seen = (job["sort_priority"], job["tenant_queue"] if fair else None), (job["rank"], job["id"])
+            self._seen[place] = max(self._seen.get(place, seen), seen)
+
+    def starts(self, places: Sequence[tuple[Place, Micros]]) -> list[Seen]:
+        """Where to begin at each priority, given the watermarks."""
+        if self.from_watermark:
+            return [(watermark, NOWHERE) for _, watermark in places]
+        return [max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE)) for place, watermark in places]
+
+    @property
+    def farthest(self) -> Micros:
+        """The highest rank that was claimed."""
+        return max((rank for rank, _ in self._seen.values()), default=0)

@@ -1,0 +1,211 @@
+"""Fair claims: tenants with pending jobs take turns by their weights (core/flow/fairness.py)."""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.flow.fairness import FairState, after_claim, next_tenants
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits.cursors import NOWHERE, Candidate, Cursors
+from windlass.store.postgres.limits.throttle import Throttle
+
+LISTED = 200
+"""Tenants listed by one claim; the next claim goes on from there."""
+NEXT = "\x01"
+"""A name with this suffix is the next possible name: no name contains a zero byte."""
+
+
+class Search(msgspec.Struct, frozen=True):
+    """A search for pending jobs of some types in a queue, from the watermarks on."""
+
+    queue: str
+    types: Sequence[str]
+    places: Sequence[tuple[int, Micros]]
+    weights: Mapping[str, float] = {}
+
+
+class _Round(msgspec.Struct):
+    """The turns at one sort priority, and the tenants listed last."""
+
+    standing: FairState = msgspec.field(default_factory=FairState)
+    listed: list[str] = []
+    after: str = ""
+    """The last tenant listed; empty: all."""
+    throttle: Throttle = msgspec.field(default_factory=Throttle)
+    asked: set[str] = set()
+    """By the current claim."""
+    hopeful: set[str] = set()
+    """Those that may have more jobs."""
+
+
+class FairTurns:
+    """The fair turns of one queue, for the claims of this process: only a cache."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[int, _Round] = defaultdict(_Round)
+
+    async def candidates(self, db: Db, search: Search, cursors: Cursors, jobs: int) -> list[Candidate]:
+        """The next candidates, locked: by priority, then by turn."""
+        found: list[Candidate] = []
+        for turn in self._rounds.values():
+            turn.asked, turn.hopeful = set(), set()
+        for sort_priority, watermark in search.places:
+            at, turn = _At(db, search, cursors, sort_priority, watermark), self._rounds[sort_priority]
+            while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):
+                found += await _share(turn, at, fresh, jobs - len(found))
+        return found
+
+    def after_claim(self, taken: Iterable[Any], weights: Mapping[str, float]) -> None:
+        """Account for claimed jobs."""
+        tenant_queues: dict[int, Counter[str]] = defaultdict(Counter)
+        for job in taken:
+            if job["tenant_queue"] is not None:
+                tenant_queues[job["sort_priority"]][job["tenant_queue"]] += 1
+        for sort_priority, turn in self._rounds.items():
+            known = turn.standing.ends.keys() - turn.asked
+            if turn.asked:
+                turn.standing = after_claim(
+                    turn.standing, tenant_queues[sort_priority], weights, turn.hopeful | known
+                )
+
+
+async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Candidate]:
+    """Tenants that come short leave the rest to others."""
+    weights, hopeful = at.search.weights, set(waiting)
+    found: list[Candidate] = []
+    taken = Counter[str]()
+    while hopeful and len(found) < jobs:
+        order = next_tenants(after_claim(turn.standing, taken, weights, hopeful), hopeful, weights, jobs - len(found))
+        wanted = Counter(order)
+        tenant_queues = await at.next_of(wanted, taken)
+        some = [tenant_queues[tenant_queue].popleft() for tenant_queue in order if tenant_queues[tenant_queue]]
+        found += some
+        got = Counter(job.tenant_queue or "" for job in some)
+        taken += got
+        hopeful -= {tenant_queue for tenant_queue in wanted if got[tenant_queue] < wanted[tenant_queue]}
+        if got == wanted:
+            break
+    turn.asked |= waiting
+    turn.hopeful |= hopeful
+    return found
+
+
+class _At(msgspec.Struct, frozen=True):
+    """One sort priority of a queue, within one claim."""
+
+    db: Db
+    search: Search
+    cursors: Cursors
+    sort_priority: int
+    watermark: Micros
+
+    async def next_of(self, wanted: Mapping[str, int], before: Mapping[str, int]) -> dict[str, deque[Candidate]]:
+        """The next jobs of each tenant. Those found before are locked by this claim, so they are found once more."""
+        counts = {tenant_queue: jobs + before[tenant_queue] for tenant_queue, jobs in wanted.items()}
+        found = await self._ask(counts)
+        short = {tenant_queue: jobs for tenant_queue, jobs in counts.items() if len(found[tenant_queue]) < jobs}
+        if short and self.cursors.may_sweep():
+            found |= await self._ask(short)
+        return defaultdict(
+            deque, {tenant_queue: deque(list(jobs)[before[tenant_queue] :]) for tenant_queue, jobs in found.items()}
+        )
+
+    async def _ask(self, counts: Mapping[str, int]) -> dict[str, deque[Candidate]]:
+        starts = self.cursors.starts(
+            [((self.sort_priority, tenant_queue), self.watermark) for tenant_queue in counts]
+        )
+        values = {
+            "queue": self.search.queue,
+            "sort_priority": self.sort_priority,
+            "types": list(self.search.types),
+            "tenant_queues": list(counts),
+            "counts": list(counts.values()),
+            "ranks": [rank for rank, _ in starts],
+            "ids": [id_ for _, id_ in starts],
+        }
+        found: dict[str, deque[Candidate]] = defaultdict(deque)
+        for row in await self.db.rows("tenant_candidates", values):
+            job = Candidate(*row)
+            found[job.tenant_queue or ""].append(job)
+        return found
+
+
+async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
+    """Tenants with pending jobs, from where the last list ended, and round.
+
+    With an old snapshot a list scans all dead entries: then the last list is used for a while.
+    """
+    if not turn.throttle.may_run():
+        return set(turn.listed)
+    most, start = max(LISTED, jobs), turn.after + NEXT if turn.after else ""
+    listed = await _tenants(at, start, most)
+    wrapped = bool(start) and len(listed) < most
+    if wrapped:
+        listed += [
+            tenant_queue for tenant_queue in await _tenants(at, "", most - len(listed)) if tenant_queue < start
+        ]
+    turn.listed, turn.after = listed, listed[-1] if len(listed) == most else ""
+    ends, found = turn.standing.ends, set(listed)
+    # A tenant that should be listed and is not has no pending jobs.
+    turn.standing.ends = {
+        tenant_queue: end
+        for tenant_queue, end in ends.items()
+        if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
+    }
+    turn.throttle.done()
+    return found
+
+
+def _lies_between(tenant_queue: str, start: str, last: str, *, wrapped: bool) -> bool:
+    """Whether a list from `start` to `last`, or to the end without a last, covers this one."""
+    if not last:
+        return True
+    return tenant_queue >= start or tenant_queue <= last if wrapped else start <= tenant_queue <= last
+
+
+async def _tenants(at: _At, begin: str, most: int) -> list[str]:
+    values = {"queue": at.search.queue, "sort_priority": at.sort_priority, "from": begin, "limit": most}
+    return [row[0] for row in await at.db.rows("tenants", values)]
+
+
+PORTION = 1000
+MOST = 10
+"""Portions in one call, as long as each finds something to do."""
+
+
+class TenantQueueAssigner:
+    """The scans of one process."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
+        self._throttle = Throttle()
+
+    async def go_on(self, access: Access) -> int:
+        """Scan some of every fair queue; returns how many jobs were assigned."""
+        if not self._throttle.may_run():
+            return 0
+        moved, left = 0, MOST
+        for queue, sort_priority, watermark in await access.read(lambda db: db.rows("fair_levels")):
+            while left:
+                left -= 1
+                some, ended = await self._portion(access, (queue, sort_priority), watermark)
+                moved += some
+                if ended or not some:
+                    break
+        self._throttle.done()
+        return moved
+
+    async def _portion(self, access: Access, place: tuple[str, int], watermark: Micros) -> tuple[int, bool]:
+        rank, id_ = max(self._seen.get(place, (watermark, NOWHERE)), (watermark, NOWHERE))
+        values = {"queue": place[0], "sort_priority": place[1], "rank": rank, "id": id_, "limit": PORTION}
+        moved, last_rank, last_id = (await access.once(lambda db: db.rows("assign_tenant_queues", values)))[0]
+        if last_rank is None:
+            self._seen.pop(place, None)
+        else:
+            self._seen[place] = (last_rank, last_id)
+        return moved, last_rank is None

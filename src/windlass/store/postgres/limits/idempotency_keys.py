@@ -1,0 +1,93 @@
+"""Idempotency keys: one row per key that is held."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from windlass.core.ids import JobId
+from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
+from windlass.store.keys import Holder, Keyed, KeyRef, key_ref
+from windlass.store.postgres.connection.db import Db
+
+MAX_ROUNDS = 10
+
+
+async def claim_keys(
+    db: Db, wanted: Mapping[KeyRef, JobId], giving_way: Collection[KeyRef] = (), *, own: bool = False
+) -> dict[KeyRef, Holder]:
+    """Take each key that is free; returns the holders of the others.
+
+    A key may be freed between the try and the read: then it is tried again. The status of a holder is returned only
+    where it may have to give way, and only if it is not locked: it is locked from then on. A job that is retried
+    takes over its `own` window; one that is enqueued again conflicts with it.
+    """
+    held: dict[KeyRef, JobId] = {}
+    open_ = dict(wanted)
+    for _ in range(MAX_ROUNDS):
+        if not open_:
+            break
+        for name in ("take_keys", "take_over_keys"):
+            for queue, hash_ in await db.rows(name, {**_columns(open_), "own": own}):
+                del open_[queue, hash_]
+            if not open_:
+                break
+        else:
+            held |= await _holders(db, "lock_keys", [place for place in open_ if place in giving_way])
+            held |= await _holders(db, "key_holders", [place for place in open_ if place not in giving_way])
+            open_ = {place: job for place, job in open_.items() if place not in held}
+    if open_:
+        raise StoreUnavailable(f"{len(open_)} idempotency keys change hands faster than they can be taken")
+    waiting = await _lock(db, [held[place] for place in giving_way if place in held])
+    return {place: Holder(job, waiting.get(job)) for place, job in held.items()}
+
+
+async def _holders(db: Db, name: str, places: list[KeyRef]) -> dict[KeyRef, JobId]:
+    if not places:
+        return {}
+    values = {"queues": [queue for queue, _ in places], "hashes": [hash_ for _, hash_ in places]}
+    return {(queue, hash_): job for queue, hash_, job in await db.rows(name, values)}
+
+
+async def _lock(db: Db, ids: list[JobId]) -> dict[JobId, Status]:
+    if not ids:
+        return {}
+    return {id_: Status(status) for id_, status in await db.rows("lock_holders", {"ids": ids})}
+
+
+async def hand_over(db: Db, taken: Mapping[KeyRef, JobId]) -> None:
+    """Give these keys to these jobs."""
+    if taken:
+        await db.run("reassign_keys", _columns(taken))
+
+
+async def give_up(db: Db, taken: Mapping[KeyRef, JobId]) -> None:
+    """Release keys that were taken in this transaction."""
+    await db.run("release_keys", _columns(taken))
+
+
+async def take(db: Db, queue: str, key: str, job: JobId) -> JobId | None:
+    """Take a key for a job; returns the id of another holder, if there is one."""
+    place = key_ref(queue, key)
+    holder = (await claim_keys(db, {place: job}, own=True)).get(place)
+    return None if holder is None or holder.job == job else holder.job
+
+
+async def release(db: Db, ended: Iterable[Keyed]) -> None:
+    """Release the keys of ended jobs, at once or after their windows."""
+    keyed = [(key_ref(job.queue, job.key), job) for job in ended if job.key is not None]
+    freed = {place: job.id for place, job in keyed if not job.window}
+    kept = {place: job for place, job in keyed if job.window}
+    if freed:
+        await db.run("release_keys", _columns(freed))
+    if kept:
+        columns = _columns({place: job.id for place, job in kept.items()})
+        await db.run("hold_keys_for_window", {**columns, "lengths": [kept[place].window for place in sorted(kept)]})
+
+
+def _columns(taken: Mapping[KeyRef, JobId]) -> dict[str, list[str]]:
+    """Sorted, to avoid deadlocks."""
+    places = sorted(taken)
+    return {
+        "queues": [queue for queue, _ in places],
+        "hashes": [hash_ for _, hash_ in places],
+        "jobs": [taken[place] for place in places],
+    }

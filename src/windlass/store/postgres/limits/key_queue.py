@@ -1,0 +1,163 @@
+"""Admission of jobs that wait for a concurrency key.
+
+A due job with a key waits until a slot of its key is free. A statement that makes a job wait, or frees a slot, adds a
+dirty key, and locks and counts nothing. Dirty keys are processed by one transaction per queue at a time: it locks the
+queue's row, and counts the slots in a later statement, because a snapshot that is older than the lock does not show
+what the previous one gave away.
+
+Processed dirty keys are dead rows, which stay while an old snapshot is held. But each has the id of its transaction:
+a process that has seen all of them looks only at those of transactions that had not ended then.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
+from windlass.store.clock import since_boot
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.trouble import state_of
+from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.limits.throttle import MAX_PAUSE
+from windlass.store.records import Transition
+
+MAX_DIRTY_KEYS = 500
+"""Processed by one statement."""
+MAX_ADMITTED_PER_KEY = 100
+"""Admitted by one statement."""
+WHOLE_EVERY: Micros = 60 * SECOND
+NO_HURRY: Micros = SECOND // 50
+"""How often a process that has enough to do admits others: batches cost less."""
+SHARE = 50
+"""At most 1/50 of the time each is spent on looking at all dirty keys and on sweeps."""
+_THERE_ALREADY = "23505"
+_TRIES = 3
+
+
+class KeyQueues:
+    """What one process has seen of the dirty keys. Any number of processes may admit at the same time."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, int] = {}
+        self._rest = 0
+        """The same for all other queues."""
+        self._whole_at: Micros = 0
+        self._admitted_at: Micros = 0
+        self.dirty: set[str] = set()
+        """Queues with dirty keys that were seen and not processed."""
+
+    def due(self, *, hungry: bool) -> bool:
+        """Whether to admit now."""
+        return bool(self.dirty) and (hungry or since_boot() - self._admitted_at >= NO_HURRY)
+
+    def since(self, queues: Iterable[str]) -> int:
+        """The first transaction whose dirty keys in these queues may not have been seen."""
+        return min((self._since.get(queue, self._rest) for queue in queues), default=0)
+
+    def note(self, queues: Iterable[str], marked: Collection[str], behind: int) -> None:
+        """Dirty keys were seen in these queues only: the others have none of transactions before `behind`."""
+        self.dirty.update(marked)
+        for queue in queues:
+            if queue not in marked:
+                self._since[queue] = behind
+
+    async def look(self, access: Access) -> int:
+        """Admit in every queue; returns how many. From time to time as if nothing had been seen before."""
+        began = since_boot()
+        if whole := began >= self._whole_at:
+            self._since, self._rest = {}, 0
+        since = min([self._rest, *self._since.values()])
+        ((marked, behind),) = await access.read(lambda db: db.rows("queues_with_dirty_keys", {"since": since}))
+        self._since |= {queue: self._since.get(queue, self._rest) for queue in marked}
+        self.note(list(self._since), marked, behind)
+        self._rest = behind
+        jobs = await self.admit(access)
+        if whole:
+            ended = since_boot()
+            self._whole_at = ended + max(WHOLE_EVERY, min(SHARE * (ended - began), 10 * WHOLE_EVERY))
+        return jobs
+
+    async def admit(self, access: Access, wanted: int | None = None, beyond: Micros = 0) -> int:
+        """Process dirty keys until `wanted` jobs are admitted, at ranks not below `beyond`; returns how many."""
+        jobs = 0
+        marked, self.dirty = self.dirty, set()
+        self._admitted_at = since_boot()
+        for queue in sorted(marked):
+            more = True
+            while more and (wanted is None or jobs < wanted):
+                admitted, more = await self._admit(access, queue, beyond)
+                jobs += admitted
+        return jobs
+
+    async def _admit(self, access: Access, queue: str, beyond: Micros) -> tuple[int, bool]:
+        """Jobs admitted, and whether there may be more; none while another process admits."""
+        values = {
+            "queue": queue,
+            "since": self.since([queue]),
+            "limit": MAX_DIRTY_KEYS,
+            "most": MAX_ADMITTED_PER_KEY,
+            "beyond": beyond,
+        }
+
+        async def work(db: Db) -> Sequence[Any] | None:
+            if not await db.rows("lock_queue_of_keys", {"queue": queue}):
+                return None
+            answer: Sequence[Any] = (await db.rows("admit_waiting", values))[0]
+            return answer
+
+        answer = await _again(access, work)
+        if answer is None:
+            return 0, False
+        marks, jobs, unfinished, behind = answer
+        if marks < MAX_DIRTY_KEYS:
+            self._since[queue] = behind
+        return jobs, marks == MAX_DIRTY_KEYS or unfinished > 0
+
+
+async def _again(access: Access, work: Any) -> Any:
+    """A statement without a lock may have taken the slot: the index refused a second holder, so look again."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await access.write(work)
+        except StoreUnavailable as error:
+            if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+                raise
+    return await access.write(work)
+
+
+async def let_run(db: Db, rows: Iterable[Any]) -> dict[JobId, Transition]:
+    """The transitions of due jobs, given as (id, status, queue, sort_priority, rank)."""
+    rows = list(rows)
+    await watermarks.lower(db, [tuple(row[2:]) for row in rows if row[1] == Status.PENDING])
+    return {row[0]: Transition(row[0], Status(row[1]), done=True) for row in rows}
+
+
+PAGE = 200
+"""Keys per page."""
+
+_START = ("", "")
+
+
+class KeySweeper:
+    """The position of a sweep; one in the coordinator is enough."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, str] = _START
+        self._next_at: Micros = 0
+
+    async def go_on(self, access: Access) -> int:
+        """Sweep the next page; returns how many keys became dirty."""
+        began = since_boot()
+        if began < self._next_at:
+            return 0
+        queue, key = self._last
+        values = {"queue": queue, "key": key, "limit": PAGE}
+        rows = await access.once(lambda db: db.rows("mark_free_keys", values))
+        keys, queue, key, marked = rows[0] if rows else (0, *_START, 0)
+        self._last = (queue, key) if keys == PAGE else _START
+        ended = since_boot()
+        self._next_at = ended + min(SHARE * (ended - began), MAX_PAUSE)
+        return int(marked)

@@ -1,0 +1,285 @@
+"""One attempt of a claim from a limited queue, in its transaction.
+
+Read the limits, lock candidates, decide which may run, claim them.
+"""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from windlass.core.flow.rate import wait_for
+from windlass.core.moments import Micros
+from windlass.errors import LeaseLost
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits.cursors import Candidate, Cursors
+from windlass.store.postgres.limits.fairness import FairTurns, Search
+from windlass.store.postgres.limits.queue_limits import QueueLimits
+from windlass.store.postgres.limits.rate_check import (
+    FAR,
+    SOON,
+    Grant,
+    RateRequest,
+    RateResult,
+    lock_queue_bucket,
+    spend_tokens,
+)
+from windlass.store.records import ClaimRequest
+
+
+class ClaimMemory:
+    """Cursors, fair turns, and upper bounds of what runners hold."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[str, Cursors] = {}
+        self._turns: dict[str, FairTurns] = {}
+        self._oldest: dict[tuple[str, str], int] = {}
+        self._held: dict[tuple[str, str], int] = {}
+
+    def cursors(self, queue: str) -> Cursors:
+        """The cursors of a queue."""
+        return self._cursors.setdefault(queue, Cursors())
+
+    def turns(self, queue: str) -> FairTurns:
+        """The fair turns of a queue."""
+        return self._turns.setdefault(queue, FairTurns())
+
+    def oldest(self, queue: str, runner: str) -> int:
+        """The lowest claim number of this runner that has jobs of this queue."""
+        return self._oldest.get((queue, runner), 0)
+
+    def holds(self, queue: str, runner: str) -> int | None:
+        """An upper bound: what was counted, and all that was claimed since."""
+        return self._held.get((queue, runner))
+
+    def note_held(self, queue: str, runner: str, held: int, oldest: int) -> None:
+        """A count. Claim numbers only grow."""
+        self._oldest = {at: n for at, n in self._oldest.items() if at[1] == runner}
+        self._oldest[queue, runner] = oldest
+        self._held[queue, runner] = held
+
+    def note_taken(self, queue: str, runner: str, jobs: int) -> None:
+        """Add claimed jobs to the count."""
+        if (queue, runner) in self._held:
+            self._held[queue, runner] += jobs
+
+    def doubt(self, queue: str, runner: str) -> None:
+        """The outcome of a claim is unknown: count again."""
+        self._held.pop((queue, runner), None)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The part of a claim for one queue."""
+
+    request: ClaimRequest
+    queue: str
+    limit: int
+    taken: int
+    """Jobs of other queues that the claim has."""
+    first: bool
+    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The outcome of an attempt."""
+
+    rows: Sequence[Any] = ()
+    again: bool = False
+    """An earlier attempt of the same claim took jobs."""
+    plain: bool = False
+    """The queue is not limited any more."""
+    short: int = 0
+    """Slots that are missing: nothing was claimed."""
+    admit: bool = False
+    """Waiting jobs may be admitted first: nothing was claimed."""
+    throttled: bool = False
+    """Jobs have stepped throttled: others may go instead."""
+    found: bool = False
+    """Whether there were as many jobs as wanted."""
+    grant: Grant | None = None
+    wait: Micros | None = None
+    """How long until there are tokens again, from `now` on."""
+    now: Micros = 0
+    shrunk: bool = False
+    """Slots were given up."""
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """What an attempt may return instead of jobs, because something has to be done first."""
+
+    admit: bool
+    ask: bool
+
+
+class LimitedAttempt:
+    """One attempt, in its transaction."""
+
+    def __init__(self, memory: ClaimMemory, asked: Asked, grant: Grant | None, leave: Leave, *, since: int) -> None:
+        self.limits: QueueLimits | None = None
+        self._since = since
+        self._memory = memory
+        self._asked = asked
+        self._cursors = memory.cursors(asked.queue)
+        self._grant = grant
+        self._leave = leave
+
+    async def claim(self, db: Db) -> Outcome:
+        request, queue = self._asked.request, self._asked.queue
+        numbers = {"runner": request.runner, "claim": request.claim, "first": self._asked.first}
+        rows = await db.rows("queue_limits", {"queue": queue, "since": self._since, **numbers})
+        if not rows:
+            return Outcome()
+        limits = self.limits = QueueLimits(*rows[0])
+        if limits.leased is None:
+            raise LeaseLost(request.runner)
+        if not limits.leased:
+            return Outcome()
+        if limits.again or limits.plain:
+            return Outcome(again=limits.again, plain=limits.plain)
+        if limits.marked and self._leave.admit:
+            return Outcome(admit=True, grant=self._grant)
+        room = self._asked.limit
+        if limits.most is not None:
+            held = self._memory.holds(queue, request.runner)
+            if held is None or limits.slots - held < self._asked.limit or limits.given > limits.most:
+                held, again = await self._count(db, numbers)
+                if again:
+                    return Outcome(again=True)
+            if limits.given > limits.most:
+                return await self._shrink(db, limits, held)
+            room = limits.slots - held
+        return await self._from(db, limits, room)
+
+    async def _count(self, db: Db, numbers: dict[str, Any]) -> tuple[int, bool]:
+        """Count what the runner holds, after its quota was locked; and whether by this very claim."""
+        queue, runner = self._asked.queue, self._asked.request.runner
+        values = {"queue": queue, "since": self._memory.oldest(queue, runner), **numbers}
+        held, oldest, again = (await db.rows("count_held", values))[0]
+        self._memory.note_held(queue, runner, held, oldest or self._asked.request.claim)
+        return held, again
+
+    async def _shrink(self, db: Db, limits: QueueLimits, held: int) -> Outcome:
+        """The limit was lowered: nothing starts until it fits.
+
+        Unused slots of others must be taken from them: a busy runner may not ask for long.
+        """
+        if held < limits.slots:
+            values = {"queue": self._asked.queue, "runner": self._asked.request.runner, "slots": held}
+            await db.run("set_slots", values)
+        return Outcome(
+            short=self._asked.limit if self._leave.ask else 0, shrunk=held < limits.slots, grant=self._grant
+        )
+
+    async def _from(self, db: Db, limits: QueueLimits, room: int) -> Outcome:
+        jobs, wait = self._most(limits, room)
+        if jobs <= 0:
+            return Outcome(grant=self._grant, wait=wait, now=limits.now)
+        if (
+            limits.rate is not None
+            and self._grant is None
+            and not await lock_queue_bucket(db, self._asked.queue, limits.rate)
+        ):
+            return Outcome(wait=SOON, now=limits.now)
+        self._cursors.begin(limits.returns)
+        if not limits.fair and not limits.rated and limits.rate is None and room >= jobs:
+            rows = await self._take_best(db, self._search(limits), jobs)
+            return Outcome(rows, found=len(rows) == jobs)
+        found = await self._find(db, limits, jobs)
+        full = len(found) == jobs
+        if limits.most is not None and len(found) > room:
+            if self._leave.ask:
+                return Outcome(short=len(found) - room, grant=self._grant)
+            found = found[: max(0, room)]
+        result = (
+            await self._spend_tokens(db, limits, found)
+            if limits.rate or limits.rated
+            else RateResult(paid=found, grant=self._grant)
+        )
+        rows = await self._take(db, result) if result.paid or result.throttled else []
+        throttled = bool(result.throttled)
+        return Outcome(rows, throttled=throttled, found=full, grant=result.grant, wait=result.wait, now=result.now)
+
+    def _most(self, limits: QueueLimits, room: int) -> tuple[int, Micros | None]:
+        """How many to look for; if there are no tokens, none, and how long until there are."""
+        asked, left, wait = self._asked, [], None
+        if limits.most is not None:
+            left.append(limits.most - limits.given + max(0, room))
+        if limits.rate is not None:
+            bucket = limits.bucket(limits.rate)
+            if self._grant is not None and (self._grant.tokens < asked.limit or self._grant.until < limits.now):
+                self._grant = None
+            left.append(bucket.tokens if self._grant is None else self._grant.tokens)
+            wait = wait_for(bucket, limits.rate, 1) if left[-1] <= 0 else None
+        jobs = asked.limit
+        near = min(left, default=FAR * asked.request.limit) < FAR * asked.request.limit
+        if asked.request.free is not None and (near or limits.rated):
+            # Nothing is prefetched where a limit is near.
+            jobs = min(jobs, asked.request.free - asked.taken)
+        return min(jobs, left[-1]) if limits.rate is not None else jobs, wait
+
+    def _search(self, limits: QueueLimits) -> Search:
+        places = list(zip(limits.sort_priorities, limits.watermarks, strict=True))
+        return Search(self._asked.queue, self._asked.request.types, places, limits.weights)
+
+    async def _take_best(self, db: Db, search: Search, jobs: int) -> list[Any]:
+        """In one statement, where no tokens are needed."""
+        numbers = {"runner": self._asked.request.runner, "claim": self._asked.request.claim}
+        rows = await db.rows("claim_best", {**numbers, **self._values(search, jobs)})
+        if len(rows) < jobs and self._cursors.may_sweep():
+            rows += await db.rows("claim_best", {**numbers, **self._values(search, jobs - len(rows))})
+        return sorted(rows, key=itemgetter("sort_priority", "rank", "id"))
+
+    async def _find(self, db: Db, limits: QueueLimits, jobs: int) -> list[Candidate]:
+        search = self._search(limits)
+        if not limits.fair:
+            return await self._best(db, search, jobs)
+        found = await self._memory.turns(search.queue).candidates(db, search, self._cursors, jobs)
+        if len(found) < jobs and self._cursors.from_watermark:
+            # Jobs without a tenant queue: the queue was not always fair.
+            found += await self._ask(db, search, jobs - len(found), unassigned=True)
+        return found
+
+    async def _best(self, db: Db, search: Search, jobs: int) -> list[Candidate]:
+        found = await self._ask(db, search, jobs)
+        if len(found) < jobs and self._cursors.may_sweep():
+            # What was found before is locked by this transaction, so it is found again.
+            found = await self._ask(db, search, jobs)
+        return found
+
+    async def _ask(self, db: Db, search: Search, jobs: int, *, unassigned: bool = False) -> list[Candidate]:
+        values = {**self._values(search, jobs), "unassigned": unassigned}
+        return [Candidate(*row) for row in await db.rows("candidates", values)]
+
+    def _values(self, search: Search, jobs: int) -> dict[str, Any]:
+        starts = self._cursors.starts(
+            [((sort_priority, None), watermark) for sort_priority, watermark in search.places]
+        )
+        return {
+            "queue": search.queue,
+            "types": list(search.types),
+            "limit": jobs,
+            "sort_priorities": [sort_priority for sort_priority, _ in search.places],
+            "ranks": [rank for rank, _ in starts],
+            "ids": [id_ for _, id_ in starts],
+        }
+
+    async def _spend_tokens(self, db: Db, limits: QueueLimits, found: Sequence[Candidate]) -> RateResult:
+        if not found:
+            return RateResult(grant=self._grant)
+        asked = self._asked
+        rate_request = RateRequest(
+            asked.queue, asked.request.runner, limits.rate, self._grant, asked.limit, limits.now
+        )
+        result = await spend_tokens(db, rate_request, found)
+        if self._grant is not None and result.wait is not None:
+            # The grant is not enough for the next: the bucket may have more.
+            result.grant, result.wait = None, 0
+        return result
+
+    async def _take(self, db: Db, result: RateResult) -> list[Any]:
+        request = self._asked.request
+        values = {"queue": self._asked.queue, "runner": request.runner, "claim": request.claim, **result.values()}
+        rows = await db.rows("claim_candidates", values)
+        nth = {job.id: n for n, job in enumerate(result.paid)}
+        return sorted(rows, key=lambda row: nth[row["id"]])

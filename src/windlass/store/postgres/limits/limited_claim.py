@@ -1,0 +1,93 @@
+"""Claims from limited queues: concurrency limits, rates, fairness. One queue at a time.
+
+Quotas are in quotas.py, rates in rate_check.py, fairness in fairness.py.
+"""
+
+from typing import Any
+
+import msgspec
+
+from windlass.core.jobs.job import Claimed
+from windlass.core.moments import Micros
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.limits import quotas
+from windlass.store.postgres.limits.key_queue import KeyQueues
+from windlass.store.postgres.limits.limited_attempt import Asked, ClaimMemory, Leave, LimitedAttempt, Outcome
+from windlass.store.postgres.limits.rate_check import Grant
+from windlass.store.rate_waits import RateWaits
+
+__all__ = ["Asked", "LimitedClaims", "claimed"]
+
+MAX_ROUNDS = 20
+"""Rounds of a claim in which jobs are throttled, so that it ends."""
+
+_FIELDS = len(Claimed.__struct_fields__)
+
+
+class LimitedClaims:
+    """The claims of one process: memory, granted tokens, and when tokens come."""
+
+    def __init__(self, key_queues: KeyQueues) -> None:
+        self._key_queues = key_queues
+        self._memory = ClaimMemory()
+        self._grants: dict[tuple[str, str], Grant] = {}
+        self.openings = RateWaits()
+
+    async def claim(self, access: Access, asked: Asked) -> Outcome:
+        """One queue's part of a claim; asks for a larger quota if needed, and tries once more."""
+        outcome = await self._granted(access, asked)
+        rows = list(outcome.rows)
+        for _ in range(MAX_ROUNDS):
+            if not outcome.throttled or len(rows) >= asked.limit:
+                break
+            # Others may run instead of throttled jobs.
+            left, taken = asked.limit - len(rows), asked.taken + len(rows)
+            rest = msgspec.structs.replace(asked, limit=left, taken=taken, first=False)
+            outcome = await self._granted(access, rest)
+            rows += outcome.rows
+        return Outcome(rows, shrunk=outcome.shrunk) if rows else outcome
+
+    async def _granted(self, access: Access, asked: Asked) -> Outcome:
+        """After admission of waiting jobs, and with as large a quota as there is."""
+        outcome = await self._try(access, asked, Leave(admit=True, ask=True))
+        if outcome.admit:
+            await self._key_queues.admit(access, asked.limit, self.farthest(asked.queue) + 1)
+            outcome = await self._try(access, asked, Leave(admit=False, ask=True))
+        if outcome.short:
+            shrunk = outcome.shrunk
+            await quotas.ask(access, asked.queue, asked.request.runner, outcome.short)
+            outcome = await self._try(access, asked, Leave(admit=False, ask=False))
+            outcome = msgspec.structs.replace(outcome, shrunk=shrunk or outcome.shrunk)
+        return outcome
+
+    async def _try(self, access: Access, asked: Asked, leave: Leave) -> Outcome:
+        at = (asked.queue, asked.request.runner)
+        self.openings.forget(asked.queue)
+        # Without an answer it is unknown what was spent.
+        grant = self._grants.pop(at, None)
+        visit = LimitedAttempt(self._memory, asked, grant, leave, since=self._key_queues.since([asked.queue]))
+        try:
+            outcome = await access.write(visit.claim)
+        except BaseException:
+            self._memory.doubt(*at)
+            raise
+        self._memory.note_taken(*at, len(outcome.rows))
+        if outcome.grant is not None:
+            self._grants[at] = outcome.grant
+        if (limits := visit.limits) is not None:
+            self._key_queues.note([asked.queue], [asked.queue] if limits.marked else [], limits.behind)
+            if outcome.wait is not None:
+                self.openings.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
+            if not outcome.short and not outcome.admit:
+                self._memory.cursors(asked.queue).end(outcome.rows, fair=limits.fair, flowing=outcome.found)
+                self._memory.turns(asked.queue).after_claim(outcome.rows, limits.weights)
+        return outcome
+
+    def farthest(self, queue: str) -> Micros:
+        """The highest rank that was claimed there."""
+        return self._memory.cursors(queue).farthest
+
+
+def claimed(row: Any) -> Claimed:
+    """A claimed job."""
+    return Claimed(*row[:_FIELDS])

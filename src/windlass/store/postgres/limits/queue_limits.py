@@ -1,0 +1,89 @@
+"""The limits of a queue, as a claim sees them."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from windlass.core.flow.queue import QueueSettings, merge
+from windlass.core.flow.rate import Bucket, Rate, full, refilled
+from windlass.core.moments import Micros
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits.rate_check import rate_of
+from windlass.store.rate_waits import RateWaits
+
+_settings = msgspec.json.Decoder(QueueSettings)
+
+
+class QueueLimits(msgspec.Struct, frozen=True):
+    """A row of limited.sql."""
+
+    leased: bool | None
+    """None: the runner has no lease."""
+    again: bool
+    most: int | None
+    rate_limit: str | None
+    fair: bool
+    rated: bool
+    declared: str
+    changed: str
+    slots: int
+    """Of the runner."""
+    given: int
+    """Of all runners."""
+    credit: int | None
+    period: Micros | None
+    at: Micros | None
+    returns: int
+    sort_priorities: list[int]
+    watermarks: list[Micros]
+    now: Micros
+    marked: bool
+    """Whether there are dirty keys, so that waiting jobs may be admitted."""
+    behind: int
+
+    @property
+    def rate(self) -> Rate | None:
+        """Of the queue."""
+        return rate_of(self.rate_limit)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the queue is not limited any more."""
+        return self.most is None and self.rate_limit is None and not self.fair and not self.rated
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of tenants."""
+        return _weights(self.declared, self.changed) if self.fair else {}
+
+    def bucket(self, rate: Rate) -> Bucket:
+        """The queue's bucket, read without a lock."""
+        if self.credit is None or self.period is None or self.at is None:
+            return full(rate, self.now)
+        return refilled(Bucket(self.credit, self.period, self.at), rate, self.now)
+
+
+@lru_cache(maxsize=1000)
+def _weights(declared: str, changed: str) -> dict[str, float]:
+    return merge(_settings.decode(declared), _settings.decode(changed)).weights
+
+
+async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, openings: RateWaits) -> bool:
+    """Whether a claim or an admission would find anything; not in queues that are full or without tokens."""
+    shut = {row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, openings)}
+    opened = [queue for queue in queues if queue not in shut]
+    rows = await db.rows("has_work", {"queues": opened, "types": None if types is None else list(types)})
+    return bool(rows[0][0])
+
+
+def _is_shut(row: Any, openings: RateWaits) -> bool:
+    if openings.is_shut(row["name"], row["now"], row["rate_limit"]):
+        return True
+    if row["max_concurrency"] is not None and row["running"] >= row["max_concurrency"]:
+        return True
+    rate = rate_of(row["rate_limit"])
+    if rate is None or row["credit"] is None:
+        return False
+    return not refilled(Bucket(row["credit"], row["period"], row["at"]), rate, row["now"]).tokens

@@ -1,0 +1,1 @@
+"""Leases, leadership, workers, and the rescue of what dead runners held."""

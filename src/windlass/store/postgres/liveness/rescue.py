@@ -1,0 +1,104 @@
+"""rescue: put back what dead runners held; the lease is deleted first.
+
+Leases are deleted in a transaction of their own, so that no later claim finds them; the jobs follow in portions. If
+the rescuer dies in between, or a claim that had seen the lease commits later, jobs run without a lease: such orphans
+are rescued too.
+"""
+
+from collections.abc import Callable, Sequence
+
+from windlass.core.grace import MIN_OUTAGE
+from windlass.core.jobs.outcome import LOST, CrashResult
+from windlass.core.moments import SECOND, Micros
+from windlass.store.ending import Running, after_runner_death, crash_result_of
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.limits.quotas import forget, forget_orphans
+from windlass.store.postgres.liveness.leases import forgive_silence
+from windlass.store.postgres.verbs.end_attempts import end
+from windlass.store.records import Rescued, RowsHeld, RunnerEnd
+
+PORTION = 500
+"""Jobs put back in one transaction."""
+ORPHAN_AGE: Micros = 2 * SECOND
+ORPHANS_EVERY: Micros = 5 * SECOND
+"""Orphans are rare, and the search scans what every runner holds."""
+EVER: Micros = 2**62
+ALL = 2**31 - 1
+
+
+class Rescuer:
+    """Finds dead runners, and puts back their jobs. Any number of them may run at the same time."""
+
+    def __init__(self) -> None:
+        self._orphans_at: Micros = 0
+
+    async def rescue(self, access: Access, limit: int) -> list[Rescued]:
+        """For up to `limit` runners with lapsed leases, and as many without a lease."""
+        lapsed, graced, unreached, now = (await access.read(lambda db: db.rows("lapsed")))[0]
+        rescued, moment = [], now
+        if lapsed or (graced and unreached > MIN_OUTAGE):
+            moment = await access.write(forgive_silence)
+        if graced:
+            await access.once(lambda db: db.run("note_lease_check"))
+        if lapsed:
+            values = {"moment": moment, "limit": limit}
+            gone = [row[0] for row in await access.once(lambda db: db.rows("drop_lapsed", values))]
+            rescued += await _put_back(access, gone, EVER)
+        # Also if the clock was set back.
+        if not now < self._orphans_at <= now + ORPHANS_EVERY:
+            self._orphans_at = now + ORPHANS_EVERY
+            rescued += await _adopt(access, limit, now - ORPHAN_AGE)
+            await forget_orphans(access)
+        return rescued
+
+
+async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
+    """The supervisor saw its runner end, and knows which jobs had started."""
+    try:
+        return await access.write(lambda db: _end_runner(db, ended, "lock_held"))
+    except RowsHeld:
+        # A job that stays locked is rescued as an orphan later.
+        return await access.write(lambda db: _end_runner(db, ended, "lock_orphaned"))
+
+
+async def _end_runner(db: Db, ended: RunnerEnd, statement: str) -> list[Rescued]:
+    await db.run("drop_lease", {"runner": ended.runner})
+    rows = await db.rows(statement, {"runner": ended.runner, "runners": [ended.runner], "before": EVER, "limit": ALL})
+    rescued = await _end(db, [Running(*row) for row in rows], lambda job: crash_result_of(job, ended))
+    await forget(db, [ended.runner])
+    return rescued
+
+
+async def _adopt(access: Access, limit: int, before: Micros) -> list[Rescued]:
+    """Rescue orphans, but only after a moment: their rescuer may be about to put them back."""
+    values = {"before": before, "limit": limit}
+    runners = [row[0] for row in await access.read(lambda db: db.rows("orphans", values))]
+    return await _put_back(access, runners, before)
+
+
+async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> list[Rescued]:
+    if not runners:
+        return []
+    values = {"runners": list(runners), "before": before, "limit": PORTION}
+
+    async def portion(db: Db) -> list[Rescued]:
+        rows = await db.rows("lock_orphaned", values)
+        return await _end(db, [Running(*row) for row in rows], lambda _: LOST)
+
+    rescued: list[Rescued] = []
+    while some := await access.write(portion):
+        rescued += some
+        if len(some) < PORTION:
+            break
+    await access.once(lambda db: forget(db, runners))
+    return rescued
+
+
+async def _end(db: Db, jobs: Sequence[Running], fate: Callable[[Running], CrashResult]) -> list[Rescued]:
+    endings = [(job, after_runner_death(fate(job))) for job in jobs]
+    statuses = await end(db, endings)
+    return [
+        Rescued(job.id, job.type, job.queue, job.attempt, status, ending.outcome, job.worker or "")
+        for (job, ending), status in zip(endings, statuses, strict=True)
+    ]

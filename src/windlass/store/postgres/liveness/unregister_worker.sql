@@ -1,0 +1,2 @@
+-- Delete a worker.
+DELETE FROM windlass.workers WHERE id = :id

@@ -1,0 +1,12 @@
+-- Live workers, with the number of jobs that their runners hold, from lease to lease by jobs_held.
+SELECT worker.info, worker.started_at, worker.beat_at, coalesce(busy.jobs, 0)::bigint
+FROM windlass.workers AS worker
+LEFT JOIN (
+    SELECT lease.worker, sum(held.jobs) AS jobs
+    FROM windlass.leases AS lease CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs FROM windlass.jobs WHERE worker = lease.runner AND status = 'running'
+    ) AS held
+    GROUP BY lease.worker
+) AS busy ON busy.worker = worker.id
+WHERE worker.beat_at > :now - :silent::bigint
+ORDER BY worker.started_at, worker.id

@@ -1,2 +1,0 @@
--- The shelf of this day is empty.
-DELETE FROM windlass.tallies WHERE day = :day::integer

@@ -1,2 +1,0 @@
--- Whose runner this is.
-SELECT worker FROM windlass.leases WHERE runner = :runner::text

@@ -1,2 +1,0 @@
--- A worker is gone.
-DELETE FROM windlass.workers WHERE id = :id

@@ -1,2 +1,0 @@
--- Whether anything is counted for this day.
-SELECT EXISTS (SELECT FROM windlass.tallies WHERE day = :day::integer)

@@ -1,2 +1,0 @@
--- The newest minute or hour that was made, up to one: the end of a range of the primary key.
-SELECT max(slot) FROM windlass.samples WHERE step = :step::bigint AND slot <= :at_most::bigint

@@ -1,4 +1,0 @@
--- What is recorded of jobs' attempts, wherever they are.
-SELECT id::text, attempt, status, attempts FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
-UNION ALL
-SELECT id::text, attempt, status, attempts FROM windlass.history WHERE id = ANY(:ids::uuid[])

@@ -1,6 +1,0 @@
--- Which of these ids have been handed in before, wherever they are now.
-SELECT id::text FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
-UNION ALL
-SELECT id::text FROM windlass.history WHERE id = ANY(:ids::uuid[])
-UNION ALL
-SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now

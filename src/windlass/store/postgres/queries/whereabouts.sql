@@ -1,2 +1,0 @@
--- Where a live job stands in the order of its queue.
-SELECT urgency, rank FROM windlass.jobs WHERE id = :id::uuid

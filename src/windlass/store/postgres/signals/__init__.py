@@ -1,0 +1,1 @@
+"""Wake-up hints and notifications of ended jobs."""

@@ -1,0 +1,139 @@
+"""Notifies clients that wait for jobs to end, by NOTIFY in the commit that ends the job.
+
+Only jobs that a client waits for are notified, on a channel and a connection of its own. A settlement that is in
+flight when the wait is written does not see it: the read that follows does.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from contextvars import Context
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.core.moments import DAY, SECOND
+from windlass.errors import WindlassError
+from windlass.store.contract_upkeep import OnEnded
+from windlass.store.postgres.connection.access import Server
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.session import CANCEL_SECONDS, Session
+from windlass.store.postgres.connection.trouble import TROUBLE, translate
+
+FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
+OPEN_SECONDS = 30.0
+LASTS = DAY
+"""How long a row is valid; a longer wait writes it again."""
+
+
+class PostgresCompletionWatcher:
+    """One connection that listens, and the waits written through it."""
+
+    def __init__(self, server: Server, tell: OnEnded) -> None:
+        self._server = server
+        self._tell = tell
+        self._channel = f"windlass.{secrets.token_hex(12)}"
+        self._watched: set[JobId] = set()
+        self._written: set[JobId] = set()
+        """Rows written by this connection."""
+        self._stored: set[JobId] = set()
+        """Rows that may exist: also of a cancelled call, and of the connection before."""
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._heard = False
+        self.silence: str | None = "nobody listens yet"
+        if not server.address.notify:
+            self.silence = "the store's address says ?notify=off"
+
+    def watch(self, job: JobId, queue: str) -> None:
+        if job in self._watched or not self._server.address.notify:
+            return
+        self._watched.add(job)
+        self._news.set()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+
+    def unwatch(self, job: JobId) -> None:
+        self._watched.discard(job)
+        if job in self._stored:
+            self._news.set()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        """Listen, and again when the connection is lost, unless there is a pooler."""
+        pause = FIRST_PAUSE
+        while not self._server.pooled:
+            self._heard = False
+            try:
+                await self._listen()
+            except (*TROUBLE, WindlassError) as error:
+                self.silence = str(
+                    error if isinstance(error, WindlassError) else translate(error, self._server.shown)
+                )
+            pause = FIRST_PAUSE if self._heard else min(2 * pause, MAX_PAUSE)
+            await asyncio.sleep(pause)
+        self.silence = "a pooler is in between, which passes on none"
+
+    async def _listen(self) -> None:
+        """Until the connection is lost."""
+        async with asyncio.timeout(OPEN_SECONDS):
+            session = await self._server.open_apart()
+        loop = asyncio.get_running_loop()
+        try:
+            if session.pooled:
+                return
+            session.connection.add_termination_listener(lambda _: self._news.set())
+            await session.connection.add_listener(self._channel, self._on_notice)
+            self._written.clear()
+            self._news.set()
+            await self._keep(session)
+        finally:
+            if loop.is_closed():
+                session.abandon()
+            else:
+                await self._on_loop_end(session)
+
+    async def _keep(self, session: Session) -> None:
+        """Keep the rows equal to the watched jobs."""
+        db = Db(session, self._server.texts)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LASTS / SECOND / 2):
+                    await self._news.wait()
+            fresh = sorted(self._watched - self._written if self._news.is_set() else self._watched)
+            self._news.clear()
+            if not session.alive:
+                raise ConnectionError("the connection that listens was lost")
+            if fresh:
+                self._stored.update(fresh)
+                await db.rows("watch_results", {"ids": fresh, "channel": self._channel, "length": LASTS})
+                self._written.update(fresh)
+                self._stored.update(fresh)  # again: a notification of the previous row may have come meanwhile
+                self.silence, self._heard = None, True
+                self._tell(fresh)
+            if given_up := sorted(self._stored - self._watched):
+                self._written.difference_update(given_up)
+                await db.rows("unwatch_results", {"ids": given_up, "channel": self._channel})
+                # Only now: a cancelled deletion is repeated.
+                self._stored.difference_update(given_up)
+
+    def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+        """A job has ended, and its row is deleted."""
+        job = str(payload)
+        self._written.discard(job)
+        self._stored.discard(job)
+        if job in self._watched:
+            self._watched.discard(job)
+            self._tell((job,))
+
+    async def _on_loop_end(self, session: Session) -> None:
+        """Delete the rows; what is left expires."""
+        if session.alive and self._stored:
+            with contextlib.suppress(*TROUBLE, asyncio.CancelledError):
+                values = {"ids": sorted(self._stored), "channel": self._channel}
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await Db(session, self._server.texts).rows("unwatch_results", values)
+        await session.close()

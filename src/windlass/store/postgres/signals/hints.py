@@ -1,0 +1,186 @@
+"""Wake-up hints by NOTIFY. They may be lost; polling is always enough.
+
+A process notifies at once, and then at most every 20 milliseconds per queue; hints in between are sent at the end of
+that time. Each notification takes a lock that serializes commits and wakes every listener, so one per job would be a
+brake. Only supervisors listen, on the connection that is not for leases, and wake their runners.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Coroutine
+from contextvars import Context
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from windlass.core.moments import SECOND, Micros
+from windlass.errors import StoreUnavailable
+from windlass.store.clock import since_boot
+from windlass.store.postgres.connection.access import Access, Server
+from windlass.store.postgres.connection.session import Session
+
+QUIET_SECONDS = 0.02
+SLACK_SECONDS = 0.005
+"""While jobs keep coming, the next enqueue takes the hint along before this."""
+PATIENCE_SECONDS = 2.0
+PROBE = "?"
+"""A listener's message to itself, as a test: the name of no queue."""
+PROBE_SECONDS = 1.0
+
+
+class Hint:
+    """The notification of an enqueue: its channel, and whether it is sent with the statement."""
+
+    def __init__(self, channel: str, given: bool) -> None:
+        self.channel = channel
+        self.given = given
+
+
+class Hints:
+    """The hints that one process sends and receives."""
+
+    def __init__(self, server: Server, *, listening: bool) -> None:
+        self._server = server
+        self._channel = f"windlass.{server.address.schema}"
+        self._cursor = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._hinted_at: dict[str, int] = {}
+        self._delayed: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._queues: frozenset[str] | None = None
+        self._heard = asyncio.Event()
+        self.silence: str | None = None if server.address.notify else "the store's address says ?notify=off"
+        """Why no notification arrives here; None: one did, or it was not tried."""
+        server.on_loop_end = self._on_loop_end
+        if listening and server.address.notify:
+            server.on_open = self._listen
+
+    def cursor(self) -> int:
+        return self._cursor
+
+    def hear(self) -> None:
+        """Wake the waiters of this process."""
+        self._cursor += 1
+        for waiter in list(self._waiting):
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        """Whether a hint arrived since the cursor, within the time."""
+        if self._cursor != cursor:
+            return True
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=seconds)
+        finally:
+            self._waiting.discard(waiter)
+        return self._cursor != cursor
+
+    def next(self, queues: Collection[str]) -> Hint:
+        """The hint of an enqueue; if it is not `given`, call `later` after the commit."""
+        if not self._server.address.notify:
+            return Hint(self._channel, given=False)
+        now = since_boot()
+        if all(self._quiet_seconds(queue, now) <= 0 for queue in queues):
+            # With the enqueue it costs nothing, and covers delayed hints too.
+            self._delayed.get(asyncio.get_running_loop(), set()).difference_update(queues)
+            self._hinted_at.update(dict.fromkeys(queues, now))
+            return Hint(self._channel, given=True)
+        return Hint(self._channel, given=False)
+
+    def _quiet_seconds(self, queue: str, now: Micros) -> float:
+        """Seconds until this queue may be notified again."""
+        return QUIET_SECONDS - (now - self._hinted_at.get(queue, 0)) / SECOND
+
+    def always(self) -> Hint:
+        """The hint of a caller's transaction, never delayed: we do not know when it commits."""
+        return Hint(self._channel, given=self._server.address.notify)
+
+    def announce(self) -> None:
+        """Jobs became pending, in whichever queue."""
+        if self.next(("",)).given:
+            self._start(self._notify([""]))
+        else:
+            self.later(("",))
+        self.hear()
+
+    def later(self, queues: Collection[str]) -> None:
+        """Notify these queues at the end of their quiet time."""
+        if not self._server.address.notify or not queues:
+            return
+        loop, now = asyncio.get_running_loop(), since_boot()
+        delayed = self._delayed.setdefault(loop, set())
+        if not delayed:
+            rest = max(self._quiet_seconds(queue, now) for queue in queues)
+            loop.call_later(rest + SLACK_SECONDS, self._send_delayed, loop)
+        delayed.update(queues)
+
+    def _send_delayed(self, loop: asyncio.AbstractEventLoop) -> None:
+        delayed, now = self._delayed.pop(loop, set()), since_boot()
+        silent = [queue for queue in delayed if self._quiet_seconds(queue, now) > 0]
+        self._send(delayed.difference(silent))
+        if silent:  # notified meanwhile by another loop
+            self.later(silent)
+
+    def _send(self, queues: Collection[str]) -> None:
+        if queues:  # else `close` has sent them
+            self._hinted_at.update(dict.fromkeys(queues, since_boot()))
+            self._start(self._notify(sorted(queues)))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        # In its own context: a hint is no part of the verb that caused it.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        # A loop that just stops loses a hint in flight: no harm.
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _notify(self, queues: list[str]) -> None:
+        with contextlib.suppress(StoreUnavailable):  # a lost hint; waiters poll anyway
+            access = Access(self._server, PATIENCE_SECONDS)
+            await access.once(lambda db: db.rows("notify", {"channel": self._channel, "queues": queues}))
+
+    def subscribe(self, queues: Collection[str]) -> None:
+        """Ignore hints of other queues."""
+        self._queues = frozenset((*queues, ""))
+
+    async def _listen(self, session: Session) -> None:
+        """Listen, and test with a message to ourselves whether that works."""
+        if session.pooled:
+            self.silence = "a pooler is in between, which passes on none"
+            return
+        self._heard.clear()
+        await session.connection.add_listener(self._channel, self._on_notice)
+        await session.connection.fetch("SELECT pg_notify($1, $2)", self._channel, PROBE)
+        self.silence = None
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                await self._heard.wait()
+        except TimeoutError:
+            self.silence = "something between here and the server swallows them"
+        self.hear()  # hints that were sent before
+
+    def _on_notice(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+        if payload == PROBE:
+            if pid == connection.get_server_pid():
+                self._heard.set()
+        elif self._queues is None or payload in self._queues:
+            self.hear()
+
+    async def close(self) -> None:
+        """Send delayed hints, and end."""
+        loop = asyncio.get_running_loop()
+        self._send(self._delayed.pop(loop, set()))
+        if tasks := [task for task in self._tasks if task.get_loop() is loop]:
+            await asyncio.wait(tasks, timeout=PATIENCE_SECONDS)
+        self.hear()
+
+    async def _on_loop_end(self) -> None:
+        """The loop ends: send its delayed hints."""
+        if queues := sorted(self._delayed.pop(asyncio.get_running_loop(), ())):
+            await self._notify(queues)
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,51 @@
+-- Make due jobs pending, or blocked if they need a slot of a key; the earliest first. Returns how many, and how long
+-- until the next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/admission.py)
+-- nor below its watermark; but a throttled job keeps its rank, and the watermark is lowered to it. If nothing is due,
+-- nothing is written. The next job is searched behind the last that was taken, because this statement still sees
+-- those as due. Watermarks are added by enqueues: an insert here would wait for callers' transactions.
+WITH start AS MATERIALIZED (
+    SELECT due FROM windlass.due_watermark WHERE one = 1
+), due AS MATERIALIZED (
+    SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND slot IS NULL AS in_line
+    FROM windlass.jobs
+    WHERE status IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
+    ORDER BY run_at, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+), admitted AS (
+    UPDATE windlass.jobs AS job
+    SET status = CASE WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN 'waits for its concurrency key' END,
+        updated_at = :now,
+        rank = CASE
+            WHEN job.concurrency_key IS NOT NULL AND job.slot IS NULL THEN job.run_at
+            WHEN job.reason = 'rate limit of its key' THEN job.rank
+            ELSE greatest(job.run_at, :now, (
+                SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+            ))
+        END, tenant_queue = (
+            SELECT CASE WHEN queue.fair THEN coalesce(job.tenant, '') END FROM windlass.queues AS queue
+            WHERE queue.name = job.queue
+        )
+    WHERE job.id = ANY (ARRAY(SELECT id FROM due))
+), lowered AS (
+    UPDATE windlass.watermarks AS watermark SET rank = least(watermark.rank, back.rank), returns = watermark.returns + 1
+    FROM (
+        SELECT queue, sort_priority, min(rank) AS rank FROM due WHERE reason = 'rate limit of its key' AND NOT in_line
+        GROUP BY queue, sort_priority ORDER BY queue, sort_priority
+    ) AS back
+    WHERE watermark.queue = back.queue AND watermark.sort_priority = back.sort_priority
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM due WHERE in_line
+), taken AS MATERIALIZED (
+    SELECT count(*) AS jobs FROM due
+), last AS MATERIALIZED (
+    (SELECT run_at, id FROM due WHERE (SELECT jobs FROM taken) = :limit::integer ORDER BY run_at DESC, id DESC LIMIT 1)
+    UNION ALL
+    SELECT CASE WHEN :limit::integer = 0 THEN due - 1 ELSE :now END, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid FROM start
+    LIMIT 1
+)
+SELECT (SELECT jobs FROM taken), (
+    SELECT greatest(0, job.run_at - :now) FROM windlass.jobs AS job
+    WHERE job.status IN ('scheduled', 'failed')
+        AND (job.run_at, job.id) > ((SELECT run_at FROM last), (SELECT id FROM last))
+    ORDER BY job.run_at, job.id LIMIT 1
+)

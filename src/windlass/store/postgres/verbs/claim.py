@@ -1,0 +1,209 @@
+"""claim: a runner takes pending jobs, best first; repeating a claim returns the same jobs."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import takewhile
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Claimed
+from windlass.core.moments import SECOND, Micros
+from windlass.errors import LeaseLost
+from windlass.store.clock import since_boot
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.limits.key_queue import KeyQueues
+from windlass.store.postgres.limits.limited_claim import Asked, LimitedClaims, claimed
+from windlass.store.postgres.limits.throttle import MAX_PAUSE
+from windlass.store.records import ClaimRequest, QueueQuota
+
+SWEEP_EVERY: Micros = 1 * SECOND
+"""How often a claim rescans from the watermark, however well jobs flow."""
+SHARE = 20
+"""At most 1/20 of the time is spent on rescans, once they take long."""
+LONG: Micros = SECOND // 100
+
+_BEGIN = 6
+_END = _BEGIN + len(Claimed.__struct_fields__)
+_order = itemgetter("sort_priority", "rank", "id")
+
+At = tuple[str, int]
+"""A queue and a sort priority."""
+Seen = tuple[Micros, JobId]
+"""A cursor: rank and id of the last job claimed there."""
+
+
+class Claims:
+    """The claims of one process, with a cursor per queue and priority.
+
+    While jobs flow, a claim begins where the last one ended, so that it does not step over dead index entries again.
+    If a job was put back since, it begins at the watermark. So it does every second, and whenever jobs do not flow,
+    within a small share of the time: for jobs that were committed late.
+    """
+
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce = announce
+        self.key_queues = KeyQueues()
+        self.spare = False
+        """Whether the last claim admitted more jobs than it took: other runners may want them."""
+        self._seen: dict[At, Seen] = {}
+        self._returns: dict[tuple[str, ...], int] = {}
+        self._flowing = False
+        self._swept = 0
+        self._sweep_again = 0
+        self._limited: set[str] = set()
+        self.limited = LimitedClaims(self.key_queues)
+
+    async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
+        """Only under a valid lease. Claims again if waiting jobs were admitted for it."""
+        jobs = await self._claim(access, request)
+        short = request.limit - len(jobs)
+        admitted = await self._admit(access, max(1, short)) if self.key_queues.due(hungry=short > 0) else 0
+        more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
+        self.spare = admitted > len(more)
+        return [*jobs, *more] if more else jobs
+
+    async def _admit(self, access: Access, wanted: int) -> int:
+        """Admit jobs that wait for their keys, at ranks ahead of this process's cursors."""
+        ranks = [rank for (queue, _), (rank, _) in self._seen.items() if queue in self.key_queues.dirty]
+        ranks += [self.limited.farthest(queue) for queue in self.key_queues.dirty]
+        return await self.key_queues.admit(access, wanted, max(ranks, default=0) + 1)
+
+    async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
+        jobs: list[Claimed] = []
+        shares = request.shares
+        while shares and len(jobs) < request.limit:
+            queues = _portion(request, shares, self._limited)
+            limit = min(shares[0].most, request.limit - len(jobs))
+            if limit <= 0:
+                taken: list[Claimed] | None = []
+            elif queues[0] in self._limited:
+                asked = Asked(request, queues[0], limit, len(jobs), first=not jobs and not again)
+                taken = await self._from_limited(access, asked)
+            else:
+                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
+                # Limited queues, and all behind them, are asked next.
+                queues = tuple(takewhile(lambda queue: queue not in self._limited, queues))
+            if taken is None:
+                # The reply to an earlier try was lost: return the jobs that it took.
+                jobs = await _taken_before(access, request)
+                break
+            jobs += taken
+            shares = shares[len(queues) :]
+        if len(request.shares) > 1:
+            place = {share.queue: i for i, share in enumerate(request.shares)}
+            jobs.sort(key=lambda job: place.get(job.queue, len(place)))
+        return jobs
+
+    async def _from_limited(self, access: Access, asked: Asked) -> list[Claimed] | None:
+        """From a limited queue; None: an earlier try took jobs."""
+        outcome = await self.limited.claim(access, asked)
+        if outcome.shrunk:
+            self._announce()
+        if outcome.plain:
+            self._limited.discard(asked.queue)
+            return await self._from(access, _Portion(asked.request, (asked.queue,), asked.limit, first=asked.first))
+        return None if outcome.again else [claimed(row) for row in outcome.rows]
+
+    async def _from(self, access: Access, portion: "_Portion") -> list[Claimed] | None:
+        """From the cursors, from the watermarks, or from both, one after the other."""
+        began = since_boot()
+        from_watermark = began >= self._sweep_again and (not self._flowing or began - self._swept >= SWEEP_EVERY)
+        seen = {} if from_watermark else {at: seen for at, seen in self._seen.items() if at[0] in portion.queues}
+        jobs = await self._take(access, portion, seen)
+        if jobs is None:
+            return None
+        if not seen:
+            self._note_sweep(began)
+        elif len(jobs) < portion.limit and (began := since_boot()) >= self._sweep_again:
+            rest = _Portion(portion.request, portion.queues, portion.limit - len(jobs), first=False)
+            jobs += await self._take(access, rest, {}) or []
+            self._note_sweep(began)
+        self._flowing = len(jobs) == portion.limit
+        return jobs
+
+    async def _take(self, access: Access, portion: "_Portion", seen: dict[At, Seen]) -> list[Claimed] | None:
+        known = self._returns.get(portion.queues, -1)
+        values = portion.values(seen, known, self.key_queues.since(portion.queues))
+        rows = await access.once(lambda db: db.rows("claim", values))
+        leased, again, returns, limited, marked, behind = rows[0][:_BEGIN]
+        if leased is None:
+            raise LeaseLost(portion.request.runner)
+        if not leased:
+            return []  # nothing now: the next renewal tells whether it is lost
+        if again:
+            return None
+        self._returns[portion.queues] = returns
+        self._limited.update(limited)
+        self.key_queues.note(portion.queues, marked, behind)
+        if rows[0][_BEGIN] is None:
+            return []
+        rows.sort(key=_order)
+        reached = {(row["queue"], row["sort_priority"]): (row["rank"], row["id"]) for row in rows}
+        if len(rows) == portion.limit and (returns != known or not seen):
+            self._forget_beyond(portion.queues, reached)
+        self._seen |= reached
+        return [Claimed(*row[_BEGIN:_END]) for row in rows]
+
+    def _forget_beyond(self, queues: tuple[str, ...], reached: Iterable[At]) -> None:
+        """A claim that began at the watermarks and got enough did not reach these cursors: forget them."""
+        place = {queue: i for i, queue in enumerate(queues)}
+        last = max((place[queue], sort_priority) for queue, sort_priority in reached)
+        for at in [at for at in self._seen if at[0] in place and (place[at[0]], at[1]) > last]:
+            del self._seen[at]
+
+    def _note_sweep(self, began: Micros) -> None:
+        self._swept = since_boot()
+        taken = self._swept - began
+        self._sweep_again = self._swept + min(SHARE * taken, MAX_PAUSE) if taken > LONG else 0
+
+
+class _Portion(msgspec.Struct, frozen=True):
+    """The part of a claim that one statement serves."""
+
+    request: ClaimRequest
+    queues: tuple[str, ...]
+    limit: int
+    first: bool
+    """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+
+    def values(self, seen: dict[At, Seen], returns: int, since: int) -> dict[str, Any]:
+        return {
+            "runner": self.request.runner,
+            "claim": self.request.claim,
+            "first": self.first,
+            "queues": list(self.queues),
+            "types": list(self.request.types),
+            "limit": self.limit,
+            "returns": returns,
+            "since": since,
+            "seen_queues": [queue for queue, _ in seen],
+            "seen_sort_priorities": [sort_priority for _, sort_priority in seen],
+            "seen_ranks": [rank for rank, _ in seen.values()],
+            "seen_ids": [id_ for _, id_ in seen.values()],
+        }
+
+
+def _portion(request: ClaimRequest, shares: Sequence[QueueQuota], limited: Collection[str]) -> tuple[str, ...]:
+    """The queues that are asked next: unlimited ones share a statement."""
+    if shares[0].queue in limited or any(share.most < request.limit for share in request.shares):
+        return (shares[0].queue,)
+    return tuple(takewhile(lambda queue: queue not in limited, (share.queue for share in shares)))
+
+
+def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:
+    """The rest of the request."""
+    of = Counter(job.queue for job in taken)
+    shares = tuple(
+        QueueQuota(share.queue, share.most - of[share.queue], share.held + of[share.queue])
+        for share in request.shares
+    )
+    free = None if request.free is None else max(0, request.free - len(taken))
+    return msgspec.structs.replace(request, shares=shares, limit=request.limit - len(taken), free=free)
+
+
+async def _taken_before(access: Access, request: ClaimRequest) -> list[Claimed]:
+    values = {"runner": request.runner, "claim": request.claim}
+    return [Claimed(*row) for row in await access.read(lambda db: db.rows("claimed", values))]

@@ -1,0 +1,2 @@
+-- Delete a schedule; its jobs stay.
+DELETE FROM windlass.schedules WHERE name = :name::text

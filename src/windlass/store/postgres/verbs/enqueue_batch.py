@@ -1,0 +1,226 @@
+"""Enqueue: batched per event loop, or in a caller's transaction."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Sequence
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.errors import StoreUnavailable
+from windlass.store.batching import shared_values
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.caller_drivers import check_kind, visit
+from windlass.store.postgres.connection.caller_transaction import on_our_own
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.deadline import SLACK_SECONDS
+from windlass.store.postgres.connection.session import CANCEL_SECONDS
+from windlass.store.postgres.signals.hints import Hint, Hints
+from windlass.store.postgres.verbs import queues
+from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
+
+Store = Callable[[Sequence[NewJob], float | None], Awaitable[list[Enqueued]]]
+"""Stores jobs, until a moment of the loop's clock if one is given."""
+MAX_TOGETHER = 1000
+"""Jobs of several enqueues in one statement; one enqueue is never split."""
+
+
+class Batcher:
+    """Batches enqueues per event loop; a lone enqueue is never delayed."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: dict[Hashable, list[_Part]] = defaultdict(list)
+        self._task: asyncio.Task[None] | None = None
+
+    async def add(self, kind: Hashable, jobs: Sequence[NewJob], store: Store, seconds: float) -> list[Enqueued]:
+        """Store the jobs, alone or in a batch; waits at most `seconds` for other batches."""
+        if self._busy:
+            part = _Part(jobs, store, seconds)
+            self._waiting[kind].append(part)
+            try:
+                async with part.limit:
+                    return await part.answer
+            except TimeoutError:
+                raise StoreUnavailable(f"no answer within {seconds:g} s", maybe_done=part.begun) from None
+        self._busy = True
+        try:
+            return await store(jobs, None)
+        finally:
+            if self._waiting:
+                self._task = asyncio.get_running_loop().create_task(self._go_on())
+            else:
+                self._busy = False
+
+    async def _go_on(self) -> None:
+        some: list[_Part] = []
+        try:
+            while self._waiting:
+                some = self._next()
+                await _store_together(some)
+        finally:
+            # All tasks of this loop may have been cancelled: no caller may wait for this one then.
+            self._busy = False
+            for part in [*some, *(part for parts in self._waiting.values() for part in parts)]:
+                part.fail(StoreUnavailable("broken off on the way to the store", maybe_done=part.begun))
+            self._waiting.clear()
+
+    def _next(self) -> "list[_Part]":
+        """The next batch: enqueues of one kind, at least one."""
+        kind = next(iter(self._waiting))
+        parts = self._waiting.pop(kind)
+        jobs = text = some = 0
+        for part in parts:
+            jobs, text = jobs + len(part.jobs), text + part.text
+            if some and (jobs > MAX_TOGETHER or text > MAX_TEXT):
+                break
+            some += 1
+        if rest := parts[some:]:
+            self._waiting[kind] = rest
+        return parts[:some]
+
+
+class _Part:
+    """An enqueue that waits."""
+
+    def __init__(self, jobs: Sequence[NewJob], store: Store, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self.jobs = jobs
+        self.store = store
+        self.until = loop.time() + seconds
+        self.limit = asyncio.timeout_at(self.until)
+        self.text = sum(len(job.payload) for job in jobs)
+        self.begun = False
+        self.answer: asyncio.Future[list[Enqueued]] = loop.create_future()
+
+    def begin(self) -> None:
+        """It is in flight: even after the deadline the server's answer is awaited."""
+        self.begun = True
+        self.limit.reschedule(self.until + CANCEL_SECONDS + SLACK_SECONDS)
+
+    def tell(self, answers: list[Enqueued]) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answers)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+async def _store_together(parts: list[_Part]) -> None:
+    wanted = [part for part in parts if not part.answer.done()]
+    if not wanted:
+        return
+    for part in wanted:
+        part.begin()
+    # Until the last caller's deadline, and no longer: what no caller waits for must not be stored.
+    until = max(part.until for part in wanted)
+    try:
+        answers = iter(await wanted[0].store([job for part in wanted for job in part.jobs], until))
+    except StoreUnavailable as error:
+        for part in wanted:
+            part.fail(error)
+        return
+    except Exception:
+        # One of them failed, so none was stored: each is tried alone.
+        for part in wanted:
+            await _store_alone(part)
+        return
+    for part in wanted:
+        part.tell([next(answers) for _ in part.jobs])
+
+
+async def _store_alone(part: _Part) -> None:
+    try:
+        part.tell(await part.store(part.jobs, part.until))
+    except Exception as error:
+        part.fail(error)
+
+
+class Enqueuer:
+    """Stores jobs and wakes workers."""
+
+    def __init__(self, hints: Hints) -> None:
+        self._hints = hints
+        self._declared: dict[str, QueueSettings] = {}
+        """Declared on behalf of callers' transactions."""
+        self._batchers: WeakKeyDictionary[asyncio.AbstractEventLoop, Batcher] = WeakKeyDictionary()
+
+    async def enqueue(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """All or none."""
+        if not jobs:
+            return []
+        if not are_alike(jobs):
+            with self.hinting({job.queue for job in jobs}) as hint:
+                return await access.for_many(len(jobs)).write(lambda db: _enqueue(db, jobs, hint))
+        loop = asyncio.get_running_loop()
+        batcher = self._batchers.get(loop)
+        if batcher is None:
+            batcher = self._batchers[loop] = Batcher()
+        return await batcher.add(
+            shared_values(jobs[0]),
+            jobs,
+            lambda alike, until: self._enqueue_alike(access.until(until), alike),
+            access.seconds,
+        )
+
+    async def _enqueue_alike(self, access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        with self.hinting((jobs[0].queue,)) as hint:
+            stored = await access.once(lambda db: enqueue_alike(db, jobs, hint))
+            if stored is None:
+                known = [msgspec.structs.replace(job, fresh="") for job in jobs]
+                stored = await access.write(lambda db: _enqueue(db, known, hint))
+            return stored
+
+    @contextlib.contextmanager
+    def hinting(self, queues: Collection[str]) -> Iterator[Hint]:
+        """The hint of an enqueue; if that fails, hints that were delayed for it are sent all the same."""
+        hint = self._hints.next(queues)
+        try:
+            yield hint
+        except BaseException:
+            if hint.given:
+                self._hints.later(queues)
+            raise
+        if not hint.given:
+            # Not before the commit: a worker that is woken too early finds nothing.
+            self._hints.later(queues)
+        self._hints.hear()
+
+    async def enqueue_inside(
+        self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
+    ) -> list[Enqueued]:
+        """In the caller's transaction, with the hint: it is sent if and when the caller commits.
+
+        Queues are declared outside of it: the caller's transaction would lock their rows.
+        """
+
+        async def work(db: Db) -> list[Enqueued]:
+            hint = self._hints.always()
+            answers = await enqueue_alike(db, jobs, hint) if jobs and are_alike(jobs) else None
+            return await enqueue(db, jobs, hint) if answers is None else answers
+
+        check_kind(connection)
+        if access.server.identity is None or self._declared != declared:
+            await on_our_own(access.server, lambda: self._declare(access, declared))
+        return await visit(access.server, connection, work)
+
+    async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
+        if await access.read(lambda db: queues.undeclared(db, declared)):
+            await access.write(lambda db: queues.declare(db, declared))
+        self._declared = declared
+
+
+async def _enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
+    """In a transaction of ours.
+
+    A repeat of a call whose wait for a standby was cancelled finds its jobs stored, though the standby may not have
+    them: so it writes, and waits for the standby too.
+    """
+    answers = await enqueue(db, jobs, hint)
+    if all(answer.existing for answer in answers):
+        await db.rows("share_lock_queues", {"names": sorted({job.queue for job in jobs})})
+    return answers

@@ -1,0 +1,217 @@
+"""cancel, retry, delete: a move that the job's status does not allow changes nothing.
+
+A few statements for any number of jobs: live ones are locked in order, finished ones read after them.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.core.status import RETRYABLE, WAITING, Status
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.dependencies.dependents import cancel_with_dependents, revive_dependents, revive_waiting
+from windlass.store.postgres.history.prune import drop
+from windlass.store.postgres.limits.idempotency_keys import take
+from windlass.store.postgres.limits.key_queue import let_run
+from windlass.store.records import Transition
+from windlass.store.rows import add_attempt, last_attempt
+
+LOOKS = 2
+"""A job may be revived between the two reads: then the next round finds it."""
+
+Found = dict[JobId, "JobState"]
+Verb = Callable[[list[JobId]], Awaitable[dict[JobId, Transition]]]
+
+
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision about a job needs; a finished one has no timing."""
+
+    status: Status
+    queue: str
+    sort_priority: int
+    key: str | None
+    finished: bool
+    reason: str | None = None
+    run_at: Micros = 0
+    rank: Micros = 0
+    concurrency_key: str | None = None
+    """Its concurrency key."""
+    slot: int | None = None
+    pending_parents: int = 0
+    """Parents that had not completed when it was cancelled."""
+
+
+async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
+    """Those that exist. Needs a transaction."""
+    found: Found = {}
+    for _ in range(LOOKS):
+        found |= await _living(db, [id_ for id_ in ids if id_ not in found])
+        # A later statement: a job settled while we waited for its lock is in history now.
+        found |= await _finished(db, [id_ for id_ in ids if id_ not in found], lock=lock_finished)
+    return found
+
+
+async def _living(db: Db, ids: list[JobId]) -> Found:
+    rows = await db.rows("lock_live", {"ids": ids}) if ids else []
+    return {
+        id_: JobState(
+            status=Status(status),
+            queue=queue,
+            sort_priority=sort_priority,
+            key=key,
+            finished=False,
+            reason=reason,
+            run_at=run_at,
+            rank=rank,
+            concurrency_key=concurrency_key,
+            slot=slot,
+        )
+        for id_, status, reason, run_at, rank, queue, sort_priority, key, concurrency_key, slot in rows
+    }
+
+
+async def _finished(db: Db, ids: list[JobId], *, lock: bool) -> Found:
+    rows = await db.rows("lock_finished" if lock else "finished", {"ids": ids}) if ids else []
+    return {
+        id_: JobState(
+            status=Status(status),
+            queue=queue,
+            sort_priority=sort_priority,
+            key=key,
+            finished=True,
+            pending_parents=pending_parents,
+        )
+        for id_, status, queue, sort_priority, key, pending_parents in rows
+    }
+
+
+async def each(ids: Sequence[JobId], verb: Verb) -> list[Transition | None]:
+    """One answer per id; an id named twice is treated twice, one after the other."""
+    answers: list[Transition | None] = [None] * len(ids)
+    waiting = dict(enumerate(ids))
+    while waiting:
+        firsts: dict[JobId, int] = {}
+        for place, id_ in waiting.items():
+            firsts.setdefault(id_, place)
+        moved = await verb(list(firsts))
+        for id_, place in firsts.items():
+            answers[place] = moved.get(id_)
+            del waiting[place]
+    return answers
+
+
+async def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+    """Waiting jobs end now; running ones are asked to stop."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
+        found = await find(db, some)
+        running = _of(found, [Status.RUNNING])
+        waiting = _of(found, WAITING)
+        if running:
+            await db.run("request_cancel", {"ids": running, "reason": reason})
+        await cancel_with_dependents(db, dict.fromkeys(waiting, reason))
+        moved = {id_: Transition(id_, at.status, done=not at.finished) for id_, at in found.items()}
+        return moved | {id_: Transition(id_, Status.CANCELLED, done=True) for id_ in waiting}
+
+    return await each(ids, verb)
+
+
+async def retry(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Pending, or waiting for its key, with a fresh budget; the attempt number goes on, the idempotency key is taken
+    again.
+
+    Jobs cancelled because of one wait for it again; a job that waits for a parent itself goes on waiting.
+    """
+
+    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
+        # Before the jobs are locked: settlements lock a parent first.
+        await db.rows("lock_pending_parents", {"ids": some})
+        found = await find(db, some, lock_finished=True)
+        moved: dict[JobId, Transition] = {}
+        for waits, group in groupby(
+            (id_ for id_ in some if id_ in found), key=lambda id_: found[id_].pending_parents > 0
+        ):
+            if waits:
+                moved |= {id_: await _retry_link(db, id_) for id_ in group}
+            else:
+                moved |= await _retry(db, found, list(group))
+        return moved
+
+    return await each(ids, verb)
+
+
+async def _retry(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, Transition]:
+    """Jobs without pending parents."""
+    # In the order given: of two jobs with the same key, the first gets it.
+    retryable = [id_ for id_ in ids if found[id_].status in RETRYABLE]
+    finished = [id_ for id_ in retryable if found[id_].finished]
+    failed = [id_ for id_ in retryable if not found[id_].finished]
+    holders = await _take_keys(db, found, finished)
+    back = await db.rows("retry_failed", {"ids": failed}) if failed else []
+    revived = [id_ for id_ in finished if id_ not in holders]
+    back += await _revive(db, revived)
+    if revived:
+        await revive_dependents(db, revived)
+    moved = {id_: Transition(id_, found[id_].status, done=False, holder=holders.get(id_)) for id_ in ids}
+    return moved | await let_run(db, back)
+
+
+async def _retry_link(db: Db, id_: JobId) -> Transition:
+    """A job that was cancelled while it waited for a parent, which may have revived it by now."""
+    at = (await find(db, [id_], lock_finished=True))[id_]
+    if not at.finished:
+        return Transition(id_, at.status, done=False)
+    if failed := await db.rows("failed_parents", {"id": id_}):
+        return Transition(id_, at.status, done=False, parent=failed[0][0])
+    if at.key is not None and (holder := await take(db, at.queue, at.key, id_)):
+        return Transition(id_, at.status, done=False, holder=holder)
+    await revive_waiting(db, [id_])
+    await revive_dependents(db, [id_])
+    return Transition(id_, Status.BLOCKED, done=True)
+
+
+async def delete(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Finished jobs only."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
+        found = await find(db, some, lock_finished=True)
+        await drop(db, [id_ for id_, at in found.items() if at.finished])
+        return {id_: Transition(id_, at.status, done=at.finished) for id_, at in found.items()}
+
+    return await each(ids, verb)
+
+
+def _of(found: Found, statuses: Iterable[Status]) -> list[JobId]:
+    return [id_ for id_, at in found.items() if at.status in statuses]
+
+
+async def _take_keys(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, JobId]:
+    """Take their keys again, in order; returns {job: holder} of those that are taken."""
+    holders = {}
+    for queue, key, id_ in _keyed(found, ids):
+        if holder := await take(db, queue, key, id_):
+            holders[id_] = holder
+    return holders
+
+
+def _keyed(found: Found, ids: Sequence[JobId]) -> list[tuple[str, str, JobId]]:
+    keyed = [(found[id_].queue, key, id_) for id_ in ids if (key := found[id_].key) is not None]
+    return sorted(keyed, key=lambda each: each[:2])
+
+
+async def _revive(db: Db, ids: list[JobId]) -> list[Any]:
+    if not ids:
+        return []
+    known = {row[0]: _all_attempts(dict(row)) for row in await db.rows("attempts", {"ids": ids})}
+    return await db.rows("revive", {"ids": list(known), "attempts": list(known.values())})
+
+
+def _all_attempts(fields: dict[str, Any]) -> str | None:
+    """All ended attempts, with the last one from its columns, which will be overwritten."""
+    newest = last_attempt(fields)
+    kept: str | None = fields["attempts"]
+    return add_attempt(kept, newest) if newest else kept

@@ -1,0 +1,154 @@
+"""settle: record how attempts ended, fenced by (job, attempt)."""
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
+from windlass.core.ids import JobId
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.status import Status
+from windlass.errors import StoreUnavailable
+from windlass.store.ending import Running, is_repeat, settled
+from windlass.store.keys import Keyed
+from windlass.store.postgres.connection import packing
+from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.trouble import state_of
+from windlass.store.postgres.dependencies.dependents import after_parents_ended
+from windlass.store.postgres.limits.idempotency_keys import release
+from windlass.store.postgres.verbs.end_attempts import end
+from windlass.store.records import Note, Settled
+from windlass.store.rows import add_note
+
+_THERE_ALREADY = "23505"
+
+
+async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
+    """The answer for each, and whether other jobs may run now.
+
+    One that cannot be settled must not block the others of its batch for ever.
+    """
+    try:
+        return await _settle(access, settlements)
+    except StoreUnavailable as error:
+        if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+            raise
+    await access.write(lambda db: _drop_twins(db, [s.id for s in settlements]))
+    return await _settle(access, settlements)
+
+
+async def _drop_twins(db: Db, ids: list[JobId]) -> None:
+    """Jobs that had ended and were enqueued again where that was not visible: history wins."""
+    rows = await db.rows("drop_duplicates", {"ids": ids})
+    await release(db, [Keyed(*row[:4]) for row in rows])
+    if awaited := [row[0] for row in rows if row[4]]:
+        await after_parents_ended(
+            db, {row[0]: Status(row[1]) for row in await db.rows("lock_finished", {"ids": awaited})}
+        )
+
+
+async def _settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
+    """Completions by one statement; the others, and those not running as stated, by a transaction after it."""
+    # In the order of their ids, as everywhere: no deadlocks.
+    plain = sorted((s for s in settlements if s.status is Status.COMPLETED), key=attrgetter("id"))
+    if len({s.id for s in settlements}) != len(settlements):
+        plain = []
+    missing = await access.once(lambda db: _complete(db, plain)) if plain else set()
+    # A None among the missing ids: dependents may run.
+    ready = None in missing
+    done = {s.id for s in plain if s.id not in missing}
+    rest = [s for s in settlements if s.id not in done] if len(done) < len(settlements) else []
+    answers = dict.fromkeys(range(len(settlements)), Settled.SETTLED)
+    if rest:
+        found = iter(await _after(access, rest, doubtful=bool(done)))
+        answers |= {i: next(found) for i, s in enumerate(settlements) if s.id not in done}
+        ready = ready or any(s.status in (Status.COMPLETED, Status.PENDING) for s in rest)
+    return list(answers.values()), ready
+
+
+async def _after(access: Access, rest: Sequence[Settlement], *, doubtful: bool) -> list[Settled]:
+    """The others. If they fail, completions before them are done: the outcome is not nothing."""
+    try:
+        return await access.write(lambda db: _settle_others(db, rest))
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or doubtful
+        raise
+
+
+async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | None]:
+    """Move them into history; returns those that were not running as stated.
+
+    None is among them if dependents may run now.
+    """
+    values = {
+        "ids": packing.ids([s.id for s in settlements]),
+        "attempts": packing.numbers([s.attempt for s in settlements]),
+        "started": packing.numbers([s.started_after for s in settlements]),
+        "results": packing.texts([s.result for s in settlements]),
+        "keep": DEFAULT_RETENTION[Status.COMPLETED],
+        "tombstone": TOMBSTONE_RETENTION,
+    }
+    return {row[0] for row in await db.rows("complete", values)}
+
+
+async def _settle_others(db: Db, settlements: Sequence[Settlement]) -> list[Settled]:
+    ids, attempts = [s.id for s in settlements], [s.attempt for s in settlements]
+    rows = await db.rows("running", {"ids": ids, "attempts": attempts})
+    running = {(row[0], row[3]): Running(*row) for row in rows}
+    endings, answers = [], []
+    for settlement in settlements:
+        # Removed: a settlement that comes twice in one call is a repeat.
+        job = running.pop((settlement.id, settlement.attempt), None)
+        answers.append(None if job is None else Settled.SETTLED)
+        if job is not None:
+            endings.append((job, settled(settlement)))
+    await end(db, endings)
+    unsettled = [s for s, answer in zip(settlements, answers, strict=True) if answer is None]
+    repeats = await _repeats(db, unsettled)
+    return [
+        answer or (Settled.ALREADY if (s.id, s.attempt, s.outcome) in repeats else Settled.STALE)
+        for s, answer in zip(settlements, answers, strict=True)
+    ]
+
+
+async def _repeats(db: Db, settlements: Sequence[Settlement]) -> set[tuple[JobId, int, str]]:
+    """Settlements whose outcome is recorded already; others are stale."""
+    if not settlements:
+        return set()
+    values = {"ids": [s.id for s in settlements]}
+    recorded = {row[0]: row[1:] for row in await db.rows("recorded", values)}
+    dropped = {tuple(row) for row in await db.rows("tombstone_outcomes", values)}
+    repeats = {(s.id, s.attempt, s.outcome) for s in settlements if (s.id, s.attempt, s.outcome) in dropped}
+    return repeats | {
+        (s.id, s.attempt, s.outcome) for s in settlements if s.id in recorded and is_repeat(s, *recorded[s.id])
+    }
+
+
+async def note(db: Db, notes: Sequence[Note]) -> None:
+    """Keep notes of running attempts; late ones change nothing.
+
+    The jobs are locked first: none can end, and drop its notes, before they are written.
+    """
+    said = dict.fromkeys((each.id, each.attempt) for each in notes)
+    fences = {"ids": [id_ for id_, _ in said], "attempts": [attempt for _, attempt in said]}
+    running = {(row["id"], row["attempt"]) for row in await db.rows("running", fences)}
+    current = [each for each in notes if (each.id, each.attempt) in running]
+    await _note_starts(db, [each for each in current if each.started_after is not None])
+    await _keep(db, [each for each in current if each.progress or each.lines])
+
+
+async def _note_starts(db: Db, started: Sequence[Note]) -> None:
+    if started:
+        first = {each.id: each.started_after for each in reversed(started)}
+        await db.run("note_starts", {"ids": list(first), "afters": list(first.values())})
+
+
+async def _keep(db: Db, said: Sequence[Note]) -> None:
+    if not said:
+        return
+    ids = list({each.id: None for each in said})
+    kept = {row[0]: (row[1], row[2]) for row in await db.rows("notes", {"jobs": ids})}
+    for each in said:
+        kept[each.id] = add_note(*kept.get(each.id, (None, None)), each)
+    progress, logs = [kept[id_][0] for id_ in ids], [kept[id_][1] for id_ in ids]
+    await db.run("set_notes", {"jobs": ids, "progress": progress, "logs": logs})

@@ -1,0 +1,1 @@
+"""How a process reaches Redis: addresses, wires, clusters, errors, rights and failpoints."""

@@ -1,0 +1,277 @@
+"""The wire to a cluster: each call goes to the server that has its queue, and follows the slot when that moves."""
+
+import asyncio
+import contextlib
+import time
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import msgspec
+from redis.crc import key_slot
+from redis.exceptions import AskError, AuthenticationError, ClusterDownError, MovedError
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import TimeoutError as TimedOut
+
+from windlass.store.drive import running_loop
+from windlass.store.redis.connection.address import Address
+from windlass.store.redis.connection.backoff import Backoff
+from windlass.store.redis.connection.driver import Unsent, Word
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, is_retryable, is_unsent
+from windlass.store.redis.connection.wire import Call, ServerWire
+
+Node = tuple[str, int]
+
+FIRST_PAUSE, MAX_PAUSE = 0.1, 2.0
+PROBE_SECONDS = 1.0
+"""How long a node that was away may take to answer a PING."""
+
+
+class _Absence(msgspec.Struct):
+    pause: float
+    probe_at: float
+
+
+class AbsentNodes:
+    """The nodes that did not answer when they were last asked."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[Node, _Absence] = {}
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._nodes
+
+    def note(self, node: Node) -> None:
+        """It did not answer."""
+        known = self._nodes.get(node)
+        pause = FIRST_PAUSE if known is None else min(2 * known.pause, MAX_PAUSE)
+        self._nodes[node] = _Absence(pause, time.monotonic() + pause)
+
+    def forget(self, node: Node) -> None:
+        """It answered."""
+        self._nodes.pop(node, None)
+
+    def take_probe(self, node: Node) -> bool:
+        """Whether the caller shall ask it now; true for one caller at a time."""
+        absence, now = self._nodes.get(node), time.monotonic()
+        if absence is None or now < absence.probe_at:
+            return False
+        absence.probe_at = now + PROBE_SECONDS + absence.pause
+        return True
+
+
+def absent_error(node: Node) -> Unsent:
+    """The error of a call to an absent node."""
+    return Unsent(f"{node[0]}:{node[1]} does not answer")
+
+
+MAP_SECONDS = 2.0
+"""Seconds that a node has to send the slot map."""
+HASTY_SECONDS = 3.0
+"""Seconds that a node has to answer whoever has others to ask as well."""
+
+
+class ClusterWire:
+    """A wire to each node, and the map of slots to nodes."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._lines: dict[Node, ServerWire] = {}
+        self._map: list[tuple[int, int, Node]] = []
+        """First and last slot, and their node; empty: unknown or outdated."""
+        self._away = AbsentNodes()
+        self._probes: set[asyncio.Task[None]] = set()
+
+    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
+        (reply,) = await self.calls([call], seconds, patient=patient)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        """Those for one node go together; those that were refused because they belong elsewhere, once more.
+
+        A call that is not patient does not wait for an absent node to return or be replaced.
+        """
+        replies: list[Any] = [None] * len(calls)
+        left = list(range(len(calls)))
+        seconds = seconds if patient else min(seconds, HASTY_SECONDS)
+        backoff = Backoff(seconds)
+        while left:
+            places: dict[Node, list[int]] = defaultdict(list)
+            for i in left:
+                try:
+                    places[await self._owner(calls[i].keys[0], seconds)].append(i)
+                except DRIVER_ERRORS as error:
+                    replies[i] = error  # of this one: others may be done
+            trips = [self._trip(node, [calls[i] for i in those], seconds) for node, those in places.items()]
+            for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
+                for i, answer in zip(those, answers, strict=True):
+                    replies[i] = await self._sent_on(calls[i], answer, node, seconds)
+            left = [i for i in left if self._is_worth_another_try(replies[i], patient)]
+            if left and not await backoff.pause(at_once=any(isinstance(replies[i], MovedError) for i in left)):
+                break
+        return replies
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        key = str(words[1]) if len(words) > 1 else ""
+        seconds = seconds if patient else min(seconds, HASTY_SECONDS)
+        backoff = Backoff(seconds)
+        while True:
+            node = await self._owner(key, seconds)
+            try:
+                await self._check_there(node)
+                return await self._line(node).command(*words, seconds=seconds)
+            except AskError as error:
+                moved = await self._sent_on(words, error, node, seconds)
+                if not isinstance(moved, Exception):
+                    return moved
+                if not await backoff.pause(at_once=isinstance(moved, MovedError)):
+                    raise
+            except DRIVER_ERRORS as error:
+                self._notice(node, error)
+                if not self._is_worth_another_try(error, patient) or not await backoff.pause():
+                    raise
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        self._map = []
+        await self._learn(seconds)
+        nodes = {node: None for _, _, node in self._map}
+        return await _all([self._answer(node, words, seconds) for node in nodes])
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        host, port = await self._owner(key, seconds)
+        return self._address.at(host, port)
+
+    async def close(self) -> None:
+        for probe in list(self._probes):
+            probe.cancel()
+        for wire in self._lines.values():
+            await wire.close()
+
+    async def _answer(self, node: Node, words: tuple[Word, ...], seconds: float) -> Any:
+        try:
+            await self._check_there(node)
+            return await self._line(node).command(*words, seconds=seconds)
+        except DRIVER_ERRORS as error:
+            self._notice(node, error)
+            return error
+
+    async def _trip(self, node: Node, calls: Sequence[Call], seconds: float) -> list[Any]:
+        try:
+            await self._check_there(node)
+            replies = await self._line(node).calls(calls, seconds)
+        except DRIVER_ERRORS as error:
+            replies = [error] * len(calls)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                self._notice(node, reply)
+        return replies
+
+    async def _check_there(self, node: Node) -> None:
+        """Raises if the node is away. It is looked for meanwhile, by one caller at a time."""
+        if node not in self._away:
+            return
+        if self._away.take_probe(node):
+            probe = self._probe(node)
+            if running_loop() is None:
+                await probe
+            else:
+                task = asyncio.create_task(probe)
+                self._probes.add(task)
+                task.add_done_callback(self._probes.discard)
+        if node in self._away:
+            raise absent_error(node)
+
+    async def _probe(self, node: Node) -> None:
+        """Whatever the answer is, another may have taken its slots by now."""
+        self._map = []
+        try:
+            await self._line(node).command("PING", seconds=PROBE_SECONDS)
+        except (TimeoutError, *DRIVER_ERRORS) as error:
+            if _is_unreachable(error):
+                self._away.note(node)
+                return
+        self._away.forget(node)
+
+    def _is_worth_another_try(self, reply: Any, patient: bool) -> bool:
+        return is_retryable(reply) and (patient or not is_unsent(reply))
+
+    async def _sent_on(self, what: "Call | tuple[Word, ...]", reply: Any, node: Node, seconds: float) -> Any:
+        """Half of a slot that moves is at its new place already: that one is asked for this once."""
+        if isinstance(reply, MovedError):
+            self._map = []
+            with contextlib.suppress(*DRIVER_ERRORS):  # the map is read again by the next call
+                await self._learn(seconds, (reply.host or node[0], reply.port))
+            return reply
+        if not isinstance(reply, AskError):
+            return reply
+        wire = self._line((reply.host or node[0], reply.port))
+        try:
+            if isinstance(what, Call):
+                return (await wire.replicated([("ASKING",), what.by_text], seconds))[1]
+            return (await wire.pipelined([("ASKING",), what], seconds))[1]
+        except DRIVER_ERRORS as error:
+            return error
+
+    def _notice(self, node: Node, error: Exception) -> None:
+        if _is_unreachable(error) and node not in self._away:
+            self._away.note(node)
+        if is_lost(error):
+            self._map = []
+
+    def _line(self, node: Node) -> ServerWire:
+        if node not in self._lines:
+            self._lines[node] = ServerWire(self._address.at(*node), self._address.replicas)
+        return self._lines[node]
+
+    async def _owner(self, key: str, seconds: float) -> Node:
+        await self._learn(seconds)
+        slot = key_slot(key.encode())
+        for first, last, node in self._map:
+            if first <= slot <= last:
+                return node
+        self._map = []
+        raise ClusterDownError(f"CLUSTERDOWN nobody has slot {slot}")
+
+    async def _learn(self, seconds: float, first: Node | None = None) -> None:
+        """Read the slot map from the first known or named node that sends it."""
+        if self._map:
+            return
+        trouble: Exception | None = None
+        known = dict.fromkeys([*([first] if first else []), *self._lines, *self._address.hosts])
+        for node in sorted(known, key=self._away.__contains__):
+            try:
+                slots = await self._line(node).command("CLUSTER", "SLOTS", seconds=min(seconds, MAP_SECONDS))
+            except DRIVER_ERRORS as error:
+                self._notice(node, error)
+                trouble = error
+                continue
+            if slots:
+                self._map = [(start, end, _node(master, node)) for start, end, master, *_ in slots]
+                return
+        raise trouble or ClusterDownError("CLUSTERDOWN the nodes have no slots")
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Whether the node was not reached, or did not answer in time: not only this connection is lost."""
+    if isinstance(error, AuthenticationError):
+        return False
+    return isinstance(error, TimeoutError) or (
+        is_unsent(error) and isinstance(error, Disconnected | TimedOut | OSError)
+    )
+
+
+def _node(master: Sequence[Any], asked: Node) -> Node:
+    """A node that does not know its own name is where it was asked."""
+    host = master[0].decode() if isinstance(master[0], bytes) else master[0]
+    return host or asked[0], int(master[1])
+
+
+async def _all(trips: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """At once where there is a loop; without one nothing may be waited for but by waiting."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return [await trip for trip in trips]
+    return list(await asyncio.gather(*trips))

@@ -1,0 +1,127 @@
+"""What the driver says, in our words, and what can be done about it."""
+
+from typing import Any
+
+from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import TimeoutError as TimedOut
+
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.connection.driver import Unsent
+from windlass.store.redis.connection.wire import NotReplicated
+
+DRIVER_ERRORS = (RedisError, OSError)
+
+_PASSING = {
+    "BUSY": "a script of somebody else runs for too long on this server",
+    "CLUSTERDOWN": "a part of the cluster has no master; it is waited for",
+    "LOADING": "the server reads its file and will soon be there",
+    "MASTERDOWN": "this is a replica that has lost its master",
+    "MISCONF": "the server cannot write its file: is the disk full?",
+    "NOREPLICAS": "the server has fewer good replicas than min-replicas-to-write",
+    "OOM": "the server's memory is full; raise maxmemory, or let workers finish and remove jobs",
+    "READONLY": "this is a replica; name the master, or use redis+sentinel:// or redis+cluster://",
+    "TRYAGAIN": "a slot of the cluster is being moved",
+    "UNKILLABLE": "a script of somebody else runs for too long on this server",
+    "max number of clients": "raise maxclients, or run fewer processes",
+}
+"""What is over some day, by how it begins or what it contains; the server has answered, and done nothing: no script
+that has written anything gets one of these."""
+
+_NO_RIGHT = "this user may not; see the recipe for a user in the guide to Redis"
+_LASTING = {
+    "CROSSSLOT": "the server is a cluster; write redis+cluster://",
+    "MOVED": "the server is a node of a cluster; write redis+cluster://",
+    "DB index is out of range": "the server has fewer databases; see `databases` in its configuration",
+    "NOAUTH": "the server wants a password; write it into the address",
+    "NOPERM": _NO_RIGHT,
+    "The user executing the script": _NO_RIGHT,
+    "WRONGPASS": "check user and password in the address",
+    "invalid username-password": "check user and password in the address",
+    "unknown command": "is it a Redis that you may use so? A Sentinel is redis+sentinel://, a server redis://",
+    "cluster support disabled": "this server is no cluster; write redis:// instead of redis+cluster://",
+}
+
+_TLS = {
+    "CERTIFICATE_VERIFY_FAILED": "name who has signed it with ssl_ca_certs, and the host as the certificate does",
+    "No such file": "is every file there that the ssl_ options name?",
+    "connecting to": "does the server speak TLS at this port? If not, it is redis://",
+}
+"""What may be wrong where the address says TLS; most telling first."""
+_TLS_LASTING = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "No such file")
+
+
+def translate(error: Exception, shown: str) -> StoreUnavailable:
+    """What is wrong, without a secret, and whether the call may have taken effect."""
+    said = message_of(error)
+    passing, lasting = _advice(said, _PASSING), _advice(said, _LASTING)
+    refused = passing is not None or lasting is not None or isinstance(error, ResponseError | AuthenticationError)
+    stopped = passing is None and is_from_script(error)
+    advice = passing or lasting or (_advice(said, _TLS) if shown.startswith("rediss") else None)
+    return StoreUnavailable(
+        f"{shown}: {said}" + (f"; {advice}" if advice else ""),
+        maybe_done=isinstance(error, NotReplicated) or stopped or not (refused or is_unsent(error)),
+        lasting=passing is None and (refused or (shown.startswith("rediss") and _is_any(said, _TLS_LASTING))),
+    )
+
+
+def is_from_script(error: Exception) -> bool:
+    """Whether a script stopped at it: unless it is passing trouble, the script may have written before."""
+    return isinstance(error, ResponseError) and any(mark in str(error) for mark in _IN_SCRIPT)
+
+
+def is_unsent(error: Exception) -> bool:
+    """Whether the server has not even been reached: nothing was done, and another may be asked."""
+    if isinstance(error, AuthenticationError | AuthorizationError | ConnectionRefusedError | Unsent):
+        return True
+    return isinstance(error, Disconnected | TimedOut) and "connecting to" in str(error)
+
+
+def is_retryable(reply: Any) -> bool:
+    """Whether it is an error that another server, or the same one a little later, may not give: nothing was done."""
+    if not isinstance(reply, Exception):
+        return False
+    return (is_unsent(reply) and not isinstance(reply, AuthenticationError)) or message_of(reply).startswith(
+        _ELSEWHERE
+    )
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the server is unreachable, or not a master any more: another one may be."""
+    return isinstance(error, Disconnected | TimedOut | OSError) or message_of(error).startswith(
+        ("READONLY", "MASTERDOWN")
+    )
+
+
+def message_of(error: Exception) -> str:
+    """The first line of the message, with the error code that the driver removes."""
+    silent = "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
+    said = str(error).partition("\n")[0].rstrip(" .") or silent
+    if said.startswith("HELLO must be called"):
+        return "NOAUTH authentication required"  # which takes the server three lines to say
+    code = _CODES.get(type(error).__name__)
+    return said if code is None or said.startswith(code) else f"{code} {said}"
+
+
+_IN_SCRIPT = ("user_script", "Error running script", "failure in script")
+_ELSEWHERE = ("CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
+_CODES = {
+    "AskError": "ASK",
+    "BusyLoadingError": "LOADING",
+    "ClusterCrossSlotError": "CROSSSLOT",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MasterDownError": "MASTERDOWN",
+    "MovedError": "MOVED",
+    "NoPermissionError": "NOPERM",
+    "OutOfMemoryError": "OOM",
+    "ReadOnlyError": "READONLY",
+    "TryAgainError": "TRYAGAIN",
+}
+
+
+def _is_any(said: str, parts: tuple[str, ...]) -> bool:
+    return any(part in said for part in parts)
+
+
+def _advice(said: str, advices: dict[str, str]) -> str | None:
+    return next((advice for start, advice in advices.items() if said.startswith(start) or start in said), None)

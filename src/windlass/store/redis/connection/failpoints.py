@@ -1,0 +1,114 @@
+"""The failpoints of this store: each script that changes anything is a commit of its own, and the wire is watched.
+
+`before_commit` is reached before the first script of a verb, `after_commit` after the first that has changed
+anything: what takes several steps is interrupted between them.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
+
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import ResponseError
+
+from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
+from windlass.store.redis.connection.driver import Word
+from windlass.store.redis.connection.wire import Call, Wire
+
+Role = TypeVar("Role")
+CHANGES = ("HSETNX", "HSET", "SADD", "UNLINK", "ZREMRANGEBYSCORE")
+"""Plain commands that change anything; all others only look."""
+
+
+def armed_wire(wire: Wire) -> "WatchedWire | None":
+    """The watch that the environment asks for; None if it asks for nothing."""
+    points = armed(ResponseError)
+    return None if points is None else WatchedWire(wire, points)
+
+
+def naming(watched: "WatchedWire | None", verb: str) -> AbstractContextManager[None]:
+    """What is done meanwhile belongs to this verb."""
+    return nullcontext() if watched is None else watched.naming(verb)
+
+
+class WatchedWire:
+    """A wire, the points of one process, and which verb is under way in a task."""
+
+    def __init__(self, wire: Wire, points: Failpoints) -> None:
+        self._wire = wire
+        self._points = points
+        self._verb: ContextVar[str] = ContextVar("verb", default="")
+
+    def named(self, role: Role) -> Role:
+        """The same role; its verbs set the name of the failpoint."""
+        return cast(Role, Named(role, self._verb))
+
+    @contextlib.contextmanager
+    def naming(self, verb: str) -> Iterator[None]:
+        token = self._verb.set(verb)
+        try:
+            yield
+        finally:
+            self._verb.reset(token)
+
+    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
+        (reply,) = await self.calls([call], seconds, patient=patient)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        before = await self._identify(seconds)
+        replies = await self._wire.calls(calls, seconds, patient=patient)
+        await self._end(before, seconds)
+        return replies
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        if words[0] not in CHANGES:
+            return await self._wire.command(*words, seconds=seconds, patient=patient)
+        before = await self._identify(seconds)
+        reply = await self._wire.command(*words, seconds=seconds, patient=patient)
+        await self._end(before, seconds)
+        return reply
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        return await self._wire.each(*words, seconds=seconds)
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return await self._wire.dsn_for(key, seconds)
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+    async def _identify(self, seconds: float) -> int:
+        point = f"{self._verb.get()}.before_commit"
+        try:
+            self._points.reach(point, "raise")
+        except ResponseError as fault:
+            # As of a server that refuses for a while: one that refuses for good ends a worker that starts.
+            raise ResponseError(f"MISCONF {fault}") from None
+        with _cut_off():
+            self._points.reach(point, "kill", "cut")
+        return await self._changes(seconds)
+
+    async def _end(self, before: int, seconds: float) -> None:
+        if await self._changes(seconds) != before:
+            with _cut_off():
+                self._points.reach(f"{self._verb.get()}.after_commit", *ACTIONS)
+
+    async def _changes(self, seconds: float) -> int:
+        """How much was changed on all servers."""
+        mark = "rdb_changes_since_last_save:"
+        infos = [info.decode() for info in await self._wire.each("INFO", "persistence", seconds=seconds)]
+        return sum(int(line.removeprefix(mark)) for info in infos for line in info.split() if line.startswith(mark))
+
+
+@contextlib.contextmanager
+def _cut_off() -> Iterator[None]:
+    """Raise an injected fault as a lost connection: the outcome is unknown."""
+    try:
+        yield
+    except ResponseError as fault:
+        raise Disconnected(str(fault)) from None

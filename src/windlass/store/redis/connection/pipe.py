@@ -1,0 +1,182 @@
+"""One connection that all calls of an event loop share: written at once, answered in the order of writing.
+
+The driver connects, greets and reads; what its client does around every call (a pool, a lock, retries, spans) costs
+more than the call, so it is left out.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import Context
+from typing import Any
+
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError as Disconnected
+from redis.exceptions import ResponseError
+from redis.exceptions import TimeoutError as TimedOut
+
+from windlass.store.redis.connection.driver import (
+    CLOSED,
+    Unsent,
+    Word,
+    abort,
+    as_connection_error,
+    disconnect,
+    is_closed,
+    packed,
+    write,
+)
+
+Answer = asyncio.Future[Any]
+
+CLOSE_SECONDS = 0.5
+"""Seconds."""
+
+
+class Pipe:
+    """What was written and is not answered is in `_waiting`, oldest first."""
+
+    def __init__(self, connection: AbstractConnection) -> None:
+        self._connection = connection
+        self._waiting: deque[Answer] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._writing = 0
+        """Number of writes under way."""
+        self.open = True
+        """Whether more may be asked: not after an answer failed to come, even if that of others does."""
+        # Last: an eager task factory runs its first step at once. In a context of its own: it outlives the caller.
+        self._reader = self._loop.create_task(self._read(), context=Context())
+
+    @property
+    def busy(self) -> bool:
+        """Whether a new request waits for replies to others."""
+        return bool(self._waiting)
+
+    async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """Several commands in one write: an answer or an error of the server for each; TimeoutError if it is late."""
+        answers = [self._loop.create_future() for _ in commands]
+        late = self._loop.call_later(seconds, self._give_up, answers)
+        try:
+            await self._write(answers, packed(commands))
+            return [await answer for answer in answers]
+        except Disconnected:
+            if late.when() <= self._loop.time():
+                raise TimeoutError from None  # it was hung up because of that
+            raise
+        finally:
+            late.cancel()
+            for answer in answers:
+                _forget(answer)
+
+    async def _write(self, answers: Sequence[Answer], words: bytes) -> None:
+        """A write that stops in the middle ends the pipe: how much of it the server has is not known."""
+        if is_closed(self._connection):
+            self.open = False
+            raise Unsent(CLOSED)
+        self._writing += 1
+        try:
+            # No turn of the loop between these two: the order of answers is that of writing.
+            self._waiting.extend(answers)
+            await write(self._connection, words)
+        except BaseException:
+            self._hang_up()
+            raise
+        finally:
+            self._writing -= 1
+
+    async def close(self) -> None:
+        """Close. TLS says goodbye first, within a bounded time."""
+        self._end(Disconnected(CLOSED))
+        with contextlib.suppress(TimeoutError, TimedOut):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await disconnect(self._connection)
+        self._reader.cancel()
+
+    async def _read(self) -> None:
+        """Hand each reply to its request, until the connection ends and no request waits."""
+        read, waiting = self._connection.read_response, self._waiting
+        try:
+            while self.open or waiting:
+                try:
+                    reply = await read()
+                except ResponseError as error:
+                    reply = error
+                answer = waiting.popleft()
+                if not answer.done():
+                    answer.set_result(reply)
+        except Exception as error:
+            # It may be what the server said to the first of them; of the others it has said nothing.
+            if waiting and not waiting[0].done():
+                waiting[0].set_exception(as_connection_error(error))
+        finally:
+            self._end(Disconnected(CLOSED))
+            await disconnect(self._connection, nowait=True)
+
+    def _end(self, error: Exception) -> None:
+        self.open = False
+        while self._waiting:
+            answer = self._waiting.popleft()
+            if not answer.done():
+                answer.set_exception(error)
+
+    def _give_up(self, answers: Sequence[Answer]) -> None:
+        """The server may be gone without closing: the next request opens another connection."""
+        self.open = False
+        for answer in answers:
+            if not answer.done():
+                answer.set_exception(TimeoutError())
+        if self._writing or all(answer.done() for answer in self._waiting):
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """At once, whatever is not written yet: a server that reads nothing would keep us in the middle of it."""
+        self.open = False
+        self._reader.cancel()
+        abort(self._connection)
+
+
+class Pipes:
+    """The pipe of one event loop, reopened whenever it fails; if not shared, one for each concurrent request."""
+
+    def __init__(self, connect: Callable[[], Awaitable[AbstractConnection]], *, shared: bool = True) -> None:
+        self._connect = connect
+        self._shared = shared
+        self._pipes: list[Pipe] = []
+        self._opening = asyncio.Lock()
+
+    async def ask(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """As a pipe's. One that is found to be closed has sent nothing: another is laid."""
+        pipe = self._usable()
+        if pipe is not None:
+            with contextlib.suppress(Unsent):
+                return await pipe.ask(commands, seconds)
+        return await (await self._open_pipe(seconds)).ask(commands, seconds)
+
+    async def close(self) -> None:
+        """Hang up."""
+        for pipe in self._pipes:
+            await pipe.close()
+
+    def _usable(self) -> Pipe | None:
+        for pipe in self._pipes:
+            if pipe.open and (self._shared or not pipe.busy):
+                return pipe
+        return None
+
+    async def _open_pipe(self, seconds: float) -> Pipe:
+        try:
+            async with asyncio.timeout(seconds), self._opening:
+                pipe = self._usable()
+                if pipe is None:
+                    pipe = Pipe(await self._connect())
+                    self._pipes = [pipe, *(each for each in self._pipes if each.open)]
+                return pipe
+        except TimeoutError as error:
+            raise TimedOut(f"connecting to the server took more than {seconds:g} s") from error
+
+
+def _forget(answer: Answer) -> None:
+    """Drop an answer that nothing waits for; its error was reported already."""
+    if not answer.cancel() and not answer.cancelled():
+        answer.exception()

@@ -1,0 +1,108 @@
+"""The wire to the master of a service: Sentinels name it, and are asked again when it is lost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from redis.exceptions import ConnectionError as Disconnected
+
+from windlass.store.redis.connection.address import Address
+from windlass.store.redis.connection.backoff import Backoff
+from windlass.store.redis.connection.driver import Word
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, is_retryable, message_of
+from windlass.store.redis.connection.wire import Call, ServerWire
+
+SENTINEL_SECONDS = 2.0
+"""Seconds that one Sentinel has to answer."""
+
+
+class SentinelWire:
+    """One wire at a time, to the master that the Sentinels name."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._sentinels = [ServerWire(address.sentinel(host, port)) for host, port in address.hosts]
+        self._lines: dict[str, ServerWire] = {}
+        self._master: str | None = None
+
+    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
+        (reply,) = await self.calls([call], seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        replies: list[Any] = [None] * len(calls)
+        left = list(range(len(calls)))
+        backoff = Backoff(seconds)
+        while left:
+            answers = await self._tried([calls[i] for i in left], seconds)
+            for i, answer in zip(left, answers, strict=True):
+                replies[i] = answer
+            left = [i for i in left if is_retryable(replies[i])]
+            if left and not await backoff.pause():
+                break
+        return replies
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        backoff = Backoff(seconds)
+        while True:
+            try:
+                return await (await self._line(seconds)).command(*words, seconds=seconds)
+            except DRIVER_ERRORS as error:
+                self._notice(error)
+                if not is_retryable(error) or not await backoff.pause():
+                    raise
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        self._master = None
+        return [await self.command(*words, seconds=seconds)]
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return await self._master_dsn(seconds)
+
+    async def close(self) -> None:
+        for wire in (*self._sentinels, *self._lines.values()):
+            await wire.close()
+
+    async def _tried(self, calls: Sequence[Call], seconds: float) -> list[Any]:
+        try:
+            wire = await self._line(seconds)
+            replies = await wire.calls(calls, seconds)
+        except DRIVER_ERRORS as error:
+            replies = [error] * len(calls)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                self._notice(reply)
+        return replies
+
+    def _notice(self, error: Exception) -> None:
+        if is_lost(error):
+            self._master = None
+
+    async def _line(self, seconds: float) -> ServerWire:
+        dsn = await self._master_dsn(seconds)
+        if dsn not in self._lines:
+            self._lines[dsn] = ServerWire(dsn, self._address.replicas)
+        return self._lines[dsn]
+
+    async def _master_dsn(self, seconds: float) -> str:
+        """The master's address: the first Sentinel that knows one is believed, and asked first from then on."""
+        if self._master is not None:
+            return self._master
+        service, said = self._address.service, "no Sentinel answers"
+        for wire in list(self._sentinels):
+            try:
+                found = await wire.command(
+                    "SENTINEL", "GET-MASTER-ADDR-BY-NAME", service, seconds=min(seconds, SENTINEL_SECONDS)
+                )
+            except DRIVER_ERRORS as error:
+                said = message_of(error)
+                continue
+            if found is None:
+                said = f"the Sentinels know no service {service!r}"
+                continue
+            self._sentinels.remove(wire)
+            self._sentinels.insert(0, wire)
+            self._master = self._address.at(found[0].decode(), int(found[1]))
+            return self._master
+        raise Disconnected(f"connecting to the master of {service!r}: {said}")

@@ -1,0 +1,180 @@
+"""The wire to a server: scripts by their digest, several in one round trip, with or without an event loop.
+
+Without a loop the caller's thread waits on a blocking connection: two changes of thread would cost more than the
+call.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import msgspec
+import redis
+import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError
+
+from windlass.store.drive import running_loop
+from windlass.store.redis.connection.blocking import BlockingConnections
+from windlass.store.redis.connection.driver import Word, connect
+from windlass.store.redis.connection.pipe import Pipes
+from windlass.store.redis.scripts.loader import Script
+
+MAX_WAIT = 2.0
+"""Seconds that replicas have."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A script with its keys and arguments."""
+
+    script: Script
+    keys: Sequence[str]
+    arguments: Sequence[Word]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it brings."""
+        return sum(len(word) for word in self.arguments if isinstance(word, bytes))
+
+    @property
+    def by_sha(self) -> tuple[Word, ...]:
+        """As the server knows it."""
+        return ("EVALSHA", self.script.sha, len(self.keys), *self.keys, *self.arguments)
+
+    @property
+    def by_text(self) -> tuple[Word, ...]:
+        """The command with the script's text, for a server that does not know its digest."""
+        return ("EVAL", self.script.text, len(self.keys), *self.keys, *self.arguments)
+
+
+class Wire(Protocol):
+    """Sends calls to the server or servers. Errors are the driver's.
+
+    A call that is not `patient` does not wait for one absent server of several.
+    """
+
+    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
+        """One script."""
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        """Several, in as few trips as possible, each on its own: replies or errors."""
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        """One plain command, never one that blocks; the key, if it has one, is the second word."""
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        """One plain command to every master: replies or errors. The list of masters is read again."""
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        """The driver's address of the server at which a key or a channel is, as far as that is known."""
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+class NotReplicated(redis.RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
+
+
+class ServerWire:
+    """The wire to one server."""
+
+    def __init__(self, dsn: str, replicas: int = 0) -> None:
+        """`replicas` must have a change before it is answered."""
+        self._dsn = dsn
+        self._replicas = replicas
+        self._pipes: WeakKeyDictionary[asyncio.AbstractEventLoop, Pipes] = WeakKeyDictionary()
+        self._threads: dict[float, BlockingConnections] = {}
+
+    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
+        ask = self.replicated if call.script.writes else self.pipelined
+        (reply,) = await ask((call.by_sha,), seconds)
+        if isinstance(reply, NoScriptError):
+            (reply,) = await ask((call.by_text,), seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        # What only looks has nothing that a replica could lack.
+        ask = self.replicated if any(call.script.writes for call in calls) else self.pipelined
+        replies = await ask([call.by_sha for call in calls], seconds)
+        missing = [i for i, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if missing:
+            try:
+                again = await ask([calls[i].by_text for i in missing], seconds)
+            except (redis.RedisError, OSError) as error:
+                again = [error] * len(missing)  # of these: the others are done
+            for i, reply in zip(missing, again, strict=True):
+                replies[i] = reply
+        return replies
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        (reply,) = await self.pipelined([words], seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def each(self, *words: Word, seconds: float) -> list[Any]:
+        return [await self.command(*words, seconds=seconds)]
+
+    async def dsn_for(self, key: str, seconds: float) -> str:
+        return self._dsn
+
+    async def replicated(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """The same, and as many replicas as were asked for have what they changed."""
+        if not self._replicas:
+            return await self.pipelined(commands, seconds)
+        # On the same connection: what is waited for is what that one has written.
+        patience = int(min(seconds / 2, MAX_WAIT) * 1000)
+        *replies, reached = await self.pipelined([*commands, ("WAIT", self._replicas, patience)], seconds)
+        if all(isinstance(reply, Exception) for reply in replies):
+            return replies  # no change that a replica could have
+        if isinstance(reached, Exception):
+            raise NotReplicated(f"the change is made, and WAIT for replicas was refused: {reached}") from reached
+        if reached < self._replicas:
+            raise NotReplicated(
+                f"{reached} of {self._replicas} replicas had the change within {patience / 1000:g} s; it may be lost "
+                "(replicas= is more than are connected, or they are slow)"
+            )
+        return replies
+
+    async def close(self) -> None:
+        for threads in self._threads.values():
+            threads.close()
+        self._threads.clear()
+        try:
+            pipes = self._pipes.pop(asyncio.get_running_loop(), None)
+        except RuntimeError:
+            return
+        if pipes is not None:
+            await pipes.close()
+
+    async def pipelined(self, commands: Sequence[tuple[Word, ...]], seconds: float) -> list[Any]:
+        """All in one write, on the connection of this loop; where there is no loop, the thread waits itself."""
+        loop = running_loop()
+        if loop is None:
+            return self._without_loop(seconds).ask(commands)
+        pipes = self._pipes.get(loop)
+        if pipes is None:
+            pipes = self._pipes[loop] = Pipes(self._connect, shared=not self._replicas)
+        return await pipes.ask(commands, seconds)
+
+    async def _connect(self) -> AbstractConnection:
+        retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
+        pool = redis.asyncio.ConnectionPool.from_url(self._dsn, retry=retry, socket_timeout=None)
+        connection: AbstractConnection = pool.make_connection()
+        await connect(connection)
+        return connection
+
+    def _without_loop(self, seconds: float) -> BlockingConnections:
+        if seconds not in self._threads:
+            retry = redis.retry.Retry(NoBackoff(), 0)
+            pool = redis.ConnectionPool.from_url(
+                self._dsn, retry=retry, socket_timeout=seconds, socket_connect_timeout=seconds
+            )
+            # Not by the pool's own method: that one makes a hundred and no more, the dead ones counted.
+            self._threads[seconds] = BlockingConnections(lambda: pool.connection_class(**pool.connection_kwargs))
+        return self._threads[seconds]

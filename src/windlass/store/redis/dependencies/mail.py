@@ -1,0 +1,149 @@
+"""Mail between queues: states of parents, for children in other queues.
+
+The script that notifies dependents (`complete`, `notify_dependents`) puts mail into the `outbox` of the parent's
+queue. Its caller delivers it (`deliver_mail`), and then clears it (`clear_mail`). Each step is safe to repeat by
+any process: a child knows which of its parents have completed.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import MAX_READ
+from windlass.store.redis.records.portion import first_portion
+
+MORE_TO_NOTIFY, MORE_TO_CHECK = 1, 2
+"""See to_do in parts/child.lua."""
+_RESULT_AT = 9
+MAX_TRIES = 3
+"""How often a child may move while its mail is delivered."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """The state of a parent, for a child in another queue."""
+
+    queue: str
+    """Where the child should be."""
+    child: JobId
+    parent: JobId
+    letter: int
+    result: bytes = b""
+    home: str = ""
+    """The queue whose outbox has it; empty: none."""
+    field: bytes = b""
+    head: bytes = b""
+    """What precedes the result there: since when, and the letter."""
+
+
+class FollowUp(msgspec.Struct):
+    """What is to be done next, by queues."""
+
+    changed: set[str]
+    """Dependents are to be notified there (`notify_dependents`)."""
+    asking: set[str]
+    """Children must ask for their parents there."""
+
+    def note(self, replies: Mapping[str, Sequence[Any]]) -> None:
+        """What scripts of these queues have answered with first."""
+        for queue, (first, *_) in replies.items():
+            if first & MORE_TO_NOTIFY:
+                self.changed.add(queue)
+            if first & MORE_TO_CHECK:
+                self.asking.add(queue)
+
+
+def read_mail(home: str, words: Sequence[bytes]) -> list[Message]:
+    """Fields and values of an outbox, by turns, as scripts answer with them."""
+    return [
+        Message(
+            queue=field[72:].decode() or home,
+            child=field[:36].decode(),
+            parent=field[36:72].decode(),
+            letter=value[_RESULT_AT - 1],
+            result=value[_RESULT_AT:],
+            home=home,
+            field=field,
+            head=value[:_RESULT_AT],
+        )
+        for field, value in zip(words[::2], words[1::2], strict=True)
+    ]
+
+
+async def deliver_mail(access: Access, messages: Sequence[Message]) -> FollowUp:
+    """Deliver each message to the child's current queue, and clear it from the outbox."""
+    follow_up = FollowUp(set(), set())
+    if not messages:
+        return follow_up
+    with naming(access.server.failpoint_wire, "deliver"):
+        left = list(messages)
+        kept: list[Message] = []
+        for _ in range(MAX_TRIES):
+            left = await _deliver(access, left, follow_up, kept)
+            if not left:
+                break
+            left = await _readdressed(access, left)
+        undelivered = {(each.home, each.field) for each in (*left, *kept)}
+        await _clear(access, [each for each in messages if (each.home, each.field) not in undelivered])
+    return follow_up
+
+
+async def _readdressed(access: Access, messages: Sequence[Message]) -> list[Message]:
+    """Messages with the children's current queues; without those whose children are dropped."""
+    sight = await read_anywhere(access, {each.child for each in messages})
+    places = {id_: seen.queue for id_, seen in sight.jobs.items()}
+    moving = set(sight.in_transit(each.child for each in messages))
+    return [
+        msgspec.structs.replace(each, queue=places.get(each.child, each.queue))
+        for each in messages
+        if each.child in places or each.child in moving
+    ]
+
+
+async def _deliver(
+    access: Access, messages: Sequence[Message], follow_up: FollowUp, kept: list[Message]
+) -> list[Message]:
+    """Messages whose children have moved; `kept` gets those for unreachable queues."""
+    missed: list[Message] = []
+    mail: dict[str, list[Message]] = defaultdict(list)
+    for message in messages:
+        mail[message.queue].append(message)
+    while mail:
+        some = {queue: first_portion(mine, text_of, MAX_READ) for queue, mine in mail.items()}
+        requests = {queue: delivery(mine, ()) for queue, mine in some.items()}
+        replies, _ = await access.call_reachable("deliver_mail", requests)
+        for queue in requests.keys() - replies.keys():
+            kept += mail.pop(queue)
+        follow_up.note(replies)
+        for queue, (_, *there) in replies.items():
+            missed += [message for message, here in zip(some[queue], there, strict=True) if not here]
+        mail = {queue: rest for queue, mine in mail.items() if (rest := mine[len(some[queue]) :])}
+    return missed
+
+
+def text_of(message: Message) -> int:
+    """How much goes with it."""
+    return len(message.result)
+
+
+def delivery(messages: Sequence[Message], asked: Sequence[tuple[JobId, Micros]]) -> tuple[Any, ...]:
+    """The request of deliver.lua, and its blobs; `asked` are children that have asked all of their parents."""
+    told = [(message.child, message.parent, message.letter) for message in messages]
+    return (told, asked), *(message.result for message in messages)
+
+
+async def _clear(access: Access, messages: Sequence[Message]) -> None:
+    by_home: dict[str, list[Message]] = defaultdict(list)
+    for message in messages:
+        by_home[message.home].append(message)
+    requests = {
+        queue: ([message.field.decode() for message in mine], *(message.head for message in mine))
+        for queue, mine in by_home.items()
+    }
+    await access.call_queues("clear_mail", requests)

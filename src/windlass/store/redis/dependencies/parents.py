@@ -1,0 +1,101 @@
+"""links: new jobs that have parents. One that could never run, or never get what it takes, is refused beforehand."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import ParentState, check_parents, with_existing_parents
+from windlass.core.jobs.job import NewJob
+from windlass.core.status import Status
+from windlass.errors import InvalidOption
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.enqueue.batch import to_batch
+from windlass.store.redis.enqueue.known_elsewhere import MAX_ASKED
+from windlass.store.redis.enqueue.large_batch import portions
+from windlass.store.redis.operator.queues import read_queues
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+
+
+async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+    """The jobs as they are stored, with existing jobs in place of conflicting parents. Raises InvalidOption."""
+    jobs = await _with_existing_parents(access, jobs)
+    outside = await _outside_parents(access, jobs)
+    without_results = await _queues_without_results(access, jobs, outside)
+    try:
+        check_parents(jobs, outside, without_results)
+    except InvalidOption:
+        # Jobs that are known, or that conflict with another job, are not checked.
+        known = await _known(access, jobs) | (await _existing_holders(access, jobs)).keys()
+        if not known:
+            raise
+        outside |= {job.id: ParentState(Status.BLOCKED, job.queue) for job in jobs if job.id in known}
+        check_parents([job for job in jobs if job.id not in known], outside, without_results)
+    return jobs
+
+
+async def _with_existing_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
+    """Another job may have the key of a parent that comes with its children: they wait for that one."""
+    awaited = {parent for job in jobs for parent in job.parents}
+    if not any(job.id in awaited and job.idempotency_key is not None for job in jobs):
+        return jobs
+    existing = await _existing_holders(access, jobs)
+    return [with_existing_parents(job, existing) for job in jobs] if existing else jobs
+
+
+async def _existing_holders(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, JobId]:
+    """The jobs that have the keys of these, by those that would be answered with them."""
+    keyed: dict[str, list[NewJob]] = defaultdict(list)
+    for job in jobs:
+        if job.idempotency_key is not None:
+            keyed[job.queue].append(msgspec.structs.replace(job, parents=(), result_params=()))
+    existing: dict[JobId, JobId] = {}
+    for queue, mine in keyed.items():
+        for portion in portions(mine):
+            batch = to_batch(portion)
+            reply = (await access.call_queues("check_enqueue", {queue: (batch.request, *batch.blobs)}))[queue]
+            answers = zip(portion, batch.answers(reply), strict=True)
+            existing |= {job.id: answer.id for job, answer in answers if answer.id != job.id}
+    return existing
+
+
+async def _outside_parents(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, ParentState]:
+    """The parents that do not come with their children, as far as there are any."""
+    here = {job.id for job in jobs}
+    wanted = dict.fromkeys(parent for job in jobs for parent in job.parents if parent not in here)
+    if not wanted:
+        return {}
+    seen = (await read_anywhere(access, wanted)).jobs
+    return {id_: ParentState(each.record.status, each.queue) for id_, each in seen.items()}
+
+
+async def _queues_without_results(
+    access: Access, jobs: Sequence[NewJob], outside: Mapping[JobId, ParentState]
+) -> set[str]:
+    """Queues that keep no completed jobs, of those from which anything is taken."""
+    if not any(job.result_params for job in jobs):
+        return set()
+    places = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}
+    wanted = {places[parent] for job in jobs for _, parent in job.result_params if parent in places}
+    kept = await read_queues(access, await _existing(access, wanted))
+    return {name for name, each in kept.items() if each.queue.rules.retention[Status.COMPLETED] == 0}
+
+
+async def _existing(access: Access, queues: Iterable[str]) -> list[str]:
+    """Nothing is made by a look."""
+    wanted = set(queues)
+    if not wanted <= access.server.known_queues:
+        wanted &= set(await access.queue_names())
+    return sorted(wanted)
+
+
+async def _known(access: Access, jobs: Sequence[NewJob]) -> set[JobId]:
+    """Ids that any queue knows."""
+    names, known = await access.queue_names(), set[JobId]()
+    ids = [job.id for job in jobs]
+    for start in range(0, len(ids), MAX_ASKED):
+        portion = ids[start : start + MAX_ASKED]
+        for found in (await access.call_queues("known_ids", dict.fromkeys(names, (portion,)))).values():
+            known.update(id_.decode() for id_ in found)
+    return known

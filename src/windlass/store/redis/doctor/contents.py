@@ -1,0 +1,144 @@
+"""The contents of our keys: whether indexes agree with records, and what should have been dropped."""
+
+from collections.abc import AsyncIterator
+
+from windlass.core.moments import DAY, Micros, show_duration
+from windlass.store.doctor import Finding, note, ok, problem, warning
+from windlass.store.orphaned_keys import OrphanedKey, conclude
+from windlass.store.redis.doctor.read_only_access import ReadOnlyAccess
+from windlass.store.redis.records.migrate import VERSION
+
+LATE: Micros = DAY
+MAX_NAMED = 5
+
+
+async def check_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Whether this is a store of ours, and one that we understand."""
+    found, prefix = await access.identify(), access.server.keys.prefix
+    if found is None:
+        yield warning("keys", f"there is no store under the prefix {prefix} yet", "the first use makes it")
+    elif not found.fits():
+        yield problem(
+            "keys",
+            f"the key map is version {found.number}, and this version of Windlass knows up to {VERSION}",
+            "upgrade Windlass: pip install --upgrade windlass",
+        )
+    elif found.number > VERSION:
+        yield note("keys", f"the key map is version {found.number}, newer than this Windlass, and works with it")
+    elif found.number < VERSION:
+        yield note("keys", f"the key map is version {found.number} of {VERSION}: the next use brings it up to date")
+    else:
+        yield ok("keys", f"the key map under the prefix {prefix} is up to date (version {VERSION})")
+
+
+async def check_rights(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Whether this user may do all that scripts do."""
+    rights, prefix = await access.rights(), access.server.keys.prefix
+    if (objection := rights.objection(prefix)) is not None:
+        yield problem("rights", objection, "the whole line is in the reference: keys in Redis")
+    elif (remark := rights.remark(prefix)) is not None:
+        yield warning("rights", remark, "the whole line is in the reference: keys in Redis")
+    else:
+        yield ok("rights", "this user may do all that scripts do")
+
+
+async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Indexes against counters, each queue in one look: they must agree at every moment."""
+    names = await access.queue_names()
+    for name in access.lost:
+        yield problem(
+            "contents",
+            f"the queue {name!r} is named, and its keys are gone or of another store",
+            "was the server emptied, or restored from an old copy? Jobs of that queue are lost",
+        )
+    fine = not access.lost
+    for name, wrong in (await access.call_queues("check_counts", dict.fromkeys(names, ((),)))).items():
+        for place, expected, found in wrong:
+            fine = False
+            yield problem(
+                "contents",
+                f"queue {name!r}: {place.decode()} has {found:,} entries, and there should be {expected:,}",
+                "the coordinator mends that within a minute or so; if not, please report it",
+            )
+    if fine:
+        yield ok("contents", "every index has as many entries as its counters say")
+
+
+async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Every job, a few at a time: whether it is where its status says."""
+    wrong, seen = 0, 0
+    for queue in await access.queue_names():
+        after = ""
+        while True:
+            last, jobs, lost = await access.call("audit_jobs", queue, (after,))
+            after, seen = last.decode(), seen + jobs
+            wrong += len(lost)
+            for id_, place in lost[:5]:
+                yield problem(
+                    "contents",
+                    f"job {id_.decode()} of queue {queue!r} is not in {place.decode()}, where it should be found",
+                    "keys were changed past Windlass, or it has a fault: please report it",
+                )
+            if not after:
+                break
+    if not wrong:
+        yield ok("contents", f"each of {seen:,} jobs is where its status says")
+
+
+async def check_schedules(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Every schedule, some at a time: whether it is found when its tick comes."""
+    count, wrong, cursor = 0, set[bytes](), "0"
+    while True:
+        onward, looked, *lost = await access.call_global("audit_schedules", (cursor,))
+        cursor, count = onward.decode(), count + looked
+        wrong |= set(lost)
+        if cursor == "0":
+            break
+    for name in sorted(wrong)[:MAX_NAMED]:
+        yield problem(
+            "contents",
+            f"schedule {name.decode()!r} is not found when its next tick comes",
+            "keys were changed past Windlass, or it has a fault: please report it; to pause and resume it mends it",
+        )
+    if count and not wrong:
+        yield ok("contents", f"each of {count:,} schedules is found when its tick comes")
+
+
+async def check_retention(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Finished jobs that should have been dropped more than a day ago."""
+    replies = await access.call_queues("overdue_drops", dict.fromkeys(await access.queue_names(), ((LATE,),)))
+    jobs = sum(count for count, _ in replies.values())
+    since = max((age for _, age in replies.values()), default=0)
+    if not jobs:
+        yield ok("retention", "no finished job is kept longer than it should be")
+        return
+    yield warning(
+        "retention",
+        f"{jobs:,} finished jobs should have been dropped up to {show_duration(since)} ago",
+        "a coordinator drops them: is a worker running?",
+    )
+
+
+async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
+    """Look for keys that nothing will ever free, queue by queue, some at a time."""
+    seen, left = 0, dict[tuple[str, bytes], OrphanedKey]()
+    for queue in await access.queue_names():
+        cursor = "0"
+        while True:
+            onward, count, *found = await access.call("audit_keys", queue, (cursor,))
+            cursor, seen = onward.decode(), seen + count
+            left |= {(queue, digest): OrphanedKey(queue, _escaped(digest), id_.decode()) for digest, id_ in found}
+            if cursor == "0":
+                break
+    keys = access.server.keys
+    for finding in conclude(
+        seen,
+        list(left.values()),
+        lambda key: f'in redis-cli: HDEL "{keys.of_queue(key.queue, ("idempotency_keys",))[0]}" "{key.hash}"',
+    ):
+        yield finding
+
+
+def _escaped(digest: bytes) -> str:
+    """As redis-cli reads it between quotes."""
+    return "".join(f"\\x{byte:02x}" for byte in digest)

@@ -1,0 +1,77 @@
+"""Access for the doctor: it creates neither a store nor a queue."""
+
+import contextlib
+from typing import Any
+
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.connection.access import MAX_CALL, Access
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, translate
+from windlass.store.redis.connection.inspection import ask_rights
+from windlass.store.redis.connection.rights import Rights
+from windlass.store.redis.connection.server import Server
+from windlass.store.redis.doctor.server import SETTINGS, Info
+from windlass.store.redis.records.migrate import VERSION_FIELDS, MapVersion, read_version
+from windlass.store.redis.records.queue_settings import READ
+from windlass.store.redis.scripts.loader import script
+
+
+class ReadOnlyAccess(Access):
+    """The server, as an examination sees it."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, MAX_CALL)
+        self.lost: list[str] = []
+        """Queues that are named, and are not there or of another store."""
+
+    async def ensure_open(self) -> None:
+        """Which store it is was looked up before, or there is none."""
+
+    async def infos(self) -> list[Info]:
+        """What each server that is written to says of itself."""
+        found = [_parsed(reply) for reply in await self._each("INFO")]
+        for name in SETTINGS:
+            with contextlib.suppress(StoreUnavailable):  # this user may not be allowed to read it
+                for info, reply in zip(found, await self._each("CONFIG", "GET", name), strict=True):
+                    words = next(iter(reply.items())) if reply and isinstance(reply, dict) else reply
+                    if len(words) == 2:
+                        info.setdefault(name, words[1].decode())
+        return found
+
+    async def _each(self, *words: str) -> list[Any]:
+        """A command to every server; what one of them answers with trouble is trouble."""
+        try:
+            replies = await self.server.wire.each(*words, seconds=self.seconds)
+        except TimeoutError as error:
+            raise StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s") from error
+        except DRIVER_ERRORS as error:
+            raise translate(error, self.server.shown) from error
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise translate(reply, self.server.shown) from reply
+        return replies
+
+    async def rights(self) -> Rights:
+        """What this user may do at each server."""
+        return await ask_rights(self.server, self.seconds)
+
+    async def identify(self) -> MapVersion | None:
+        """Learn which store this is: the version of its key map, or None if there is none."""
+        (key,) = self.server.keys.global_keys(("meta",))
+        mark, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
+        if mark is None:
+            return None
+        self.server.store_id = mark.decode()
+        return read_version(*version)
+
+    async def queue_names(self) -> list[str]:
+        """Those that are there."""
+        names = await super().queue_names()
+        replies = await self._send(script("read_queue"), dict.fromkeys(names, (READ,))) if names else {}
+        self.lost = [name for name, reply in replies.items() if isinstance(reply, Exception)]
+        return [name for name in names if name not in self.lost]
+
+
+def _parsed(said: bytes) -> Info:
+    """What INFO says: a line for each field, and headings."""
+    lines = [line.partition(":") for line in said.decode().splitlines()]
+    return {name: value for name, colon, value in lines if colon}

@@ -1,0 +1,1 @@
+"""The work of the coordinator: admit, age, expire, park, prune, tidy, repair."""

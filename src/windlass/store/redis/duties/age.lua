@@ -1,0 +1,94 @@
+-- age: move jobs that have waited long up to the next higher priority with pending jobs, at their rank; the
+-- displayed priority stays. From the highest priority downwards, so no job moves twice. Request: the maximum, and
+-- where the last call stopped: after which sort_priority, and to which the next ones move (-32768: none). Reply:
+-- how many moved, and where to continue; only the number if all is done.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, record, indexes, merged_stream
+--! keys: queue, jobs, ready, pending_counts
+local problem = check_store()
+if problem then return problem end
+local now = now_micros()
+local ageing = tonumber(redis.call('HGET', K.queue, 'ageing'))
+if not ageing then return {0} end
+local NONE, MAX_LEVELS, HEAD, MAX_LOOKED, MAX_TEXT = -32768, 50, 500, 500, 1000000
+local left, after, above = unpack(request, 1, 3)
+local moved, looked, text = 0, 0, 0
+
+-- The sort_priority of the first pending job of a type that is less urgent than `last`, or nil.
+local function next_priority(type, last)
+  local from = '[' .. struct.pack('>I4', type)
+  if last > NONE then from = '(' .. struct.pack('>I4I2', type, last + LEVEL) .. '\255\255\255' end
+  local member = redis.call('ZRANGEBYLEX', K.ready, from, '(' .. struct.pack('>I4', type + 1), 'LIMIT', 0, 1)[1]
+  return member and struct.unpack('>I2', member, 5) - LEVEL
+end
+
+-- Each type that has pending jobs, and the next sort_priority at which it has any.
+local function heads()
+  local found, counted = {}, redis.call('HGETALL', K.pending_counts)
+  for i = 1, #counted, 2 do
+    if tonumber(counted[i + 1]) > 0 then
+      local type = tonumber(counted[i])
+      found[type] = next_priority(type, after)
+    end
+  end
+  return found
+end
+
+-- How the places of jobs at one sort_priority begin, of each type that has any.
+local function stretches(types, sort_priority)
+  local found = {}
+  for type, at in pairs(types) do
+    if at == sort_priority then found[#found + 1] = struct.pack('>I4I2', type, sort_priority + LEVEL) end
+  end
+  return found
+end
+
+local function lift(id, r)
+  remove_from_indexes(id, r)
+  r.aged_by, r.sort_priority = r.aged_by + r.sort_priority - above, above
+  r.version, r.updated = r.version + 1, now
+  redis.call('HSET', K.jobs, id, write_record(r))
+  add_to_indexes(id, r)
+end
+
+-- The longest waiting come first; a job that was changed or aged lately waits anew, though its rank is old.
+local function lift_aged(heads)
+  local next_one = stream(K.ready, heads, math.ceil(2 * left / #heads) + 1)
+  for _ = 1, HEAD do
+    local place = left > 0 and next_one()
+    if not place or struct.unpack('>I8', place) > now - ageing then return end
+    looked = looked + 1
+    local id = string.sub(place, 9)
+    local value = redis.call('HGET', K.jobs, id)
+    local updated = value and string.byte(value) == PENDING and select(5, struct.unpack(HEAD_A, value))
+    if updated and updated <= now - ageing then
+      lift(id, read_record(value))
+      moved, left, text = moved + 1, left - 1, text + #value
+      if text > MAX_TEXT then left = 0 end  -- enough for one call
+    end
+  end
+end
+
+allow_write_at_memory_limit()
+local types = heads()
+for _ = 1, MAX_LEVELS do
+  local sort_priority
+  for _, at in pairs(types) do
+    if not sort_priority or at < sort_priority then sort_priority = at end
+  end
+  if not sort_priority then return {moved} end
+  if above > NONE then lift_aged(stretches(types, sort_priority)) end
+  if left == 0 then return {moved, after, above} end
+  local remains = false
+  for type, at in pairs(types) do
+    if at == sort_priority then
+      remains = remains or next_priority(type, sort_priority - 1) == sort_priority
+      types[type] = next_priority(type, sort_priority)
+    end
+  end
+  if remains then above = sort_priority end
+  after = sort_priority
+  if looked >= MAX_LOOKED then break end
+end
+return {moved, after, above}

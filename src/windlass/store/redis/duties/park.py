@@ -1,0 +1,93 @@
+"""park: set aside jobs whose type no live worker knows, and free them when one does.
+
+A queue counts the pending jobs of each type, so unknown types are found without reading jobs.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.duties.queue_rotation import QueueRotation
+from windlass.store.redis.liveness.workers import registered
+
+PORTION = 100
+"""Jobs in one call of a script: it keeps all others waiting."""
+MAX_PARKED = 1000
+"""Of one queue; the coordinator comes back."""
+MAX_FREED = 10_000
+"""Of one queue; the next beat or the coordinator goes on."""
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    """The types of a queue of which jobs wait."""
+
+    pending: list[str]
+    parked: list[str]
+
+
+async def park(access: Access, rounds: QueueRotation) -> dict[str, int]:
+    """Park jobs of unknown types: {type: jobs}. Without a live worker there is no claim to keep clear.
+
+    A job that was parked while a worker with its type registered is freed too: the heartbeat may have been too early.
+    """
+    known = {type_ for worker in await registered(access) for type_ in worker.types}
+    if not known:
+        return {}
+    waiting, troubles = await _waiting(access, await rounds.take(access, "park"))
+    parked: Counter[str] = Counter()
+    for queue, types in waiting.items():
+        try:
+            if strange := sorted(set(types.pending) - known):
+                parked.update(await _park(access, queue, strange))
+            await _unpark(access, queue, known.intersection(types.parked))
+        except StoreUnavailable as error:
+            troubles.append(error)
+    if troubles and not parked:
+        raise troubles[0]
+    return dict(parked)
+
+
+async def unpark(access: Access, types: Sequence[str]) -> None:
+    """A worker that knows these types is here: their jobs go back to where they were.
+
+    Queues that cannot be reached are seen to by a later beat, or by `park`.
+    """
+    names = [name.decode() for name in await access.command("SMEMBERS", "parked_queues")]
+    found, _ = await _waiting(access, names)
+    for queue, waiting in found.items():
+        with contextlib.suppress(StoreUnavailable):
+            await _unpark(access, queue, set(types).intersection(waiting.parked))
+
+
+async def _waiting(access: Access, queues: Iterable[str]) -> tuple[dict[str, _Waiting], QueueErrors]:
+    replies, troubles = await access.call_reachable("waiting_types", dict.fromkeys(queues, ((),)))
+    waiting = {
+        queue: _Waiting([name.decode() for name in pending], [name.decode() for name in parked])
+        for queue, (pending, parked) in replies.items()
+    }
+    return waiting, troubles
+
+
+async def _park(access: Access, queue: str, types: Sequence[str]) -> Counter[str]:
+    """The queue is named first as one that has parked jobs, so that no worker misses them."""
+    await access.call_global("add_queue_names", ("parked_queues", [queue]))
+    parked: Counter[str] = Counter()
+    while parked.total() < MAX_PARKED:
+        jobs: list[int] = await access.call("park", queue, (types, PORTION))
+        parked.update({type_: count for type_, count in zip(types, jobs, strict=True) if count})
+        if not any(jobs):
+            break
+    return parked
+
+
+async def _unpark(access: Access, queue: str, types: set[str]) -> None:
+    freed = 0
+    while types and freed < MAX_FREED:
+        jobs: int = await access.call("unpark", queue, (sorted(types), PORTION))
+        freed += jobs
+        if not jobs:
+            break

@@ -1,0 +1,94 @@
+"""Which queues a duty looks at: those with workers, those in which a job is due by now, and some of the others.
+
+So a look costs the same, however many queues have no workers. When a job of a queue is due is known from the last
+look at it. That is a hint only: the other queues are looked at in turn, and all of them by a new process, so
+nothing is lost with it. Jobs of a queue without workers wait in any case; a worker that begins to serve it admits
+them.
+"""
+
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from windlass.core.moments import Micros
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.liveness.workers import registered
+
+MAX_OTHERS = 50
+"""Queues without workers, in one look: each of 3,000 has its turn within a minute."""
+SERVED_SECONDS = 1.0
+"""How long it is believed which queues are served."""
+
+
+class DutyRotation:
+    """What one duty knows of the queues that it has looked at."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, Micros | None] = {}
+        """By queue: when it has something to do (None: not as far as is known)."""
+        self._last = ""
+        """The last of the others that had its turn."""
+
+    def choose(self, names: Sequence[str], served: set[str], now: Micros) -> list[str]:
+        """Of all queues, in their order, those to look at now."""
+        gone = self._due.keys() - set(names)
+        for name in gone:
+            del self._due[name]
+        chosen = {name for name in names if name in served or self._is_due(name, now)}
+        others = [name for name in names if name not in chosen]
+        start = bisect_right(others, self._last)
+        turn = (others[start:] + others[:start])[:MAX_OTHERS]
+        self._last = turn[-1] if turn else ""
+        return sorted(chosen.union(turn))
+
+    def _is_due(self, name: str, now: Micros) -> bool:
+        if name not in self._due:
+            return True  # never looked at
+        due = self._due[name]
+        return due is not None and due <= now
+
+    def note(self, name: str, due: Micros | None = None) -> None:
+        """It was looked at: when there is something to do in it."""
+        self._due[name] = due
+
+    def next_due(self) -> Micros | None:
+        """The earliest moment that is known."""
+        return min((due for due in self._due.values() if due is not None), default=None)
+
+
+class QueueRotation:
+    """Of all duties of one process."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[str, DutyRotation] = {}
+        self._served: set[str] = set()
+        self._ask_at = 0.0
+
+    def of(self, duty: str) -> DutyRotation:
+        """What this duty knows."""
+        return self._rounds.setdefault(duty, DutyRotation())
+
+    async def choose(self, access: Access, duty: str, names: Sequence[str]) -> list[str]:
+        """The queues that a duty shall look at now: all of them, where they are few."""
+        if len(names) <= MAX_OTHERS:
+            return list(names)
+        return self.of(duty).choose(names, await self._ask_served(access), self.now(access))
+
+    async def take(self, access: Access, duty: str) -> list[str]:
+        """The same, for a duty that does not know in advance when it has something to do."""
+        chosen = await self.choose(access, duty, await access.queue_names())
+        for queue in chosen:
+            self.of(duty).note(queue)
+        return chosen
+
+    @staticmethod
+    def now(access: Access) -> Micros:
+        """A clock that goes as the store's does; where it begins is all the same."""
+        clock = access.server.clock
+        return time.monotonic_ns() // 1000 if clock is None else clock.wall()
+
+    async def _ask_served(self, access: Access) -> set[str]:
+        if time.monotonic() >= self._ask_at:
+            self._served = {queue for worker in await registered(access) for queue in worker.queues}
+            self._ask_at = time.monotonic() + SERVED_SECONDS
+        return self._served

@@ -1,0 +1,60 @@
+-- refresh_buckets: drop token buckets that are full again. Buckets from the future are from before the clock was
+-- set back: they keep their tokens and refill from now on, and throttled jobs become due earlier by as much, a
+-- portion at a time, key by key. Request: a cursor of HSCAN, 0 at first. Reply: the next one, 0 at the end.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, record, indexes, buckets
+--! keys: queue, jobs, buckets, throttled, due
+local SET_BACK = 10000000  -- as core/rate.py has it: less is waited for
+local BUCKETS, MAX_NOTIFIED = 200, 250
+local SHIFTING = '>i8i8'  -- what their moments were reckoned from, and from what they are now; the last place follows
+local KEY = 32
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now = now_micros()
+local full = false  -- whether this call has done its share
+
+local function shift_run_at(member, at, since)
+  local id = string.sub(member, -36)
+  local r = read_record(redis.call('HGET', K.jobs, id))
+  if r.run_at < at then return end
+  r.run_at, r.version = r.run_at + since - at, r.version + 1
+  redis.call('HSET', K.jobs, id, write_record(r))
+  redis.call('ZADD', K.due, r.run_at, id)
+end
+
+-- Some jobs that are throttled by a key, after a place (the key itself: from the first). The rest is remembered.
+local function shift_some(place, at, since)
+  local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. place, '(' .. string.sub(place, 1, KEY) .. '\255\255\255', 'LIMIT',
+    0, MAX_NOTIFIED)
+  for _, member in ipairs(members) do shift_run_at(member, at, since) end
+  full = #members == MAX_NOTIFIED
+  if full then
+    redis.call('HSET', K.queue, 'shifting', struct.pack(SHIFTING, at, since) .. members[MAX_NOTIFIED])
+  else
+    redis.call('HDEL', K.queue, 'shifting')
+  end
+end
+
+local shifting = redis.call('HGET', K.queue, 'shifting')
+if shifting then
+  local at, since, size = struct.unpack(SHIFTING, shifting)
+  shift_some(string.sub(shifting, size), at, since)
+  return request
+end
+local cursor, pairs_ = unpack(redis.call('HSCAN', K.buckets, request, 'COUNT', BUCKETS))
+for i = 1, #pairs_, 2 do
+  local key, bucket = pairs_[i], read_bucket(pairs_[i + 1])
+  local at = bucket.at
+  if at - now > SET_BACK then
+    if not full then  -- else it is found again
+      bucket.at = now
+      store_bucket(key, bucket, bucket.full_at - (at - now))
+      if key ~= QUEUE_BUCKET then shift_some(key, at, now) end
+    end
+  elseif bucket.full_at <= now then
+    redis.call('HDEL', K.buckets, key)
+  end
+end
+return cursor

@@ -1,0 +1,98 @@
+"""Sweeps: what is due in any queue is done, the longest due first, a bounded number by each call."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from windlass.core.moments import Micros
+from windlass.errors import StoreUnavailable
+from windlass.store.records import Admitted
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.dependencies.dependents import notify_dependents
+from windlass.store.redis.duties.queue_rotation import QueueRotation
+
+MAX_IN_CALL = 250
+"""No script may keep the server from others for long: it does less if these are much work."""
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """What was done, and how long until there is more to do (None: nothing waits)."""
+
+    jobs: int
+    next_in: Micros | None
+    queues: Sequence[str] = ()
+    """Where anything was done."""
+
+
+Waits = dict[str, Micros | None]
+"""How long until there is more to do in each queue that was reached; None: nothing waits."""
+
+
+async def sweep_all(access: Access, name: str, limit: int, rounds: QueueRotation) -> Swept:
+    """Sweep the queues in which something may be due; when something is due in the others is remembered."""
+    known = rounds.of(name)
+    queues = await rounds.choose(access, name, await access.queue_names())
+    now, waits = rounds.now(access), Waits()
+    try:
+        swept = await sweep(access, name, limit, queues, waits)
+    finally:
+        for queue, wait in waits.items():
+            known.note(queue, None if wait is None else now + wait)
+    due = known.next_due()
+    return Swept(swept.jobs, None if due is None else max(0, due - now), swept.queues)
+
+
+async def sweep(access: Access, name: str, limit: int, queues: Sequence[str], waits: Waits | None = None) -> Swept:
+    """Let a script that takes a limit, and tells how long until its next, do up to `limit` over these queues.
+
+    They take turns, the longest due first: very many of one queue do not hold up the one that is due in another.
+    Queues that cannot be reached hold up no others either; that is raised at the end. What is known then is in
+    `waits`.
+    """
+    waits = Waits() if waits is None else waits
+    looks, troubles = await access.call_reachable("next_due", dict.fromkeys(queues, (name,)))
+    waits |= {queue: _wait(reply) for queue, reply in looks.items()}
+    overdue = {queue: wait for queue, wait in waits.items() if wait is not None and wait <= 0}
+    due = sorted(overdue, key=overdue.__getitem__)
+    done, at = 0, set[str]()
+    while due and done < limit:
+        portion, turn, due = max(1, min(MAX_IN_CALL, limit // len(due))), due, []
+        for queue in turn:
+            if done == limit:
+                break
+            del waits[queue]
+            try:
+                reply = await access.call(name, queue, min(portion, limit - done))
+            except StoreUnavailable as error:
+                troubles.append(error)
+                continue
+            done += reply[0]
+            at.update([queue] if reply[0] else [])
+            wait = waits[queue] = _wait(reply)
+            # If nothing counted, there is more to do all the same: the caller comes back for it.
+            if reply[0] and wait is not None and wait <= 0:
+                due.append(queue)
+    if troubles:
+        raise troubles[0]
+    first = min((wait for wait in waits.values() if wait is not None), default=None)
+    return Swept(done, None if first is None else max(0, first), sorted(at))
+
+
+def _wait(reply: list[int]) -> Micros | None:
+    return reply[1] if len(reply) > 1 else None
+
+
+async def admit(access: Access, limit: int, queues: Sequence[str] | None, rounds: QueueRotation) -> Admitted:
+    """The earliest first, in these queues or in any."""
+    if queues is None:
+        swept = await sweep_all(access, "admit", limit, rounds)
+    else:
+        swept = await sweep(access, "admit", limit, queues)
+    return Admitted(swept.jobs, swept.next_in)
+
+
+async def expire(access: Access, limit: int, rounds: QueueRotation) -> int:
+    """The longest expired first, over all queues; their dependents are notified."""
+    swept = await sweep_all(access, "expire", limit, rounds)
+    await notify_dependents(access, swept.queues)
+    return swept.jobs

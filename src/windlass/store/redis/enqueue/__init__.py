@@ -1,0 +1,1 @@
+"""Storing new jobs: one call, a large batch, or several callers together."""

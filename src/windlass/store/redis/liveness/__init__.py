@@ -1,0 +1,1 @@
+"""Leases, workers, leadership and the rescue of dead runners' jobs."""

@@ -1,0 +1,20 @@
+-- campaign: take the leadership if it is free, keep it if it is ours; the leader forgets silent workers. Request:
+-- candidate, length. Reply: the term; 0: another leads.
+--! scope: global
+--! effect: writes
+--! memory: any
+--! uses: global_call, lease_activity, workers
+--! keys: leadership
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now = now_micros()
+local candidate, length = unpack(request, 1, 2)
+local holder, term, expires = unpack(redis.call('HMGET', K.leadership, 'holder', 'term', 'expires'), 1, 3)
+local current = holder and tonumber(expires) > now
+if current and holder ~= candidate then return 0 end
+check_silence(now)
+term = (tonumber(term) or 0) + (current and 0 or 1)
+redis.call('HSET', K.leadership, 'holder', candidate, 'term', term, 'expires', string.format('%.0f', now + length))
+forget_silent_workers(now)
+return term

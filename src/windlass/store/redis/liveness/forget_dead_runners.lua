@@ -1,0 +1,17 @@
+-- forget_dead_runners: all jobs of these runners are put back. Request: runners.
+--! scope: global
+--! effect: writes
+--! memory: any
+--! uses: global_call, registrations
+--! keys: dead_runners
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+for _, runner in ipairs(request) do
+  local worker = redis.call('HGET', K.dead_runners, runner)
+  if worker then
+    for _, registration in ipairs(registrations_from(worker .. '\0' .. runner .. '\0')) do redis.call('ZREM', K.registrations, registration) end
+    redis.call('HDEL', K.dead_runners, runner)
+  end
+end
+return 1

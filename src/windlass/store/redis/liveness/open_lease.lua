@@ -1,0 +1,20 @@
+-- open_lease: a lease for a new runner. Safe to repeat; an ended runner gets none. Request: runner, worker,
+-- length.
+--! scope: global
+--! effect: writes
+--! memory: any
+--! uses: global_call, lease_activity, registrations
+--! keys: ended_runners
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now = now_micros()
+local runner, worker, length = unpack(request, 1, 3)
+-- Its length counts in the check for silence; and again, if all leases got a grace just now.
+note_length(length, now)
+check_silence(now)
+if redis.call('HEXISTS', K.leases, runner) == 1 or redis.call('ZSCORE', K.ended_runners, runner) then return 0 end
+note_length(length, now)
+write_lease(runner, {expires = now + length, length = length, graces = 0, worker = worker})
+redis.call('ZADD', K.registrations, 0, registration_of(worker, runner, ''))
+return 1

@@ -1,0 +1,16 @@
+-- register_runner: record that a runner may hold jobs in queues, before it claims there: its end must find them.
+-- Request: runner, queues. Reply: how long its lease holds; 0: over, -1: none.
+--! scope: global
+--! effect: writes
+--! memory: any
+--! uses: global_call, lease_activity, registrations
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local runner, queues = unpack(request, 1, 2)
+local now = now_micros()
+local lease = read_lease(runner, now)
+if not lease then return -1 end
+if lease.expires <= now then return 0 end
+for _, queue in ipairs(queues) do redis.call('ZADD', K.registrations, 0, registration_of(lease.worker, runner, queue)) end
+return lease.expires - now

@@ -1,0 +1,51 @@
+-- runner_jobs: these runners have ended, and may not claim here again. Request: runners, the maximum. Reply: the
+-- time, 1 if there may be more, and {id, record, details} of jobs that they still hold: the caller puts these back
+-- and asks again.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, held_jobs, ended_runners
+--! keys: queue, details, leases
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local MAX_READ, MAX_TEXT = 1000, 1000000
+local now = now_micros()
+local runners, max_count = unpack(request, 1, 2)
+local answer, read, text = {now, 0}, 0, 0
+
+for _, runner in ipairs(runners) do
+  redis.call('HDEL', K.leases, runner)
+  remember_ended_runner(runner, now)
+end
+
+-- What does not fit into the answer is answered next time; a claim of which nothing runs goes.
+local function give_up(member)
+  local alive = 0
+  read = read + each_of_claim(member, function(id, r, value)
+    alive = alive + 1
+    if #answer - 2 >= max_count or text > MAX_TEXT then
+      answer[2] = 1
+    else
+      answer[#answer + 1] = {id, value, has(r.flags, HAS_DETAILS) and redis.call('HGET', K.details, id) or ''}
+      text = text + #value
+    end
+  end)
+  if alive == 0 then
+    local _, _, head = claim_of(member)
+    drop_claim(head)
+  end
+end
+
+-- One claim after the other: those of which jobs are answered stay until these are put back.
+local function give_up_all(runner)
+  local after = -1
+  while answer[2] == 0 do
+    local member = claims_of(runner, after, 1)[1]
+    if not member then return end
+    if read >= MAX_READ then answer[2] = 1 else give_up(member) end
+    after = select(2, claim_of(member))
+  end
+end
+
+for _, runner in ipairs(runners) do give_up_all(runner) end
+return answer

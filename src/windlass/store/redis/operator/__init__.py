@@ -1,0 +1,1 @@
+"""Reading and changing jobs and queues."""

@@ -1,0 +1,182 @@
+-- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
+-- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
+-- letters (empty: all), type, tenant, tag, parent, end of the id; false: any. Reply: the last id (empty: the end),
+-- how many were read, and the matching ids.
+--! effect: reads
+--! uses: queue_call, record, claims, byte_order
+--! keys: queue, counts, jobs, ids, types, ready, due, by_status, waiting_for_key, parked, children
+local problem = check_store()
+if problem then return problem end
+local from, limit, max_count, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
+local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP, CLAIMS = 400, 2000, 500000, 1000, 50, 10
+
+-- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
+local function along(key, head, from, count)
+  local first = from ~= '' and '(' .. head .. from
+  local found
+  if oldest then
+    found = redis.call('ZRANGEBYLEX', key, first or '[' .. head, '(' .. head .. 'g', 'LIMIT', 0, count)
+  else
+    found = redis.call('ZREVRANGEBYLEX', key, first or '(' .. head .. 'g', '[' .. head, 'LIMIT', 0, count)
+  end
+  if head ~= '' then
+    for i, member in ipairs(found) do found[i] = string.sub(member, #head + 1) end
+  end
+  return found
+end
+
+-- Mostly the first twelve digits decide, read as a number once: comparing bytes is slow.
+local heads = {}
+local function head_of(id)
+  if not heads[id] then heads[id] = tonumber(string.sub(id, 1, 8) .. string.sub(id, 10, 13), 16) or 0 end
+  return heads[id]
+end
+
+local function before(a, b)
+  if not oldest then a, b = b, a end
+  local x, y = head_of(a), head_of(b)
+  if x ~= y then return x < y end
+  return comes_before(a, b)
+end
+
+local function sorted(ids, from, count)
+  table.sort(ids, before)
+  local kept = {}
+  for _, id in ipairs(ids) do
+    if #kept == count then break end
+    if (from == '' or before(from, id)) and id ~= kept[#kept] then kept[#kept + 1] = id end
+  end
+  return kept
+end
+
+-- Where jobs of a status are found, if there are not many.
+local places = {p = 'ready', s = 'due', t = 'due', f = 'due', l = 'waiting_for_key', k = 'parked', d = 'by_status', x = 'by_status'}
+
+local function each_letter(act)
+  for letter in string.gmatch(letters, '.') do
+    if not act(letter) then return false end
+  end
+  return true
+end
+
+local function only_rare() return letters ~= '' and not string.find(letters, '[^fdx]') end
+
+local function only_few()
+  if letters == '' then return false end
+  local jobs = 0
+  return each_letter(function(letter)
+    local place = places[letter]
+    if place then
+      jobs = jobs + redis.call('ZCARD', K[place])
+    elseif letter == 'r' or tonumber(redis.call('HGET', K.counts, letter) or 0) ~= 0 then
+      jobs = jobs + (letter == 'r' and tonumber(redis.call('HGET', K.counts, letter) or 0) or MAX_FEW + 1)
+    end
+    return jobs <= MAX_FEW
+  end)
+end
+
+-- A claim also has the ids of jobs that ended since: they may be many more than run. Whether they are few.
+local function gather_held(ids)
+  for at = 0, 2 * MAX_FEW, CLAIMS do
+    local claims = redis.call('ZRANGE', K.held, at, at + CLAIMS - 1)
+    for _, member in ipairs(claims) do
+      for _, id in ipairs(ids_of_claim(member)) do ids[#ids + 1] = id end
+    end
+    if #claims < CLAIMS then return true end
+    if #ids > 2 * MAX_FEW then return false end
+  end
+end
+
+-- All ids of these statuses, and maybe some others; nil: they are too many to be put in order.
+local function gathered()
+  local ids, seen = {}, {}
+  local all = only_few() and each_letter(function(letter)
+    local place = places[letter]
+    if place and not seen[place] then
+      seen[place] = true
+      for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
+    elseif letter == 'r' then
+      return gather_held(ids)
+    end
+    return true
+  end)
+  return all and ids
+end
+
+-- They are put in order once, and then given out one portion after the other.
+local function portions(ids)
+  local queued, given = sorted(ids, from, #ids), 0
+  return function(_, count)
+    local portion = {unpack(queued, given + 1, math.min(given + count, #queued))}
+    given = given + #portion
+    return portion
+  end
+end
+
+local function among_rare(from, count)
+  local ids = {}
+  each_letter(function(letter)
+    for _, id in ipairs(along(K.by_status, letter, from, count)) do ids[#ids + 1] = id end
+    return true
+  end)
+  return sorted(ids, from, count)
+end
+
+local function source()
+  if parent then return function(from, count) return along(K.children, parent, from, count) end end
+  if only_rare() then return among_rare end
+  local few = gathered()
+  if few then return portions(few) end
+  return function(from, count) return along(K.ids, '', from, count) end
+end
+
+local number = type and tonumber(redis.call('HGET', K.types, type))
+if type and not number then return {'', 0} end
+local must_read = letters ~= '' or type or tenant or tag
+
+local function has_tag(text)
+  if not text then return false end
+  local readable, tags = pcall(cjson.decode, text)
+  if not readable or _G.type(tags) ~= 'table' then return false end
+  for _, each in ipairs(tags) do if each == tag then return true end end
+  return false
+end
+
+-- Only what is asked for is read: most records are passed by.
+local TAGS = 15
+local function matches(value)
+  local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
+  if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
+  local flags, type_number = struct.unpack('>I2I4', value, A_SIZE + length + 1)
+  if number and type_number ~= number then return false end
+  if tenant and not has(flags, HAS_TENANT) then return false end
+  if not tenant and not tag then return true end
+  local fields = fields_of(read_record(value))
+  if tenant and fields[TENANT] ~= tenant then return false end
+  return not tag or has_tag(fields[TAGS])
+end
+
+local next_ids = source()
+local answer, found, read, seen, bytes = {'', 0}, 0, 0, 0, 0
+local ended = false
+while not ended and found < limit and seen < math.min(max_count, MAX_SEEN) and read < MAX_READ and bytes < MAX_BYTES do
+  local step = math.min(must_read and STEP or id_end and 500 or math.min(limit, MAX_FEW), max_count - seen)
+  local ids = next_ids(from, step)
+  local values = must_read and #ids > 0 and redis.call('HMGET', K.jobs, unpack(ids))
+  ended = #ids < step
+  for i, id in ipairs(ids) do
+    local value = values and values[i]
+    if values then read, bytes = read + 1, bytes + (value and #value or 0) end
+    from, seen = id, seen + 1
+    if (not id_end or string.sub(id, -#id_end) == id_end) and (not values or value and matches(value)) then
+      found = found + 1
+      answer[2 + found] = id
+      if found == limit then
+        ended = ended and i == #ids
+        break
+      end
+    end
+  end
+end
+answer[1], answer[2] = ended and '' or from, seen
+return answer

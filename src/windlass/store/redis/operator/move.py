@@ -1,0 +1,123 @@
+"""Moving jobs to another queue: never in two at once, and in the end in one, whichever process dies on the way.
+
+Nothing is atomic over two queues. The source keeps the whole job in `moving` (`move_out`); the target stores it
+unless it has it (`move_in`); then the source forgets it (`move_done`). Each step is safe to repeat by any process,
+so an abandoned move is finished by the next one that finds it, at the latest by `tidy`.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.operator.read_records import MAX_READ
+from windlass.store.redis.operator.replace import Pair, Replaced
+from windlass.store.redis.records.record import STATUS, A, Details, Flag, Letter, Record, encode, pack
+
+RESERVED_FOR: Micros = 60 * SECOND
+"""How long an idempotency key waits in the target queue for its job."""
+OVERDUE: Micros = 30 * SECOND
+"""A move of this age was abandoned: no call takes as long."""
+
+Packet = tuple[bytes, bytes, bytes, bytes]
+"""Target, record, more, notes."""
+
+
+async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
+    """Pairs by the queues where they are, each on its own: the record as it was read, and as it shall be there."""
+    holders = await _reserve(access, target, [pair for pairs in leaving.values() for pair in pairs], RESERVED_FOR)
+    going = {queue: [pair for pair in pairs if pair[0].id not in holders] for queue, pairs in leaving.items()}
+    packets = await _depart(access, target, {queue: pairs for queue, pairs in going.items() if pairs})
+    stayed = [pair for queue, pairs in going.items() for pair in pairs if pair[0].id not in packets.get(queue, {})]
+    await _reserve(access, target, stayed, 0)
+    letters = await carry(access, packets)
+    moved = {
+        before.id: Replaced(STATUS[letters[before.id]] if letters[before.id] else after.status)
+        for queue, pairs in going.items()
+        for before, after in pairs
+        if before.id in packets.get(queue, {})
+    }
+    refused = {id_: Replaced(None, holder) for id_, holder in holders.items()}
+    return moved | refused | {before.id: Replaced(None) for before, _ in stayed}
+
+
+async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: Micros) -> dict[JobId, JobId]:
+    """Reserve the idempotency keys of these jobs in the target; the holders of those that are taken."""
+    holders: dict[JobId, JobId] = {}
+    keyed = [before for before, _ in pairs if before.fields.key_digest is not None]
+    for at in range(0, len(keyed), MAX_READ):
+        some = keyed[at : at + MAX_READ]
+        request = [(record.id, record.fields.key_digest) for record in some], length
+        replies = await access.call_queues("reserve_keys", {target: (request,)})
+        holders |= {
+            record.id: holder.decode() for record, holder in zip(some, replies[target], strict=True) if holder
+        }
+    return holders
+
+
+async def _depart(
+    access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]
+) -> dict[str, dict[JobId, Packet]]:
+    """Jobs that left, by the queues that they left."""
+    requests = {queue: _departure(target, pairs) for queue, pairs in leaving.items()}
+    replies = await access.call_queues("move_out", requests)
+    return {
+        queue: {
+            before.id: tuple(packet)
+            for (before, _), packet in zip(leaving[queue], answers, strict=True)
+            if packet != 0
+        }
+        for queue, answers in replies.items()
+    }
+
+
+def _departure(target: str, pairs: Sequence[Pair]) -> tuple[Any, ...]:
+    blobs = [blob for _, after in pairs for blob in _blobs(after)]
+    return (target, [(before.id, before.version) for before, _ in pairs]), *blobs
+
+
+def _blobs(after: Record) -> tuple[bytes, bytes]:
+    more = after.details != Details()
+    after.flags = after.flags | Flag.HAS_DETAILS if more else after.flags & ~Flag.HAS_DETAILS
+    return pack(after), encode(after.details) if more else b""
+
+
+async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -> dict[JobId, int]:
+    """Bring departed jobs to their queues, and let the sources forget them: the letter that each has there."""
+    arriving: dict[str, list[tuple[JobId, Packet]]] = defaultdict(list)
+    for departed in packets.values():
+        for id_, packet in departed.items():
+            arriving[packet[0].decode()].append((id_, packet))
+    if parking := [target for target, jobs in arriving.items() if any(_is_parked(packet) for _, packet in jobs)]:
+        await access.call_global("add_queue_names", ("parked_queues", parking))
+    letters: dict[JobId, int] = {}
+    while arriving:
+        batches = {target: jobs[:MAX_READ] for target, jobs in arriving.items()}
+        requests = {
+            target: ([id_ for id_, _ in jobs], *(blob for _, packet in jobs for blob in packet[1:]))
+            for target, jobs in batches.items()
+        }
+        for target, reply in (await access.call_queues("move_in", requests)).items():
+            letters |= zip((id_ for id_, _ in batches[target]), reply, strict=True)
+            access.server.job_locations.note(target, [id_ for id_, _ in batches[target]])
+        arriving = {target: rest for target, jobs in arriving.items() if (rest := jobs[MAX_READ:])}
+    versions = {
+        queue: [(id_, A.unpack_from(packet[1])[1]) for id_, packet in jobs.items()] for queue, jobs in packets.items()
+    }
+    await access.call_queues("move_done", {queue: (entries,) for queue, entries in versions.items() if entries})
+    return letters
+
+
+def _is_parked(packet: Packet) -> bool:
+    """Such a job is looked for only where it is known that there are any."""
+    return packet[1][0] == Letter.NO_WORKER
+
+
+async def finish_moves(access: Access, queues: Sequence[str] | None = None, least: Micros = OVERDUE) -> int:
+    """Finish what movers have left that died on the way: how many jobs came to their queues."""
+    names = await access.queue_names() if queues is None else queues
+    replies = await access.call_queues("unfinished_moves", dict.fromkeys(names, ((least, MAX_READ),)))
+    packets = {queue: {id_.decode(): tuple(packet) for id_, packet in found} for queue, found in replies.items()}
+    return len(await carry(access, packets))

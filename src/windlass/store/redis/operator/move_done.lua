@@ -1,0 +1,23 @@
+-- move_done: forget jobs that have arrived in their new queue; their idempotency keys are free here. Request: {id,
+-- version} of each: a job may have come back, and be moving again. Its dependents here register with it again.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, record, idempotency_keys, moved_jobs, parent_changes
+--! keys: queue, moving, idempotency_keys, key_windows
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now = now_micros()
+
+local function leave_behind(id, version)
+  local kept = redis.call('HGET', K.moving, id)
+  local r = kept and read_record(cmsgpack.unpack(kept)[2][2])
+  if not r or r.version ~= version then return end
+  redis.call('HDEL', K.moving, id)
+  if has(r.flags, HAS_IDEMPOTENCY_KEY) then free_key(id, fields_of(r)[KEY_DIGEST]) end
+  remember_moved(id, version, now)
+  if has(r.flags, HAS_DEPENDENTS) then note_parent_state(id, MOVED, '') end
+end
+
+for _, entry in ipairs(request) do leave_behind(entry[1], entry[2]) end
+return 1

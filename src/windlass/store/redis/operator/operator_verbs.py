@@ -1,0 +1,174 @@
+"""cancel, retry, run_now, delete: what people do with jobs. What the status does not allow changes nothing."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from windlass.core.flow.slots import or_waiting_for_key
+from windlass.core.ids import JobId
+from windlass.core.jobs.change import Timing, may_run_now
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, pending_parents
+from windlass.core.moments import Micros
+from windlass.core.status import RETRYABLE, Status
+from windlass.store.records import Transition
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.dependencies.dependents import register_children
+from windlass.store.redis.operator.decide import Decided, decide_all, replace_decided
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import MAX_READ, FoundJob
+from windlass.store.redis.operator.replace import Replaced
+from windlass.store.redis.records.ending import cancelled, reset_ageing, set_status
+from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, Record
+from windlass.store.redis.records.row import row_of
+from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
+
+
+async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+    """Waiting jobs end now, all at once, before any slot is reassigned. Running ones get a cancel request."""
+
+    def decide(seen: FoundJob) -> Record | None:
+        record = seen.record
+        if record.finished:
+            return None
+        if record.status is not Status.RUNNING:
+            return cancelled(record, reason, seen.now)
+        asked = msgspec.structs.replace(record, flags=record.flags | Flag.CANCEL_REQUESTED, updated_at=seen.now)
+        set_status(asked, Status.RUNNING, reason)
+        return asked
+
+    return await decide_all(access, ids, decide)
+
+
+async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again.
+
+    One that waits for a parent goes on waiting, unless it waits in vain: then that one must be retried first.
+    """
+
+    def decide(seen: FoundJob) -> Record | None:
+        record = seen.record
+        if record.status not in RETRYABLE:
+            return None
+        after = _revived(seen) if record.finished else msgspec.structs.replace(record)
+        after.failures, after.crashes, after.expires_at = 0, 0, 0
+        if record.flags & Flag.WAITS_FOR_PARENTS:
+            set_status(after, Status.BLOCKED, WAITING_FOR_PARENT)
+            after.updated_at = seen.now
+        else:
+            make_due_now(after, seen.now)
+        return after
+
+    return await decide_all(access, ids, decide, replace_waiting)
+
+
+def _revived(seen: FoundJob) -> Record:
+    """A finished job among the living; its attempts are not forgotten."""
+    after = msgspec.structs.replace(
+        seen.record,
+        flags=seen.record.flags & ~Flag.CANCEL_REQUESTED,
+        runner="",
+        claim=0,
+        claimed_at=0,
+        started_at=0,
+        slot=NO_SLOT,
+        result=None,
+        details=msgspec.structs.replace(seen.record.details, attempts=_all_attempts(seen)),
+    )
+    reset_ageing(after)
+    return after
+
+
+def _all_attempts(seen: FoundJob) -> str | None:
+    """The ended attempts, with the last one if only the record's head has it: that is overwritten."""
+    fields = dict(zip(FINISHED_COLUMNS.split(", "), row_of(seen.record, seen.queue), strict=True))
+    newest = last_attempt(fields)
+    kept = seen.record.details.attempts
+    return add_attempt(kept, newest) if newest else kept
+
+
+async def run_now(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Pending or waiting for its key at once, behind jobs that wait already; a pending job keeps its rank."""
+
+    def decide(seen: FoundJob) -> Record | None:
+        record = seen.record
+        if not may_run_now(record.status):
+            return None
+        if record.status is Status.PENDING:
+            return record
+        after = msgspec.structs.replace(record)
+        make_due_now(after, seen.now)
+        return after
+
+    return await decide_all(access, ids, decide)
+
+
+def make_due_now(record: Record, now: Micros) -> None:
+    """It is due now; with a concurrency key and no slot it waits for its key."""
+    due = Timing(Status.PENDING, None, now, now)
+    apply_timing(record, or_waiting_for_key(due, record.fields.concurrency_key, slot_of(record)), now)
+
+
+def apply_timing(record: Record, timing: Timing, now: Micros) -> None:
+    """Set the status and times that were decided."""
+    set_status(record, timing.status, timing.reason)
+    record.run_at, record.rank, record.updated_at = timing.run_at, timing.rank, now
+
+
+def slot_of(record: Record) -> int | None:
+    """The slot that it has of its key."""
+    return None if record.slot == NO_SLOT else record.slot
+
+
+async def delete(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Finished jobs only: a live one must be cancelled first. Of one that comes twice, the first goes."""
+    found = await _drop(access, access.server.job_locations.places(ids))
+    if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
+        found |= await _drop(access, dict.fromkeys(await access.queue_names(), missing))
+    return [_dropped(found, id_) for id_ in ids]
+
+
+def _dropped(found: dict[JobId, int], id_: JobId) -> Transition | None:
+    letter = found.get(id_, 0)
+    if letter > 0:
+        del found[id_]
+    return Transition(id_, STATUS[abs(letter)], done=letter > 0) if letter else None
+
+
+async def _drop(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> dict[JobId, int]:
+    """The letters that they had; less than nothing for those that may not go."""
+    found: dict[JobId, int] = {}
+    for start in range(0, max(map(len, wanted.values()), default=0), MAX_READ):
+        some = {queue: part for queue, ids in wanted.items() if (part := ids[start : start + MAX_READ])}
+        replies = await access.call_queues("drop_jobs", {queue: (ids,) for queue, ids in some.items()})
+        for queue, letters in replies.items():
+            found |= {id_: letter for id_, letter in zip(some[queue], letters, strict=True) if letter}
+    return found
+
+
+async def replace_waiting(access: Access, decided: Decided) -> dict[JobId, Replaced]:
+    """Write decisions; jobs with a failed parent stay as they are, the others register with their parents."""
+    waiting = [seen for seen, after in decided if after.letter == Letter.BLOCKED]
+    vain = await _vain_parents(access, waiting) if waiting else {}
+    replaced = await replace_decided(access, [(seen, after) for seen, after in decided if seen.record.id not in vain])
+    asking: dict[str, list[JobId]] = defaultdict(list)
+    for seen in waiting:
+        if seen.record.id not in vain and replaced[seen.record.id].status is not None:
+            asking[seen.queue].append(seen.record.id)
+    await register_children(access, asking)
+    return replaced | {id_: Replaced(None, parent=parent) for id_, parent in vain.items()}
+
+
+async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId, JobId]:
+    """By job: a parent that failed, or is dropped."""
+    left = {
+        seen.record.id: pending_parents(seen.record.fields.parents or "[]", seen.record.parent_results)
+        for seen in links
+    }
+    found = (await read_anywhere(access, {parent for parents in left.values() for parent in parents})).jobs
+    vain: dict[JobId, JobId] = {}
+    for id_, parents in left.items():
+        for parent in parents:
+            if parent not in found or effect_of(found[parent].record.status) is ParentEffect.CANCEL:
+                vain.setdefault(id_, parent)
+    return vain

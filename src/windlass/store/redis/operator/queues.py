@@ -1,0 +1,114 @@
+"""Queues: declared settings, the operator's changes, and whether they are paused.
+
+A queue is one hash. It is read, decided in Python, and written only if it has not changed since; else decided
+again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from windlass.core.flow.queue import Queue, QueueSettings
+from windlass.core.moments import Micros, to_datetime
+from windlass.errors import StoreUnavailable
+from windlass.store.queues import with_change
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.records.queue_settings import FIELDS, READ, kept_settings, queue_of
+
+MAX_TRIES = 50
+
+
+class QueueState(msgspec.Struct, frozen=True):
+    """A queue as it was read."""
+
+    queue: Queue
+    version: int
+    """How often it was written."""
+    now: Micros
+
+
+Decide = Callable[[QueueState], Queue]
+
+
+async def declare(access: Access, queues: dict[str, QueueSettings]) -> None:
+    """What the code says; the operator's change beside it stays."""
+
+    def to_say(settings: QueueSettings) -> Decide:
+        return lambda kept: msgspec.structs.replace(kept.queue, declared=settings)
+
+    await _write(access, {name: to_say(settings) for name, settings in queues.items()})
+
+
+async def change(access: Access, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+    """Replace the operator's change, if it is what it was."""
+    return await _write_one(access, name, lambda kept: with_change(kept.queue, changed, was))
+
+
+async def pause(access: Access, name: str, length: Micros | None) -> Queue:
+    """Nothing more is claimed from it, for a time or until resumed."""
+
+    def paused(kept: QueueState) -> Queue:
+        until = None if length is None else to_datetime(kept.now + length)
+        return msgspec.structs.replace(kept.queue, paused=True, paused_until=until)
+
+    return await _write_one(access, name, paused)
+
+
+async def resume(access: Access, name: str) -> Queue:
+    """It may be claimed from again."""
+    return await _write_one(
+        access, name, lambda kept: msgspec.structs.replace(kept.queue, paused=False, paused_until=None)
+    )
+
+
+async def close(access: Access, name: str) -> Queue:
+    """It takes no new jobs."""
+    return await _write_one(access, name, lambda kept: msgspec.structs.replace(kept.queue, closed=True))
+
+
+async def open_(access: Access, name: str) -> Queue:
+    """It takes new jobs again."""
+    return await _write_one(access, name, lambda kept: msgspec.structs.replace(kept.queue, closed=False))
+
+
+async def all_queues(access: Access) -> list[Queue]:
+    """Every queue that was spoken of, or holds jobs."""
+    kept = await read_queues(access, await access.queue_names())
+    return [kept[name].queue for name in sorted(kept)]
+
+
+async def read_queues(access: Access, names: Iterable[str]) -> dict[str, QueueState]:
+    """Queues as they are kept, in one trip; one that is new is made."""
+    replies = await access.call_queues("read_queue", dict.fromkeys(names, (READ,)))
+    return {
+        name: QueueState(queue_of(name, values, int(now)), int(version), int(now))
+        for name, (now, version, values) in replies.items()
+    }
+
+
+async def _write_one(access: Access, name: str, decide: Decide) -> Queue:
+    return (await _write(access, {name: decide}))[name]
+
+
+async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, Queue]:
+    """Each queue as it is decided, by all of them in two trips; what stays as it is, is not written."""
+    done: dict[str, Queue] = {}
+    for _ in range(MAX_TRIES):
+        kept = await read_queues(access, decisions.keys() - done.keys())
+        decided = {name: decisions[name](each) for name, each in kept.items()}
+        requests = {
+            name: (_request(decided[name], each.version),)
+            for name, each in kept.items()
+            if decided[name] != each.queue
+        }
+        written = await access.call_queues("set_queue", requests)
+        done |= {name: queue for name, queue in decided.items() if written.get(name, 1)}
+        if len(done) == len(decisions):
+            return done
+    raise StoreUnavailable(f"{access.server.shown}: others write the settings of a queue all the time")
+
+
+def _request(queue: Queue, version: int) -> tuple[int, list[str | int], list[str]]:
+    values = kept_settings(queue)
+    pairs = [each for pair in values.items() for each in pair]
+    return version, pairs, [field for field in FIELDS if field not in values]

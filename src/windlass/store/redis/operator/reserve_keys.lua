@@ -1,0 +1,29 @@
+-- reserve_keys: reserve the idempotency keys of jobs that are about to move here, as if in a window, so that no
+-- other job takes them and an abandoned move leaves nothing. Request: {id, digest} of each, and for how long (0:
+-- release). Reply for each: empty, or the id of the job that has it.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, idempotency_keys
+--! keys: queue, jobs, idempotency_keys, key_windows
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now, length, answer = now_micros(), request[2], {}
+
+local function give_up(id, digest)
+  local mine = redis.call('HGET', K.idempotency_keys, digest) == id and redis.call('HEXISTS', K.jobs, id) == 0
+  if mine and redis.call('ZREM', K.key_windows, digest) == 1 then redis.call('HDEL', K.idempotency_keys, digest) end
+  return nil
+end
+
+local function reserve(id, digest)
+  local holder = take_key(id, digest, now)
+  if not holder then redis.call('ZADD', K.key_windows, now + length, digest) end
+  return holder
+end
+
+for i, entry in ipairs(request[1]) do
+  local act = length == 0 and give_up or reserve
+  answer[i] = act(entry[1], entry[2]) or ''
+end
+return answer

@@ -1,0 +1,107 @@
+-- why_facts: everything that may hold up a waiting job. Request: its id; sort_priority and rank among pending
+-- jobs; concurrency digest (false: none), sort_priority and rank among jobs that wait for the key (false: it does
+-- not); its tenant in a fair queue (false: not fair); how many tenants and jobs to name. Reply: counts {at a
+-- higher priority, before it at its own, in its tenant queue, beside it, waiting for the key before it, running,
+-- slots held}, tenants, longest running jobs, holders of its key's slots, buckets of queue and key.
+--! effect: reads
+--! uses: queue_call, record, claims, byte_order
+--! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, buckets
+local problem = check_store()
+if problem then return problem end
+local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
+local MAX_READ, CLAIMS, LAST = 500, 10, string.rep('\255', 11)
+local level = struct.pack('>I2', sort_priority + LEVEL)
+local place = struct.pack('>I8', rank) .. id
+
+local function present_types()
+  local heads = {}
+  local pend = redis.call('HGETALL', K.pending_counts)
+  for i = 1, #pend, 2 do
+    if tonumber(pend[i + 1]) > 0 then heads[#heads + 1] = struct.pack('>I4', tonumber(pend[i])) end
+  end
+  return heads
+end
+
+-- Indexes by member count a range without walking it.
+local function between(key, from, to) return redis.call('ZLEXCOUNT', key, '[' .. from, '(' .. to) end
+
+local sooner, before, tenant_place, beside = 0, 0, 0, 0
+for _, type in ipairs(present_types()) do
+  sooner = sooner + between(K.ready, type, type .. level)
+  before = before + between(K.ready, type .. level, type .. level .. place)
+  if tenant_queue then
+    local head = level .. tenant_queue .. '\0' .. type
+    tenant_place = tenant_place + between(K.tenant_queues, head, head .. place)
+    beside = beside + between(K.ready, type .. level, type .. level .. LAST)
+      - between(K.ready, type .. level .. place, type .. level .. place .. '\0')
+  end
+end
+
+local function waiting_tenants()
+  local tenants, from = {}, '[' .. level
+  while #tenants < max_tenants do
+    local member = redis.call('ZRANGEBYLEX', K.tenant_queues, from, '(' .. level .. '\255', 'LIMIT', 0, 1)[1]
+    if not member then break end
+    local tenant = string.sub(member, 3, string.find(member, '\0', 3, true) - 1)
+    tenants[#tenants + 1] = tenant
+    from = '(' .. level .. tenant .. '\1'
+  end
+  return tenants
+end
+
+-- Of each: id, letter, since when, run_at, runner.
+local function holder(id)
+  local value = redis.call('HGET', K.jobs, id)
+  if not value then return nil end
+  local r = read_record(value)
+  return {id, r.letter, r.letter == RUNNING and r.claimed or r.updated, r.run_at, r.runner}
+end
+
+local function held_ids()
+  local ids, looked = {}, 0
+  while #ids < MAX_READ do
+    local claims = redis.call('ZRANGE', K.held, looked, looked + CLAIMS - 1)
+    for _, member in ipairs(claims) do
+      for _, each in ipairs(ids_of_claim(member)) do ids[#ids + 1] = each end
+    end
+    looked = looked + #claims
+    if #claims < CLAIMS then break end
+  end
+  return ids
+end
+
+local function longest_running()
+  local found = {}
+  for i, each in ipairs(held_ids()) do
+    if i > MAX_READ then break end
+    local one = holder(each)
+    if one and one[2] == RUNNING then found[#found + 1] = one end
+  end
+  table.sort(found, function(a, b) return a[3] < b[3] or a[3] == b[3] and comes_before(a[1], b[1]) end)
+  for i = #found, max_named + 1, -1 do found[i] = nil end
+  return found
+end
+
+local function slot_holders()
+  local found = {}
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', K.slots, '[' .. key, '(' .. key .. LAST, 'LIMIT', 0, max_named)) do
+    found[#found + 1] = holder(string.sub(member, -36))
+  end
+  return found
+end
+
+local waiting_place, slots, holders = 0, 0, {}
+if order then
+  waiting_place = between(K.waiting_for_key, key, key .. struct.pack('>I2I8', order + LEVEL, waiting_rank) .. id)
+  slots = between(K.slots, key, key .. LAST)
+  holders = slot_holders()
+end
+local running = tonumber(redis.call('HGET', K.counts, string.char(RUNNING)) or 0)
+return {
+  {sooner, before, tenant_place, beside, waiting_place, running, slots},
+  tenant_queue and waiting_tenants() or {},
+  longest_running(),
+  holders,
+  redis.call('HGET', K.buckets, '') or '',
+  key and redis.call('HGET', K.buckets, key) or '',
+}

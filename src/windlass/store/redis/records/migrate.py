@@ -1,0 +1,68 @@
+"""Versions of the key map: an older one is migrated by the first process that opens the store.
+
+A step is safe to repeat, and to run twice at once: it goes from queue to queue, each by one script that skips what
+is done. Only then is the version written, and it never decreases. Beside it is the oldest version whose code works
+with these keys: in a rolling deploy old workers run beside new ones, unless a step is breaking.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from windlass.store.redis.connection.server_watch import too_new
+
+if TYPE_CHECKING:
+    from windlass.store.redis.connection.access import Access
+
+
+class Step(NamedTuple):
+    """From one version to the next."""
+
+    name: str
+    apply: "Callable[[Access], Awaitable[None]] | None" = None
+    """Nothing to do for the first: there are no keys yet."""
+    breaking: bool = False
+    """Whether code that does not know it cannot work with what it leaves."""
+
+
+STEPS: Sequence[Step] = (Step("0001_initial"),)
+"""The version of a key map is how many of them were done."""
+
+VERSION = len(STEPS)
+VERSION_FIELDS = ("version", "oldest")
+"""Of `meta`."""
+
+
+class MapVersion(NamedTuple):
+    """Of the keys in a store."""
+
+    number: int
+    oldest: int
+    """The lowest version whose code works with them."""
+
+    def fits(self) -> bool:
+        """Whether this Windlass can work with them."""
+        return self.oldest <= VERSION
+
+
+def read_version(number: bytes | None, oldest: bytes | None) -> MapVersion:
+    """From the fields of `meta`: where it is not said that older code can, it cannot."""
+    found = int(number or 0)
+    return MapVersion(found, found if oldest is None else int(oldest))
+
+
+async def check_schema(access: "Access") -> None:
+    """Refuse keys that a newer Windlass has changed too much."""
+    found = read_version(*await access.command("HMGET", "meta", *VERSION_FIELDS))
+    if not found.fits():
+        raise too_new(access.server.shown, found.number, VERSION)
+
+
+async def bring_up(access: "Access", found: int, steps: Sequence[Step] = STEPS) -> list[str]:
+    """Do the steps that are missing; their names."""
+    done = []
+    for version, step in enumerate(steps[found:], found + 1):
+        if step.apply is not None:
+            await step.apply(access)
+        await access.call_global("raise_version", (version, step.breaking))
+        done.append(step.name)
+    return done

@@ -1,0 +1,290 @@
+"""The packed record of a job: fields that scripts change are at fixed places, the rest they copy unread.
+
+    head A | runner | head B | fields | length of payload | payload | length | parent results | result
+
+Only a record with Flag.HAS_PARENT_RESULTS has parent results and their length.
+
+Head A is what a claim and a completion change, so they rewrite 38 bytes and copy the rest. `version` grows with
+every write: a decision is written only if the record still has the version that was read (replace_records.lua).
+"""
+
+import struct
+from enum import IntFlag
+
+import msgspec
+
+from windlass.core.flow.rate import Rate
+from windlass.core.flow.rate_check import THROTTLED
+from windlass.core.ids import JobId
+from windlass.core.jobs.change import NO_WORKER, WAITING_FOR_KEY
+from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
+from windlass.core.moments import Micros
+from windlass.core.status import FINISHED, Status
+from windlass.store.redis.records.unreadable import decode_text, reader
+
+A = struct.Struct(">BIIIqqqB")
+B = struct.Struct(">HIiHqqqqqHhHHIHIII")
+_LENGTH = struct.Struct(">I")
+NO_SLOT = -1  # in the place of a slot
+
+
+class Letter:
+    """A status as it is kept: a letter each, and one for each way of being blocked or scheduled that scripts know."""
+
+    SCHEDULED = ord("s")
+    THROTTLED = ord("t")
+    """Scheduled: it waits for tokens of its key."""
+    BLOCKED = ord("b")
+    """It waits for its parents."""
+    WAITING_FOR_KEY = ord("l")
+    NO_WORKER = ord("k")
+    PENDING = ord("p")
+    RUNNING = ord("r")
+    FAILED = ord("f")
+    COMPLETED = ord("c")
+    DEAD = ord("d")
+    CANCELLED = ord("x")
+
+
+STATUS = {
+    Letter.SCHEDULED: Status.SCHEDULED,
+    Letter.THROTTLED: Status.SCHEDULED,
+    Letter.BLOCKED: Status.BLOCKED,
+    Letter.WAITING_FOR_KEY: Status.BLOCKED,
+    Letter.NO_WORKER: Status.BLOCKED,
+    Letter.PENDING: Status.PENDING,
+    Letter.RUNNING: Status.RUNNING,
+    Letter.FAILED: Status.FAILED,
+    Letter.COMPLETED: Status.COMPLETED,
+    Letter.DEAD: Status.DEAD,
+    Letter.CANCELLED: Status.CANCELLED,
+}
+REASONS = {
+    Letter.THROTTLED: THROTTLED,
+    Letter.BLOCKED: WAITING_FOR_PARENT,
+    Letter.WAITING_FOR_KEY: WAITING_FOR_KEY,
+    Letter.NO_WORKER: NO_WORKER,
+}
+"""What such a letter says by itself."""
+_LETTERS = {(status, REASONS.get(letter)): letter for letter, status in STATUS.items()}
+
+
+def letter_of(status: Status, reason: str | None) -> int:
+    """How a status is kept; a reason that is none of ours is kept elsewhere."""
+    return _LETTERS.get((status, reason)) or _LETTERS[status, None]
+
+
+class Flag(IntFlag):
+    """What a script must know of a job without reading its fields."""
+
+    HAS_IDEMPOTENCY_KEY = 1
+    """It has an idempotency key."""
+    HAS_CONCURRENCY_KEY = 2
+    """It has a concurrency key."""
+    STRICT = 4
+    RATED = 8
+    """Its concurrency key has a rate."""
+    COSTLY = 16
+    """A start costs another number of tokens than one."""
+    HAS_TENANT = 32
+    IS_CHILD = 64
+    HAS_DETAILS = 128
+    HAS_NOTES = 256
+    CANCEL_REQUESTED = 512
+    """It is running, and has a cancel request."""
+    WAITS_FOR_PARENTS = 1024
+    """Not all of its parents have completed."""
+    HAS_DEPENDENTS = 2048
+    """Other jobs wait for it, and must learn how it ends."""
+    HAS_PARENT_RESULTS = 4096
+    """It has something from its parents."""
+    ONE_PARENT = 8192
+    """It has one parent, and no more."""
+    TAKES_RESULT = 16384
+    """It takes the result of a parent."""
+
+
+class Fields(msgspec.Struct, array_like=True, frozen=True):
+    """What is set once, at the enqueue. Scripts read some of it by number, from 1: see parts/record.lua."""
+
+    type: str
+    tenant: str | None = None
+    idempotency_key: str | None = None
+    key_digest: str | None = None
+    window: Micros | None = None
+    concurrency_key: str | None = None
+    concurrency_digest: str | None = None
+    """The digest of the concurrency key, of fixed length, so that it can prefix a place."""
+    key_limit: int | None = None
+    key_strict: bool | None = None
+    key_rate: tuple[int, Micros, int] | None = None
+    """Tokens, period, burst."""
+    rate_cost: int | None = None
+    parent: str | None = None
+    flow: str | None = None
+    parents: str | None = None
+    tags: str | None = None
+    meta: str | None = None
+    schedule: str | None = None
+    tick: Micros | None = None
+    result_params: str | None = None
+
+    @property
+    def rate(self) -> Rate | None:
+        """Of its concurrency key."""
+        return None if self.key_rate is None else Rate(*self.key_rate)
+
+
+class Details(msgspec.Struct, array_like=True, frozen=True):
+    """What most jobs do not have."""
+
+    reason: str | None = None
+    error: str | None = None
+    attempts: str | None = None
+
+
+read_fields = reader(Fields)
+_details = reader(Details)
+encode = msgspec.msgpack.Encoder().encode
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """A job as it is kept."""
+
+    id: JobId
+    letter: int
+    version: int = 0
+    attempt: int = 0
+    claim: int = 0
+    updated_at: Micros = 0
+    claimed_at: Micros = 0
+    started_at: Micros = 0
+    """0 is: not."""
+    runner: str = ""
+    flags: int = 0
+    type: int = 0
+    """The number of its type in its queue."""
+    sort_priority: int = 0
+    aged_by: int = 0
+    rank: Micros = 0
+    """Of one that waits for its parents: its delay, which counts from when the last of them completed."""
+    run_at: Micros = 0
+    created_at: Micros = 0
+    expires_at: Micros = 0
+    timeout: Micros = 0
+    max_attempts: int = 0
+    slot: int = NO_SLOT
+    failures: int = 0
+    crashes: int = 0
+    rescues: int = 0
+    suspicions: int = 0
+    requeues: int = 0
+    snoozes: int = 0
+    fields: Fields
+    payload: str
+    parent_results: str | None = None
+    """Which parents have come, with their results, as JSON of [parent, result]."""
+    result: str | None = None
+    details: Details = Details()
+
+    @property
+    def status(self) -> Status:
+        """The word for the letter."""
+        return STATUS[self.letter]
+
+    @property
+    def reason(self) -> str | None:
+        """What the letter says, or what was said."""
+        return REASONS.get(self.letter, self.details.reason)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended."""
+        return self.status in FINISHED
+
+
+def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
+    """A record as a script gave it."""
+    letter, version, attempt, claim, updated, claimed, started, length = A.unpack_from(value)
+    at = A.size + length
+    runner = value[A.size : at].decode()
+    numbers = B.unpack_from(value, at)
+    at += B.size
+    end = at + numbers[-1]
+    payload, at_parent_results = _text(value, end)
+    parent_results, at_result = (
+        _text(value, at_parent_results) if numbers[0] & Flag.HAS_PARENT_RESULTS else (None, at_parent_results)
+    )
+    return Record(
+        id=id_,
+        letter=letter,
+        version=version,
+        attempt=attempt,
+        claim=claim,
+        updated_at=updated,
+        claimed_at=claimed,
+        started_at=started,
+        runner=runner,
+        **dict(zip(_NUMBERS, numbers, strict=False)),
+        fields=read_fields(value[at:end]),
+        payload=payload,
+        parent_results=parent_results,
+        result=decode_text(value[at_result:]) or None,
+        details=_details(more) if more else Details(),
+    )
+
+
+def _text(value: bytes, at: int) -> tuple[str, int]:
+    """A text behind its length, and where it ends."""
+    (size,) = _LENGTH.unpack_from(value, at)
+    begin = at + _LENGTH.size
+    return decode_text(value[begin : begin + size]), begin + size
+
+
+_NUMBERS = (
+    "flags",
+    "type",
+    "sort_priority",
+    "aged_by",
+    "rank",
+    "run_at",
+    "created_at",
+    "expires_at",
+    "timeout",
+    "max_attempts",
+    "slot",
+    "failures",
+    "crashes",
+    "rescues",
+    "suspicions",
+    "requeues",
+    "snoozes",
+)
+
+
+def pack(record: Record) -> bytes:
+    """The record as it is kept."""
+    runner, fields, payload = record.runner.encode(), encode(record.fields), record.payload.encode()
+    return b"".join(
+        (
+            A.pack(
+                record.letter,
+                record.version,
+                record.attempt,
+                record.claim,
+                record.updated_at,
+                record.claimed_at,
+                record.started_at,
+                len(runner),
+            ),
+            runner,
+            B.pack(*(getattr(record, name) for name in _NUMBERS), len(fields)),
+            fields,
+            _LENGTH.pack(len(payload)),
+            payload,
+            b""
+            if record.parent_results is None
+            else _LENGTH.pack(len(given := record.parent_results.encode())) + given,
+            (record.result or "").encode(),
+        )
+    )

@@ -1,0 +1,1 @@
+"""Schedules, and the jobs of their ticks."""

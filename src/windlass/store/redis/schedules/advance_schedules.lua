@@ -1,0 +1,21 @@
+-- advance_schedules: advance schedules whose planned ticks are done, each if its plan is still there. Request:
+-- {name, number of the plan, next tick (nothing: none)} of each; blobs: their states without stamp. Reply: how
+-- many advanced.
+--! scope: global
+--! effect: writes
+--! memory: any
+--! uses: schedule_state
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local plans = named(K.plans)
+local written, over = {}, {}
+for i, each in ipairs(request) do
+  if plans[i] and struct.unpack('>I8', plans[i]) == each[2] then
+    written[#written + 1] = {each[1], ARGV[3 + i], each[3]}
+    over[#over + 1] = each[1]
+  end
+end
+write_states(written, now_micros())
+if #over > 0 then redis.call('HDEL', K.plans, unpack(over)) end
+return #over

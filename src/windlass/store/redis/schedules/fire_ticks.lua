@@ -1,0 +1,66 @@
+-- fire_ticks: enqueue the jobs of ticks, each once: the queue remembers the last plan of a schedule and what
+-- became of its ticks. A repeated or late plan gets that reply and changes nothing. A tick in a closed queue, or
+-- with a key conflict, has no job. Request: kinds and order of a batch, when the plan was read, {name, number of
+-- the plan, number of earlier ticks, {kind, number, …}} of each schedule, and {kind, number, …} of jobs that other
+-- queues know; ARGV[4] and on: blobs. Reply for each schedule: + or - for each done tick, by whether it has a job;
+-- empty if a later plan was here. No reply: the plan must be read again.
+--! effect: writes
+--! memory: grows
+--! uses: queue_call, store_jobs
+--! keys: queue, fired_ticks
+--! lazy: resolve_key_conflicts, transfer_keys, try_slot, assign_slots, tenant_member, link_parents, add_children
+local problem = check_store()
+if problem then return problem end
+local MAX_AGE, PASSED = 3600000000, 0
+local now = now_micros()
+local kinds, order, asked, entries, elsewhere = unpack(request, 1, 5)
+-- A queue forgets a removed schedule after a day; a caller that slept for longer must not act.
+if now - asked > MAX_AGE then return false end
+
+-- What became of the ticks of this plan so far; nothing if a later one was here, or what came before these is lost.
+local function marks_of(entry, kept)
+  local last = kept and struct.unpack('>I8', kept) or 0
+  if last > entry[2] then return nil end
+  local marks = last == entry[2] and string.sub(kept, 9) or ''
+  return #marks >= entry[3] and marks or nil
+end
+
+local names, known, marks = {}, {}, {}
+for k, kind in ipairs(kinds) do known[k] = known_ids(kind[IDS], now) end
+for at = 1, #elsewhere, 2 do known[elsewhere[at]][elsewhere[at + 1]] = true end
+for e, entry in ipairs(entries) do names[e] = entry[1] end
+local closed = redis.call('HGET', K.queue, 'closed') == '1'
+for e, kept in ipairs(redis.call('HMGET', K.fired_ticks, unpack(names))) do
+  local entry = entries[e]
+  local places = entry[4]
+  marks[e] = marks_of(entry, kept)
+  for at = 1, #places, 2 do
+    local k, i = places[at], places[at + 1]
+    local seen_to = not marks[e] or entry[3] + (at + 1) / 2 <= #marks[e]
+    if seen_to or closed and not known[k][i] then known[k][i] = PASSED end
+  end
+end
+local found = order and resolve_key_conflicts(kinds, order, known, now, true) or {existing = {}}
+local blobs = {}
+for i = 4, #ARGV do blobs[i - 3] = ARGV[i] end
+store_jobs(request, blobs, now, now, known, found)
+
+local function mark_of(k, i)
+  if known[k][i] then return known[k][i] == PASSED and '-' or '+' end
+  local existing = found.existing[k] and found.existing[k][i]
+  return (not existing or existing == kinds[k][IDS][i]) and '+' or '-'
+end
+
+local answer, written = {}, {}
+for e, entry in ipairs(entries) do
+  answer[e] = ''
+  if marks[e] then
+    local places, all = entry[4], {marks[e]}
+    for at = 2 * (#marks[e] - entry[3]) + 1, #places, 2 do all[#all + 1] = mark_of(places[at], places[at + 1]) end
+    answer[e] = table.concat(all)
+    written[#written + 1] = entry[1]
+    written[#written + 1] = struct.pack('>I8', entry[2]) .. answer[e]
+  end
+end
+if #written > 0 then redis.call('HSET', K.fired_ticks, unpack(written)) end
+return answer

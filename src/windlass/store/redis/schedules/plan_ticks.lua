@@ -1,0 +1,28 @@
+-- plan_ticks: store plans for due ticks before any queue is called. While a schedule has a plan, it changes only
+-- by that, and any process may finish it. Request: {name} of each schedule; blobs: revision, next tick and
+-- creation time as they follow the stamp, and the plan, of each. Reply: the time, the last tick of removed
+-- schedules, the number of the first plan, then for each its state and the plan that was there before, or nothing;
+-- nothing at all if it has changed.
+--! scope: global
+--! effect: writes
+--! memory: grows
+--! uses: schedule_state
+local problem = check_store()
+if problem then return problem end
+local now = now_micros()
+local states, plans = named(K.schedule_states), named(K.plans)
+local number = new_stamps(#request, now)
+local answer, planned = {now, tonumber(redis.call('HGET', K.meta, 'furthest')) or 0, number}, {}
+for i, each in ipairs(request) do
+  local state, plan, n = states[i], plans[i], 2 * i + 2
+  answer[n], answer[n + 1] = false, plan
+  if state and string.sub(state, 9, 32) == ARGV[n] and string.byte(state, PAUSED_AT) == 0 then
+    answer[n] = state
+    if not plan then
+      planned[#planned + 1] = each[1]
+      planned[#planned + 1] = struct.pack('>I8', number + i - 1) .. ARGV[n + 1]
+    end
+  end
+end
+if #planned > 0 then redis.call('HSET', K.plans, unpack(planned)) end
+return answer

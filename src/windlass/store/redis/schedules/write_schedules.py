@@ -1,0 +1,156 @@
+"""Schedules: written, paused, removed. Decisions are made in core/schedules/firing.py.
+
+A schedule is read, decided, and written only if it has not changed since and has no plan under way: such a plan is
+finished first. So what was planned before a change is done before it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from windlass.core.moments import DAY, Micros
+from windlass.core.schedules.firing import new_schedule, paused, reconfigured, resumed
+from windlass.core.schedules.schedule import Schedule, ScheduleSettings
+from windlass.errors import StoreUnavailable
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.schedules.fire import finish
+from windlass.store.redis.schedules.read_schedules import read_by_name
+from windlass.store.redis.schedules.schedule_state import ScheduleState, due_of, pack_settings, pack_state, tick_of
+
+MAX_TRIES = 50
+MAX_WRITTEN = 200
+MAX_TEXT = 500_000
+MAX_FORGOTTEN = 100
+REMEMBERED: Micros = DAY
+"""How long queues remember a removed schedule: longer than a plan may take, see fire_ticks.lua."""
+_NOTHING = ScheduleSettings()
+
+Decide = Callable[[Schedule | None, Micros], Schedule | None]
+"""What becomes of a schedule, or of none; as it is now: nothing is written."""
+Written = tuple[tuple[str, int, Micros | None], bytes, bytes]
+"""Request, standing and settings, as set_schedules.lua takes them."""
+
+
+async def declare(access: Access, schedules: dict[str, ScheduleSettings]) -> None:
+    """What the code says; the operator's change beside it stays."""
+
+    def to_say(name: str, said: ScheduleSettings) -> Decide:
+        def decide(before: Schedule | None, now: Micros) -> Schedule:
+            if before is None:
+                return new_schedule(name, now, declared=said, changed=_NOTHING)
+            return before if before.declared == said else reconfigured(before, now, said, before.changed)
+
+        return decide
+
+    await _write(access, {name: to_say(name, said) for name, said in schedules.items()})
+
+
+async def add(access: Access, name: str, changed: ScheduleSettings) -> Schedule | None:
+    """A new one; None if the name is taken."""
+    new: list[Schedule] = []
+
+    def decide(before: Schedule | None, now: Micros) -> Schedule:
+        new[:] = [] if before else [new_schedule(name, now, declared=_NOTHING, changed=changed)]
+        return before or new[0]
+
+    await _write(access, {name: decide})
+    return new[0] if new else None
+
+
+async def change(access: Access, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+    """Replace the operator's change, if it is what it was."""
+
+    def decide(before: Schedule | None, now: Micros) -> Schedule | None:
+        if before is None or before.changed != was:
+            return before
+        return reconfigured(before, now, before.declared, changed)
+
+    return (await _write(access, {name: decide}))[name]
+
+
+async def pause(access: Access, name: str) -> Schedule | None:
+    """It hands nothing in."""
+    return (await _write(access, {name: lambda before, now: before and paused(before)}))[name]
+
+
+async def resume(access: Access, name: str) -> Schedule | None:
+    """It goes on."""
+    return (await _write(access, {name: lambda before, now: before and resumed(before, now)}))[name]
+
+
+async def remove(access: Access, name: str) -> bool:
+    """Remove a schedule; its jobs stay."""
+    for _ in range(MAX_TRIES):
+        _, found = await read_by_name(access, [name])
+        if not found:
+            return False
+        if not await _finish_plans(access, found) and await access.call_global(
+            "drop_schedule", (name, found[name].stamp)
+        ):
+            return True
+    raise _contended(access)
+
+
+async def forget_removed(access: Access) -> None:
+    """Let queues forget schedules that were removed long ago: some of them, if there are many."""
+    found = await access.call_global("removed_schedules", (REMEMBERED, MAX_FORGOTTEN))
+    if not found:
+        return
+    numbers = [int(each) for each in found[1::2]]
+    request = [(name.decode(), number) for name, number in zip(found[::2], numbers, strict=True)]
+    await access.call_queues("forget_ticks", dict.fromkeys(await access.queue_names(), (request,)))
+    # One that was removed again since has another number, and stays.
+    await access.command("ZREMRANGEBYSCORE", "removed_schedules", numbers[0], numbers[-1])
+
+
+async def _write(access: Access, decisions: Mapping[str, Decide]) -> dict[str, Schedule | None]:
+    """Each schedule as it is decided; nothing is written before all are decided, and not what stays as it is."""
+    done: dict[str, Schedule | None] = {}
+    for _ in range(MAX_TRIES):
+        asked = [name for name in decisions if name not in done]
+        now, found = await read_by_name(access, asked)
+        if await _finish_plans(access, found):
+            continue
+        decided = {name: decisions[name](found[name].schedule if name in found else None, now) for name in asked}
+        wanted: dict[str, Written] = {}
+        for name, after in decided.items():
+            kept = found.get(name)
+            if after is not None and (kept is None or kept.schedule != after):
+                request = name, 0 if kept is None else kept.stamp, tick_of(after)
+                wanted[name] = request, pack_state(after), pack_settings(after)
+        refused = await _set(access, wanted)
+        done |= {name: after for name, after in decided.items() if name not in refused}
+        if len(done) == len(decisions):
+            return done
+    raise _contended(access)
+
+
+async def _set(access: Access, wanted: Mapping[str, Written]) -> set[str]:
+    """Write them; the names of those that changed meanwhile, or have a plan."""
+    refused: set[str] = set()
+    for portion in _portions(list(wanted.values())):
+        blobs = [blob for _, state, settings in portion for blob in (state, settings)]
+        written = await access.call_global("set_schedules", [request for request, _, _ in portion], *blobs)
+        refused |= {request[0] for (request, _, _), done in zip(portion, written, strict=True) if not done}
+    return refused
+
+
+def _portions(wanted: Sequence[Written]) -> Iterator[Sequence[Written]]:
+    start, text = 0, 0
+    for place, (_, _, settings) in enumerate(wanted):
+        text += len(settings)
+        if place > start and (place - start == MAX_WRITTEN or text > MAX_TEXT):
+            yield wanted[start:place]
+            start, text = place, len(settings)
+    if wanted:
+        yield wanted[start:]
+
+
+async def _finish_plans(access: Access, found: Mapping[str, ScheduleState]) -> bool:
+    """Whether there were plans under way, which are finished now: those schedules must be read again."""
+    under_way = [due_of(kept) for kept in found.values() if kept.plan is not None]
+    if under_way:
+        await finish(access, under_way)
+    return bool(under_way)
+
+
+def _contended(access: Access) -> StoreUnavailable:
+    return StoreUnavailable(f"{access.server.shown}: others write the same schedules all the time")

@@ -1,0 +1,1 @@
+"""The loader of Lua scripts, and the parts that they share."""

@@ -1,0 +1,28 @@
+-- assign_tenant_queues: a queue has become fair: its pending jobs get tenant queues, some at a time; new ones have
+-- them from the start. The field `assigning_tenants` of the queue is 1, or the last place that was read.
+--! uses: record, indexes
+--! keys: queue, jobs, ready, tenant_queues
+local MAX_ASSIGNED = 250
+
+-- One portion; whether there is more to do.
+local function assign_tenant_queues()
+  local after = redis.call('HGET', K.queue, 'assigning_tenants')
+  if not after then return false end
+  local from = after == '1' and '-' or '(' .. after
+  local members = redis.call('ZRANGEBYLEX', K.ready, from, '+', 'LIMIT', 0, MAX_ASSIGNED)
+  local ids, places = {}, {}
+  for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
+  for i, value in ipairs(#ids > 0 and redis.call('HMGET', K.jobs, unpack(ids)) or {}) do
+    if value then
+      places[#places + 1] = 0
+      places[#places + 1] = tenant_member(ids[i], read_record(value))
+    end
+  end
+  if #places > 0 then redis.call('ZADD', K.tenant_queues, unpack(places)) end
+  if #members == MAX_ASSIGNED then
+    redis.call('HSET', K.queue, 'assigning_tenants', members[#members])
+    return true
+  end
+  redis.call('HDEL', K.queue, 'assigning_tenants')
+  return false
+end

@@ -1,0 +1,22 @@
+-- details: reason, error and ended attempts of a job, packed as Details in record.py; missing ones are nil.
+--! uses: record
+--! keys: details
+local function read_details(id, r)
+  if not has(r.flags, HAS_DETAILS) then return {} end
+  local kept = cmsgpack.unpack(redis.call('HGET', K.details, id) or '\144')
+  return {reason = kept[1], error = kept[2], attempts = kept[3]}
+end
+
+-- By hand: a table with holes would become a map.
+local function packed(value) return value and cmsgpack.pack(value) or '\192' end
+
+-- Sets the flag too: write the record after it.
+local function write_details(id, r, details)
+  if details.reason or details.error or details.attempts then
+    redis.call('HSET', K.details, id, '\147' .. packed(details.reason) .. packed(details.error) .. packed(details.attempts))
+    r.flags = bit.bor(r.flags, HAS_DETAILS)
+  elseif has(r.flags, HAS_DETAILS) then
+    redis.call('HDEL', K.details, id)
+    r.flags = r.flags - HAS_DETAILS
+  end
+end

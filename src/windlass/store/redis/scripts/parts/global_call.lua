@@ -1,0 +1,12 @@
+-- global_call: the start of every script for global keys.
+--! uses: request
+--! keys: meta
+
+-- Whether this is the store that the caller knows: nil, or the error to answer with.
+local function check_store()
+  if redis.call('HGET', K.meta, 'store') == ARGV[1] then return nil end
+  return redis.error_reply('WINDLASS_EMPTIED')
+end
+
+-- As in parts/call.lua: what comes before the first write of whatever takes no jobs in.
+local function allow_write_at_memory_limit() redis.call('HDEL', K.meta, '') end

@@ -1,0 +1,58 @@
+-- idempotency_keys: idempotency keys. A live job has its key; a finished one until its window is over.
+--! uses: record
+--! keys: idempotency_keys, key_windows
+
+-- The id of the key's holder, or nil. A window that is over does not count.
+local function key_holder(digest, now)
+  local holder = redis.call('HGET', K.idempotency_keys, digest)
+  if not holder then return nil end
+  local ends = redis.call('ZSCORE', K.key_windows, digest)
+  if ends and tonumber(ends) <= now then return nil end
+  return holder
+end
+
+-- The key is this job's: nil, or the id of another one that has it.
+local function take_key(id, digest, now)
+  local holder = key_holder(digest, now)
+  if holder and holder ~= id then return holder end
+  redis.call('HSET', K.idempotency_keys, digest, id)
+  redis.call('ZREM', K.key_windows, digest)
+  return nil
+end
+
+-- Clear up to `max_count` windows that are over, with their keys. How many.
+local function clear_windows(now, max_count)
+  local over = redis.call('ZRANGEBYSCORE', K.key_windows, '-inf', now, 'LIMIT', 0, max_count)
+  if #over == 0 then return 0 end
+  redis.call('HDEL', K.idempotency_keys, unpack(over))
+  redis.call('ZREM', K.key_windows, unpack(over))
+  return #over
+end
+
+-- Jobs have ended: their keys are free, at once or after their windows; what another one has taken since stays with it.
+-- `drop_times` is {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
+local function release_keys(ended, digests, now)
+  if #ended == 0 then return end
+  local freed, windows = {}, {}
+  for i, holder in ipairs(redis.call('HMGET', K.idempotency_keys, unpack(digests))) do
+    local id, digest, window = unpack(ended[i], 1, 3)
+    if holder == id and window and window > 0 then
+      windows[#windows + 1] = now + window
+      windows[#windows + 1] = digest
+    elseif holder == id then
+      freed[#freed + 1] = digest
+    end
+  end
+  if #freed > 0 then redis.call('HDEL', K.idempotency_keys, unpack(freed)) end
+  if #windows == 0 then return end
+  clear_windows(now, #windows)  -- twice as many as come: they can be too many to wait for a coordinator
+  redis.call('ZADD', K.key_windows, unpack(windows))
+end
+
+local function release_key(id, r, now)
+  local digest = fields_of(r)[KEY_DIGEST]
+  release_keys({{id, digest, fields_of(r)[WINDOW]}}, {digest}, now)
+end
+
+-- The job moved to another queue, and its key with it.
+local function free_key(id, digest) release_keys({{id, digest}}, {digest}) end

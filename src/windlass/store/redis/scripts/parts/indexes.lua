@@ -1,0 +1,90 @@
+-- indexes: the indexes of a job, as its record says. A script removes a job from its indexes before it changes the
+-- record, and adds it again after; `ids`, `jobs` and `idempotency_keys` are not among them.
+--! uses: record, hint, claims
+--! keys: queue, counts, ready, pending_counts, tenant_queues, due, expiring, cancels, drop_times, by_status, failures, waiting_for_key, slots, parked, throttled, children
+local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [THROTTLED] = true, [FAILED] = true, [BLOCKED] = true,
+  [WAITING_FOR_KEY] = true, [PARKED] = true}
+local finished_letters = {[COMPLETED] = true, [DEAD] = true, [CANCELLED] = true}
+
+local function ready_member(id, r)
+  return struct.pack('>I4I2I8', r.type, r.sort_priority + LEVEL, r.rank) .. id
+end
+
+local function tenant_member(id, r)
+  local tenant = has(r.flags, HAS_TENANT) and fields_of(r)[TENANT] or ''
+  return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
+end
+
+-- In strict order, that of being due, priority says nothing.
+local function waiting_member(id, r)
+  local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
+  return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
+end
+
+local function slot_member(id, r) return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2', r.slot) .. id end
+local function parked_member(id, r) return struct.pack('>I4I8', r.type, r.rank) .. id end
+local function throttled_member(id, r)
+  return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', r.sort_priority + LEVEL, r.rank) .. id
+end
+
+local function add_count(letter, by) redis.call('HINCRBY', K.counts, string.char(letter), by) end
+
+local is_fair
+local function fair()
+  if is_fair == nil then is_fair = redis.call('HGET', K.queue, 'fair') == '1' end
+  return is_fair
+end
+
+local function remove_from_indexes(id, r)
+  local letter = r.letter
+  add_count(letter, -1)
+  if letter == PENDING then
+    redis.call('ZREM', K.ready, ready_member(id, r))
+    redis.call('HINCRBY', K.pending_counts, r.type, -1)
+    redis.call('ZREM', K.tenant_queues, tenant_member(id, r))
+  elseif letter == RUNNING then
+    release_claim(claim_head(r.runner, r.claim), 1)
+    if has(r.flags, CANCEL_REQUESTED) then redis.call('SREM', K.cancels, id) end
+  elseif letter == SCHEDULED or letter == FAILED or letter == THROTTLED then
+    redis.call('ZREM', K.due, id)
+    if letter == THROTTLED then redis.call('ZREM', K.throttled, throttled_member(id, r)) end
+  elseif letter == WAITING_FOR_KEY then
+    redis.call('ZREM', K.waiting_for_key, waiting_member(id, r))
+  elseif letter == PARKED then
+    redis.call('ZREM', K.parked, parked_member(id, r))
+  elseif finished_letters[letter] then
+    redis.call('ZREM', K.drop_times, id)
+  end
+  if letter == FAILED or letter == DEAD or letter == CANCELLED then
+    redis.call('ZREM', K.by_status, string.char(letter) .. id)
+    redis.call('ZREM', K.failures, id)
+  end
+  if r.slot >= 0 then redis.call('ZREM', K.slots, slot_member(id, r)) end
+  if r.expires > 0 and waiting_letters[letter] then redis.call('ZREM', K.expiring, id) end
+end
+
+-- `drop_at` is the moment at which a finished job may go.
+local function add_to_indexes(id, r, drop_at)
+  local letter = r.letter
+  add_count(letter, 1)
+  if letter == PENDING then
+    redis.call('ZADD', K.ready, 0, ready_member(id, r))
+    if redis.call('HINCRBY', K.pending_counts, r.type, 1) == 1 then publish_hint() end
+    if fair() then redis.call('ZADD', K.tenant_queues, 0, tenant_member(id, r)) end
+  elseif letter == SCHEDULED or letter == FAILED or letter == THROTTLED then
+    redis.call('ZADD', K.due, r.run_at, id)
+    if letter == THROTTLED then redis.call('ZADD', K.throttled, 0, throttled_member(id, r)) end
+  elseif letter == WAITING_FOR_KEY then
+    redis.call('ZADD', K.waiting_for_key, 0, waiting_member(id, r))
+  elseif letter == PARKED then
+    redis.call('ZADD', K.parked, 0, parked_member(id, r))
+  elseif finished_letters[letter] then
+    redis.call('ZADD', K.drop_times, drop_at, id)
+  end
+  if letter == FAILED or letter == DEAD or letter == CANCELLED then
+    redis.call('ZADD', K.by_status, 0, string.char(letter) .. id)
+    if letter ~= CANCELLED then redis.call('ZADD', K.failures, r.updated, id) end
+  end
+  if r.slot >= 0 then redis.call('ZADD', K.slots, 0, slot_member(id, r)) end
+  if r.expires > 0 and waiting_letters[letter] then redis.call('ZADD', K.expiring, r.expires, id) end
+end

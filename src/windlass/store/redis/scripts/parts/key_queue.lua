@@ -1,0 +1,109 @@
+-- key_queue: jobs that wait for a concurrency key. A script that frees a slot, or changes which jobs wait, calls
+-- `mark_dirty`, and `assign_slots` at its end: after that no first waiting job could have a slot.
+--! uses: record, indexes
+--! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, stalled_keys
+local DIGEST_END = '\255\255\255'  -- no sort_priority, rank, slot or id goes on like this
+local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member of `digest`: after digest, sort_priority and rank
+local DEFAULT_KEY_LIMIT = 1
+local MAX_GRANTED = 500
+
+local function mark_dirty(dirty_keys, r)
+  if has(r.flags, HAS_CONCURRENCY_KEY) then dirty_keys[fields_of(r)[CONCURRENCY_DIGEST]] = true end
+end
+
+-- A function from the limit, which the first waiting job has, to the lowest free slot of a key; nil if none is free. What
+-- it has given counts as taken, written or not. Slots are found by bisection, for a key may have thousands. It must equal
+-- core/slots.granted.
+local function free_slots(digest)
+  local first = '[' .. digest
+  local taken, low, given = redis.call('ZLEXCOUNT', K.slots, first, '(' .. digest .. DIGEST_END), 0, 0
+  return function(limit)
+    local high = taken + given
+    if high >= (limit or DEFAULT_KEY_LIMIT) then return nil end
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      local upto = '(' .. digest .. struct.pack('>I2', middle) .. DIGEST_END
+      if redis.call('ZLEXCOUNT', K.slots, first, upto) + given == middle + 1 then low = middle + 1 else high = middle end
+    end
+    low, given = low + 1, given + 1
+    return low - 1
+  end
+end
+
+-- The slot that one alone gets.
+local function lowest_free_slot(digest, limit) return free_slots(digest)(limit) end
+
+-- The first members that wait for a key, after `after` others.
+local function waiting_members(digest, after, max_count)
+  return redis.call('ZRANGEBYLEX', K.waiting_for_key, '[' .. digest, '(' .. digest .. DIGEST_END, 'LIMIT', after, max_count)
+end
+
+-- The first member that waits for a key, or nil.
+local function first_waiting(digest) return waiting_members(digest, 0, 1)[1] end
+
+-- A waiting job gets a slot, and ranks behind jobs that are pending already.
+local function grant_slot(grants, member, id, r, slot)
+  r.letter, r.version, r.slot, r.rank, r.updated = PENDING, r.version + 1, slot, grants.now, grants.now
+  grants.jobs = grants.jobs + 1
+  grants.granted[id] = true
+  local n = 2 * grants.jobs
+  grants.members[grants.jobs] = member
+  grants.records[n - 1], grants.records[n] = id, write_record(r)
+  grants.slots[n - 1], grants.slots[n] = 0, slot_member(id, r)
+  grants.ready[n - 1], grants.ready[n] = 0, ready_member(id, r)
+  if fair() then grants.tenant_queues[n - 1], grants.tenant_queues[n] = 0, tenant_member(id, r) end
+  grants.types[r.type] = (grants.types[r.type] or 0) + 1
+end
+
+-- Grant all free slots of a key: mostly one was freed, so the first read is of two.
+local function grant_slots(grants, digest, lost)
+  local members, max_count, looked = waiting_members(digest, 0, 2), 2, 0
+  local next_slot = members[1] and free_slots(digest)
+  while members[1] do
+    for _, member in ipairs(members) do
+      if grants.jobs == MAX_GRANTED then return redis.call('SADD', K.stalled_keys, digest) end
+      local id = string.sub(member, WAITING_ID_AT)
+      local value = redis.call('HGET', K.jobs, id)
+      local r = value and read_record(value)
+      if r and r.letter == WAITING_FOR_KEY then
+        local slot = next_slot(fields_of(r)[KEY_LIMIT])
+        if not slot then return end
+        grant_slot(grants, member, id, r, slot)
+      else
+        lost[#lost + 1] = member  -- removed by hand, or left by a script that was stopped: the record decides
+      end
+    end
+    if #members < max_count then return end
+    looked, max_count = looked + #members, 100
+    members = waiting_members(digest, looked, max_count)
+  end
+end
+
+-- Free slots of these keys go to the first waiting jobs: {id = true} of those. More than one call may assign is left to
+-- `assign_stalled`. Expiry is unchanged.
+local function assign_slots(dirty_keys, now)
+  local grants = {now = now, jobs = 0, granted = {}, members = {}, records = {}, slots = {}, ready = {}, tenant_queues = {}, types = {}}
+  local lost = {}
+  for digest in pairs(dirty_keys) do grant_slots(grants, digest, lost) end
+  for _, member in ipairs(lost) do redis.call('ZREM', K.waiting_for_key, member) end
+  if grants.jobs == 0 then return grants.granted end
+  redis.call('ZREM', K.waiting_for_key, unpack(grants.members))
+  redis.call('HSET', K.jobs, unpack(grants.records))
+  redis.call('ZADD', K.slots, unpack(grants.slots))
+  redis.call('ZADD', K.ready, unpack(grants.ready))
+  if #grants.tenant_queues > 0 then redis.call('ZADD', K.tenant_queues, unpack(grants.tenant_queues)) end
+  add_count(WAITING_FOR_KEY, -grants.jobs)
+  add_count(PENDING, grants.jobs)
+  for type, jobs in pairs(grants.types) do
+    if redis.call('HINCRBY', K.pending_counts, type, jobs) == jobs then publish_hint() end
+  end
+  return grants.granted
+end
+
+-- Lines in which more could go on than one call lets: some more of them. Whether any is left.
+local function assign_stalled(now)
+  local dirty_keys = {}
+  for _, digest in ipairs(redis.call('SPOP', K.stalled_keys, 10)) do dirty_keys[digest] = true end
+  if next(dirty_keys) then assign_slots(dirty_keys, now) end
+  return redis.call('EXISTS', K.stalled_keys) == 1
+end

@@ -1,0 +1,161 @@
+-- limited_start: start the next jobs of a limited queue, one after the other, as far as their rates allow; others
+-- are throttled, expired ones cancelled. A claim is a table, made by `open_claim`; its `left` is how many more may
+-- start. A candidate is {id, place, head, tenant place}: sort_priority, rank and id; the prefix of its place in
+-- `ready`; and its place in `tenant_queues`, if it was found there.
+--! uses: record, indexes, rate_session, details, cancel_waiting, key_queue, record_claim, merged_stream
+--! keys: counts, jobs, ready, pending_counts, tenant_queues, due, throttled
+local MAX_THROTTLED, MAX_EXPIRED, MAX_LOOKED = 100, 50, 600
+local PORTION, MAX_TEXT = 25, 1000000
+local NEEDS_READING = RATED + COSTLY + HAS_DETAILS
+
+local function open_claim(now, runner, number, limit)
+  return {now = now, runner = runner, number = number, left = limit, looked = 0, text = 0, expired = 0, seen = {}, dirty_keys = {},
+    taken = {}, members = {}, tenant_queues = {}, throttled = {members = {}, due = {}, places = {}, records = {}, types = {}}}
+end
+
+local function clear_reason(id, r)
+  if not has(r.flags, HAS_DETAILS) then return end
+  local details = read_details(id, r)
+  details.reason = nil
+  write_details(id, r, details)
+end
+
+local function leave_tenant_queue(claim, candidate, value)
+  if not claim.fair then return end
+  claim.tenant_queues[#claim.tenant_queues + 1] = candidate[4] or tenant_member(candidate[1], read_record(value))
+end
+
+-- No attempt is counted. It keeps its slot and its rank, and comes back when its key has tokens for it.
+local function throttle(claim, candidate, r, moment)
+  local throttled, id, count = claim.throttled, candidate[1], 2 * #claim.throttled.members
+  clear_reason(id, r)  -- its letter says why
+  r.letter, r.version, r.run_at, r.updated = THROTTLED, r.version + 1, moment, claim.now
+  throttled.members[#throttled.members + 1] = candidate[3] .. candidate[2]
+  throttled.due[count + 1], throttled.due[count + 2] = moment, id
+  throttled.places[count + 1], throttled.places[count + 2] = 0, throttled_member(id, r)
+  throttled.records[count + 1], throttled.records[count + 2] = id, write_record(r)
+  throttled.types[r.type] = (throttled.types[r.type] or 0) + 1
+  if #throttled.members >= MAX_THROTTLED then claim.left = 0 end
+end
+
+local function take(claim, candidate, value)
+  local count, runner = #claim.taken, claim.runner
+  local _, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
+  claim.taken[count + 1] = candidate[1]
+  claim.taken[count + 2] = struct.pack(HEAD_A, RUNNING, version + 1, attempt + 1, claim.number, claim.now, claim.now, 0,
+    #runner) .. runner .. string.sub(value, A_SIZE + length + 1)
+  claim.members[count / 2 + 1] = candidate[3] .. candidate[2]
+  claim.left = claim.left - 1
+end
+
+-- Whether the rates allow its start. If not, it is throttled, or the queue has no tokens and the claim ends. `r` is nil for
+-- a job that costs one token of the queue, and none of a key.
+local function passes_rate(claim, candidate, r, value)
+  if not claim.session.rate and not (r and has(r.flags, RATED)) then return true end
+  local place = candidate[2]
+  local what, moment = check_rate(claim.session, r and charge_of(r, place) or {place = place, cost = 1})
+  if what == THROTTLE then
+    leave_tenant_queue(claim, candidate, value)
+    throttle(claim, candidate, r, moment)
+  elseif what == STOP then
+    claim.left, claim.opens = 0, moment
+  end
+  return what == PAID
+end
+
+-- The record was removed by hand: remove its entries.
+local function drop_missing(claim, candidate)
+  if claim.fair and candidate[4] then redis.call('ZREM', K.tenant_queues, candidate[4]) end
+  if redis.call('ZREM', K.ready, candidate[3] .. candidate[2]) == 0 then return end
+  redis.call('HINCRBY', K.pending_counts, struct.unpack('>I4', candidate[3]), -1)
+  add_count(PENDING, -1)
+end
+
+-- A script that was stopped left this entry: the record decides.
+local function drop_stale_entry(claim, candidate)
+  if candidate[4] then redis.call('ZREM', K.tenant_queues, candidate[4]) end
+  redis.call('ZREM', K.ready, candidate[3] .. candidate[2])
+end
+
+-- Whether it has started. Most jobs need not be read for it: a glance says enough.
+local function start_one(claim, candidate, value)
+  if not value then return drop_missing(claim, candidate) end
+  if string.byte(value) ~= PENDING then return drop_stale_entry(claim, candidate) end
+  local flags, expires = flags_and_expiry(value)
+  if expires > 0 and expires <= claim.now then
+    claim.expired = claim.expired + 1
+    if claim.expired <= MAX_EXPIRED then
+      cancel_waiting(candidate[1], read_record(value), 'expired', claim.now, claim.dirty_keys)
+    end
+    return false
+  end
+  local r = bit.band(flags, NEEDS_READING) ~= 0 and read_record(value) or nil
+  if not passes_rate(claim, candidate, r, value) then return false end
+  leave_tenant_queue(claim, candidate, value)
+  if has(flags, HAS_DETAILS) then
+    clear_reason(candidate[1], r)
+    value = write_record(r)
+  end
+  take(claim, candidate, value)
+  return true
+end
+
+-- Start candidates in order, up to a bound of text: which of them started, by number.
+local function start(claim, candidates)
+  local ids, started, values = {}, {}, {}
+  for i, candidate in ipairs(candidates) do
+    ids[i] = candidate[1]
+    claim.seen[candidate[1]] = true
+  end
+  claim.looked = claim.looked + #ids
+  for i in ipairs(ids) do
+    if claim.left == 0 then break end
+    local at = (i - 1) % PORTION
+    if at == 0 then values = redis.call('HMGET', K.jobs, unpack(ids, i, math.min(i + PORTION - 1, #ids))) end
+    started[i] = start_one(claim, candidates[i], values[at + 1])
+    claim.text = claim.text + #(values[at + 1] or '')
+    if claim.text > MAX_TEXT then claim.left = 0 end
+  end
+  if claim.looked > MAX_LOOKED then claim.left = 0 end
+  return started
+end
+
+-- By sort_priority and rank, as long as the rates allow.
+local function start_in_order(claim, heads)
+  local next_one = stream(K.ready, heads, portion_of(claim.left, #heads))
+  local more = true
+  while more and claim.left > 0 do
+    local candidates = {}
+    while more and #candidates < claim.left do
+      local place, head = next_one()
+      more = place ~= nil
+      local id = place and string.sub(place, -36)
+      if id and not claim.seen[id] then candidates[#candidates + 1] = {id, place, head} end
+    end
+    start(claim, candidates)
+  end
+end
+
+local function write_throttled(throttled)
+  local count = #throttled.members
+  if count == 0 then return end
+  redis.call('ZREM', K.ready, unpack(throttled.members))
+  redis.call('ZADD', K.due, unpack(throttled.due))
+  redis.call('ZADD', K.throttled, unpack(throttled.places))
+  redis.call('HSET', K.jobs, unpack(throttled.records))
+  for type, jobs in pairs(throttled.types) do redis.call('HINCRBY', K.pending_counts, type, -jobs) end
+  add_count(PENDING, -count)
+  add_count(THROTTLED, count)
+end
+
+-- Write started and throttled jobs, and the buckets.
+local function close_claim(claim)
+  close_rate_session(claim.session)
+  write_throttled(claim.throttled)
+  if #claim.members > 0 then
+    record_claim(claim.runner, claim.number, claim.taken, claim.members)
+    stop_expiry(claim.taken)
+  end
+  if #claim.tenant_queues > 0 then redis.call('ZREM', K.tenant_queues, unpack(claim.tenant_queues)) end
+  assign_slots(claim.dirty_keys, claim.now)
+end

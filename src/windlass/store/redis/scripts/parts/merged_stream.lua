@@ -1,0 +1,51 @@
+-- merged_stream: members of a sorted set, merged from several ranges with a common prefix (head) each, in the
+-- order of what follows the head: `local next_one = stream(key, heads, portion)`, then `local rest, head =
+-- next_one()`; nil at the end. `portion` members are read at a time.
+--! uses: heap, byte_order
+local STRETCH_END = '\255\255\255'  -- no sort_priority, rank or id goes on like this
+
+local function fill(stretch, key, portion)
+  local ending = '(' .. stretch.head .. STRETCH_END
+  stretch.members = redis.call('ZRANGEBYLEX', key, stretch.from, ending, 'LIMIT', 0, portion)
+  stretch.at, stretch.more = 0, #stretch.members == portion
+  if stretch.more then stretch.from = '(' .. stretch.members[portion] end
+end
+
+-- Go on to the next member of a stretch; nil, if that was the last.
+local function step(stretch, key, portion)
+  if stretch.at == #stretch.members then
+    if not stretch.more then return nil end
+    fill(stretch, key, portion)
+    if #stretch.members == 0 then return nil end
+  end
+  stretch.at = stretch.at + 1
+  stretch.rest = string.sub(stretch.members[stretch.at], #stretch.head + 1)
+  stretch.first, stretch.second = struct.unpack('>I6I6', stretch.rest)
+  return stretch
+end
+
+-- Mostly the first twelve bytes decide, read as two numbers once.
+local function stands_before(a, b)
+  if a.first ~= b.first then return a.first < b.first end
+  if a.second ~= b.second then return a.second < b.second end
+  return comes_before(a.rest, b.rest)
+end
+
+local function stream(key, heads, portion)
+  local stretches = {}
+  for _, head in ipairs(heads) do
+    local stretch = {head = head, from = '[' .. head, members = {}, at = 0, more = true}
+    if step(stretch, key, portion) then stretches[#stretches + 1] = stretch end
+  end
+  heapify(stretches, stands_before)
+  return function()
+    local first = stretches[1]
+    if not first then return nil end
+    local rest = first.rest
+    if step(first, key, portion) then sift_down(stretches, 1, stands_before) else drop_first(stretches, stands_before) end
+    return rest, first.head
+  end
+end
+
+-- How many to read at a time from each of several ranges: not all of them give the same.
+local function portion_of(max_count, stretches) return math.min(max_count, math.ceil(2 * max_count / stretches) + 1) end

@@ -1,0 +1,17 @@
+-- parent_changes: a job with dependents has finished, become live again, moved, or been dropped: recorded in the
+-- same call, for `notify_dependents`. `parent_changes` has its letter, and its result if it completed. A
+-- completion is never overwritten: its dependents are released, whatever happens to the job since. The field `g`
+-- and the id: it was dropped.
+--! uses: record, record_text
+--! keys: parent_changes
+local MOVED = 109
+
+local function note_parent_state(id, letter, result)
+  local before = redis.call('HGET', K.parent_changes, id)
+  if before and string.byte(before) == COMPLETED then return end
+  redis.call('HSET', K.parent_changes, id, string.char(letter) .. result)
+end
+
+local function note_parent_change(id, r) note_parent_state(id, r.letter, r.letter == COMPLETED and result_of(r) or '') end
+
+local function note_parent_dropped(id) redis.call('HSET', K.parent_changes, 'g' .. id, '') end

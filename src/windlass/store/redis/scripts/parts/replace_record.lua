@@ -1,0 +1,34 @@
+-- replace_record: replace a record, with its indexes, its key, its slot, and its drop if it is not kept. The
+-- caller assigns the slots of `dirty_keys` at its end. Waiters get a hint.
+--! uses: record, indexes, retention, idempotency_keys, drop, key_queue, parent_changes, completion_hints
+--! keys: jobs, cancels
+
+-- Only a job with a slot, now or before, or one that waits for its key, matters to the key.
+local function mark_dirty_if_slotted(dirty_keys, r)
+  if r.slot >= 0 or r.letter == WAITING_FOR_KEY then mark_dirty(dirty_keys, r) end
+end
+
+-- `details` must have been written: a tombstone needs the last attempt.
+local function replace_record(id, before, r, now, dirty_keys)
+  r.version = before.version + 1
+  if before.letter == RUNNING and r.letter == RUNNING then
+    redis.call('HSET', K.jobs, id, write_record(r))
+    if has(r.flags, CANCEL_REQUESTED) then redis.call('SADD', K.cancels, id) end
+    return
+  end
+  if before.slot ~= r.slot or r.letter == WAITING_FOR_KEY or before.letter == WAITING_FOR_KEY then
+    mark_dirty_if_slotted(dirty_keys, before)
+    mark_dirty_if_slotted(dirty_keys, r)
+  end
+  remove_from_indexes(id, before)
+  local over = finished_letters[r.letter]
+  if has(r.flags, HAS_DEPENDENTS) and over ~= finished_letters[before.letter] then note_parent_change(id, r) end
+  if over and has(r.flags, HAS_IDEMPOTENCY_KEY) then release_key(id, r, now) end
+  if over and retention_of(r.letter) == 0 then
+    forget_jobs({[id] = r}, now)
+  else
+    redis.call('HSET', K.jobs, id, write_record(r))
+    add_to_indexes(id, r, over and r.updated + retention_of(r.letter))
+  end
+  if over and has_waiters() then publish_completions({[id] = true}) end
+end

@@ -1,0 +1,238 @@
+-- store_jobs: write new jobs that were checked, all of a kind at once.
+--! uses: enqueue_check, byte_order, type_numbers, dependents
+--! keys: dependents, parent_checks, parent_changes
+local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT = 12, 13, 17, 18, 19
+
+local function last_of_type(type, sort_priority)
+  local head = struct.pack('>I4I2', type, sort_priority + LEVEL)
+  local last = redis.call('ZREVRANGEBYLEX', K.ready, '(' .. head .. '\255\255\255\255\255\255\255\255\255', '[' .. head, 'LIMIT', 0, 1)[1]
+  return last and struct.unpack('>I8', last, 7) or 0
+end
+
+-- The last rank there; of other types only while the clock is behind an earlier enqueue.
+local function last_rank(type, sort_priority, set_back)
+  local last = last_of_type(type, sort_priority)
+  for _, other in ipairs(set_back and redis.call('HKEYS', K.pending_counts) or {}) do
+    last = math.max(last, last_of_type(tonumber(other), sort_priority))
+  end
+  return last
+end
+
+-- core.admission.birth and core.expiry.expiry: what the clock says of a kind. `moment` is when it was handed in: of a
+-- large hand-in that is unfolded, when that was committed.
+local function birth(kind, moment, now, settings)
+  local b = {created = moment}
+  b.flags, b.name, b.sort_priority, b.run_at, b.delay, b.max_attempts, b.timeout, b.expires, b.expires_in = unpack(kind, 1, 9)
+  b.type = type_number(b.name)
+  b.run_at = b.run_at or moment + b.delay
+  if not b.expires then b.expires = b.expires_in and moment + b.expires_in or 0 end
+  b.max_attempts = b.max_attempts or tonumber(settings[1])
+  b.timeout = b.timeout or tonumber(settings[2])
+  if kind[KIND_PARENTS] then
+    b.letter, b.run_at, b.rank = BLOCKED, kind[4] or moment, kind[4] and 0 or b.delay
+    return b
+  end
+  b.letter = b.run_at > moment and SCHEDULED or PENDING
+  b.rank = math.max(b.run_at, moment)
+  if b.letter == PENDING then
+    local last = last_rank(b.type, b.sort_priority, now < (tonumber(settings[3]) or 0))
+    if last > now then b.rank = last + 1 end
+  end
+  return b
+end
+
+local function head_of(b, letter, slot, size)
+  return struct.pack(HEAD_A, letter, 0, 0, 0, b.created, 0, 0, 0)
+    .. struct.pack(HEAD_B, b.flags, b.type, b.sort_priority, 0, b.rank, b.run_at, b.created, b.expires, b.timeout,
+      b.max_attempts, slot, 0, 0, 0, 0, 0, 0, size)
+end
+
+-- How many new jobs wait for each key. A single one with a free slot need not be put into the index first.
+local function new_waiters(kinds, known, found)
+  local count = {}
+  for k, kind in ipairs(kinds) do
+    for i, digest in ipairs(kind[CONCURRENCY_DIGESTS] or {}) do
+      if not known[k][i] and not (found.existing[k] and found.existing[k][i]) then count[digest] = (count[digest] or 0) + 1 end
+    end
+  end
+  return count
+end
+
+-- Letter and slot of a due job; `place` is where it would wait. Behind another job it must wait.
+local function try_slot(digest, place, limit, count, dirty_keys)
+  local head = first_waiting(digest)
+  if head then
+    if comes_before(place, head) then dirty_keys[digest] = true end
+  elseif count[digest] == 1 then
+    local slot = lowest_free_slot(digest, limit)
+    if slot then return PENDING, slot end
+  else
+    dirty_keys[digest] = true
+  end
+  return WAITING_FOR_KEY, -1
+end
+
+local function add_pair(pairs_, member)
+  local n = #pairs_
+  pairs_[n + 1], pairs_[n + 2] = 0, member
+end
+
+
+-- The jobs of a kind that are new, as they will lie in each of their places: pairs for HSET and ZADD. How many are stored
+-- and how many of them are pending.
+local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+  local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
+  local records, index, ready, due, waiting, slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
+  local fields = blobs[kind[KIND_BLOB]]
+  local head = head_of(b, b.letter, -1, #fields) .. fields
+  local place = struct.pack('>I4I2I8', b.type, b.sort_priority + LEVEL, b.rank)
+  local waiting_place = struct.pack('>I2I8', (has(b.flags, STRICT) and 0 or b.sort_priority) + LEVEL, b.rank)
+  local tenant_place = b.letter == PENDING and fair()
+    and tenant_member('', {flags = b.flags, sort_priority = b.sort_priority, type = b.type, rank = b.rank, fields = cmsgpack.unpack(fields)})
+  local stored, pending = 0, 0
+  for i, id in ipairs(ids) do
+    if not known[i] and not (existing and existing[i]) then
+      stored = stored + 1
+      local n, letter, slot, payload = 2 * stored, b.letter, -1, payloads[i]
+      if own_fields then
+        fields = blobs[kind[KIND_BLOB] + i - 1]
+        if digest_of and letter == PENDING then
+          letter, slot = try_slot(digest_of[i], digest_of[i] .. waiting_place .. id, kind[KIND_LIMIT], count, dirty_keys)
+        end
+        head = head_of(b, letter, slot, #fields) .. fields
+      end
+      records[n - 1], records[n] = id, head .. struct.pack('>I4', #payload) .. payload
+      index[n - 1], index[n] = 0, id
+      if b.expires > 0 then expiring[n - 1], expiring[n] = b.expires, id end
+      if letter == PENDING then
+        pending = pending + 1
+        local p = 2 * pending
+        ready[p - 1], ready[p] = 0, place .. id
+        if tenant_place then tenant_queues[p - 1], tenant_queues[p] = 0, tenant_place .. id end
+        if slot >= 0 then add_pair(slots, digest_of[i] .. struct.pack('>I2', slot) .. id) end
+      elseif letter == SCHEDULED then
+        due[n - 1], due[n] = b.run_at, id
+      elseif letter == WAITING_FOR_KEY then
+        add_pair(waiting, digest_of[i] .. waiting_place .. id)
+      end
+    end
+  end
+  return {records = records, ids = index, ready = ready, due = due, waiting_for_key = waiting, slots = slots, expiring = expiring,
+    tenant_queues = tenant_queues}, stored, pending
+end
+
+local function add(key, members)
+  if #members > 0 then redis.call('ZADD', key, unpack(members)) end
+end
+
+-- Links have their parents each for itself.
+local function add_children(kind, known, existing)
+  local pairs_ = {}
+  for i, id in ipairs(kind[IDS]) do
+    if kind[KIND_PARENT][i] and not known[i] and not (existing and existing[i]) then
+      add_pair(pairs_, kind[KIND_PARENT][i] .. id)
+    end
+  end
+  add(K.children, pairs_)
+end
+
+local function store_kind(kind, b, blobs, known, existing, count, dirty_keys)
+  local entries, stored, pending = index_entries(kind, b, blobs, known, existing, count, dirty_keys)
+  if stored == 0 then return end
+  redis.call('HSET', K.jobs, unpack(entries.records))
+  add(K.ids, entries.ids)
+  add(K.ready, entries.ready)
+  add(K.due, entries.due)
+  add(K.waiting_for_key, entries.waiting_for_key)
+  add(K.slots, entries.slots)
+  add(K.expiring, entries.expiring)
+  add(K.tenant_queues, entries.tenant_queues)
+  if kind[KIND_PARENTS] then
+    add_children(kind, known, existing)
+  elseif has(b.flags, IS_CHILD) then
+    local parent = cmsgpack.unpack(blobs[kind[KIND_BLOB]])[PARENT]
+    for n = 2, #entries.ids, 2 do redis.call('ZADD', K.children, 0, parent .. entries.ids[n]) end
+  end
+  if b.letter == SCHEDULED or b.letter == BLOCKED then
+    add_count(b.letter, stored)
+  elseif stored > pending then
+    add_count(WAITING_FOR_KEY, stored - pending)
+  end
+  if pending > 0 then
+    add_count(PENDING, pending)
+    if redis.call('HINCRBY', K.pending_counts, b.type, pending) == pending then publish_hint() end
+  end
+end
+
+-- Replaced jobs are cancelled, and the new ones take their keys.
+local function transfer_keys(found, now, dirty_keys)
+  for _, pair in ipairs(found.replaced) do
+    local id, newcomer = pair[1], pair[2]
+    cancel_waiting(id, read_record(redis.call('HGET', K.jobs, id)), 'replaced by ' .. newcomer, now, dirty_keys)
+  end
+  local entries = {}
+  for digest, id in pairs(found.taken) do
+    entries[#entries + 1] = digest
+    entries[#entries + 1] = id
+    if found.contested[digest] then redis.call('ZREM', K.key_windows, digest) end
+  end
+  if #entries > 0 then redis.call('HSET', K.idempotency_keys, unpack(entries)) end
+end
+
+-- Jobs register with parents of this batch or queue. Returns the ids of those with other parents, and of known ones whose
+-- producer died before it registered them.
+local MAX_RESULT_BYTES = 100000  -- of results; more are read by `register_children`
+local function link_parents(kinds, known, found, now, dirty_keys)
+  local result_bytes = 0
+  local waiting_links, fresh, links, to_check = {}, {}, {}, {}
+  for k, kind in ipairs(kinds) do
+    for i, id in ipairs(kind[IDS]) do
+      if not known[k][i] and not (found.existing[k] and found.existing[k][i]) then
+        fresh[id] = true
+        if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
+      elseif kind[KIND_PARENTS] and known[k][i] and redis.call('ZSCORE', K.parent_checks, id) then
+        to_check[#to_check + 1] = id
+      end
+    end
+  end
+  local function link(id, parent)
+    if fresh[parent] then return add_pair(waiting_links, WAITING .. parent .. id) end
+    local letter, result
+    if result_bytes <= MAX_RESULT_BYTES then letter, result = register_dependent(parent, id, '') end
+    if letter and result then
+      local value = redis.call('HGET', K.jobs, id)
+      result_bytes = result_bytes + #value + #result
+      apply_parent_state(id, value, parent, letter, result, now, dirty_keys)
+    elseif to_check[#to_check] ~= id then
+      to_check[#to_check + 1] = id
+      request_parent_check(id, now)
+    end
+  end
+  for _, each in ipairs(links) do
+    for at = 1, #each[2], 36 do link(each[1], string.sub(each[2], at, at + 35)) end
+  end
+  add(K.dependents, waiting_links)
+  return to_check
+end
+
+local function has_parents(kinds)
+  for _, kind in ipairs(kinds) do
+    if kind[KIND_PARENTS] then return true end
+  end
+  return false
+end
+
+-- Jobs that must register with parents (`register_children`), and whether dependents must be notified.
+local function store_jobs(batch, blobs, moment, now, known, found)
+  local settings = redis.call('HMGET', K.queue, 'max_attempts', 'timeout', 'last_enqueue')
+  if now > (tonumber(settings[3]) or 0) then redis.call('HSET', K.queue, 'last_enqueue', now) end
+  local count, dirty_keys = new_waiters(batch[1], known, found), {}
+  for k, kind in ipairs(batch[1]) do
+    store_kind(kind, birth(kind, moment, now, settings), blobs, known[k], found.existing[k], count, dirty_keys)
+  end
+  if found.taken then transfer_keys(found, now, dirty_keys) end
+  local to_check = has_parents(batch[1]) and link_parents(batch[1], known, found, now, dirty_keys) or nil
+  if next(dirty_keys) then assign_slots(dirty_keys, now) end
+  local may_change_parents = to_check or found.replaced and #found.replaced > 0
+  return to_check or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1
+end

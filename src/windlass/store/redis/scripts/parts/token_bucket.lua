@@ -1,0 +1,44 @@
+-- token_bucket: token buckets, computed as in core/rate.py. A rate is {tokens, period, burst}. A credit may exceed
+-- the exact range of a number, so a bucket is {whole, part, period, at}: whole tokens, and a part of one in units
+-- of 1/period.
+local function full_bucket(rate, now) return {whole = rate.burst, part = 0, period = rate.period, at = now} end
+
+-- What `tokens` bring in less than a period: whole tokens and a part. In two steps, for the product has up to 57 bits.
+local function brought(micros, tokens, period)
+  local high = micros * math.floor(tokens / 1024)
+  local low = micros * (tokens % 1024)
+  local rest = high % period * 1024
+  local whole = math.floor(high / period) * 1024 + math.floor(rest / period) + math.floor(low / period)
+  local part = rest % period + low % period
+  if part >= period then return whole + 1, part - period end
+  return whole, part
+end
+
+-- A clock that was set back brings nothing; a bucket of another rate keeps its whole tokens, as far as they fit.
+local function refilled(bucket, rate, now)
+  local period = rate.period
+  local passed = math.max(0, now - bucket.at)
+  local whole, part = brought(passed % period, rate.tokens, period)
+  whole = whole + bucket.whole + math.floor(passed / period) * rate.tokens
+  if bucket.period == period then part = part + bucket.part end
+  if part >= period then whole, part = whole + 1, part - period end
+  if whole >= rate.burst then whole, part = rate.burst, 0 end
+  return {whole = whole, part = part, period = period, at = math.max(now, bucket.at)}
+end
+
+local function spent(bucket, tokens)
+  return {whole = bucket.whole - tokens, part = bucket.part, period = bucket.period, at = bucket.at}
+end
+
+-- One that costs more than the bucket can hold empties a full one.
+local function capped_cost(cost, rate) return math.min(cost, rate.burst) end
+
+-- When the bucket, just refilled, has this many tokens: the missing ones by the rate, rounded up.
+local function ready_at(bucket, rate, tokens)
+  local missing = math.min(tokens, rate.burst) - bucket.whole
+  if missing <= 0 then return bucket.at end
+  local period, each = rate.period, rate.tokens
+  local periods, rest = math.floor((missing - 1) / each), (missing - 1) % each
+  local units = rest * (period % each) + period - bucket.part
+  return bucket.at + periods * period + rest * math.floor(period / each) + math.ceil(units / each)
+end

@@ -1,9 +1,0 @@
--- types: the number that a type has in this queue; a new one gets the next.
--- keys: types
-local function number_of(name)
-  local number = redis.call('HGET', K.types, name)
-  if number then return tonumber(number) end
-  number = redis.call('HLEN', K.types) + 1
-  redis.call('HSET', K.types, name, number)
-  return number
-end

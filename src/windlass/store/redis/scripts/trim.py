@@ -1,0 +1,103 @@
+"""What a script carries of its parts, made light: every call makes every function and table of its text anew.
+
+What nothing needs is left out. What is needed rarely (the verb says which: `-- rarely: move_up`) is made when it is
+first called. Constants are written where they are used: what a function sees outside of itself costs more with
+each.
+
+Only definitions that begin at the start of a line are looked at: `local function f(`, `local t = {`, and constants,
+`local PENDING, LINED = 112, 2`. Whatever else a part says stays as it is.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+_DEFINED = re.compile(r"local function (\w+)\(|local (\w+) = \{")
+_WORD = re.compile(r"\w+")
+_LITERAL = r"(?:'[^'\n]*'|-?\d+)"
+_CONSTANTS = re.compile(rf"^local ([A-Z][A-Z0-9_, ]*?) =\s+({_LITERAL}(?:,\s*{_LITERAL})*)(?: *--.*)?$", re.MULTILINE)
+_STRING_OR_COMMENT = re.compile(r"('(?:[^'\\\n]|\\.)*'|--[^\n]*)")
+_CAPITALS = re.compile(r"(?<![\w.])[A-Z][A-Z0-9_]*\b(?!\s*=[^=])")
+
+
+class Piece(msgspec.Struct):
+    """A statement at the start of a line, with what belongs to it."""
+
+    text: str
+    words: set[str]
+    name: str | None
+    """Of the function or table that it defines."""
+
+
+def trimmed(parts: Sequence[str], body: str, rarely: Collection[str] = ()) -> str:
+    """The text of all, without what nothing in it needs; what is needed `rarely` is made at its first use."""
+    pieces = [piece for part in parts for piece in _pieces(part)]
+    whole = set(_WORD.findall(_code(body))).union(*(piece.words for piece in pieces if piece.name is None))
+    always = _needed(pieces, whole, set(rarely))
+    stubs = {piece.name for piece in pieces if piece.name in rarely and piece.name in _words(always, whole)}
+    entries = [piece for piece in pieces if piece.name in stubs]
+    later = _needed([piece for piece in pieces if piece not in always], _words(entries, set()) | stubs, set())
+    said = [
+        _stub(piece) if piece.name in stubs else piece.text for piece in pieces if piece in always or piece in entries
+    ]
+    return inlined("\n".join([*_block(later, entries, said), body]))
+
+
+def inlined(text: str) -> str:
+    """With its constants written where they are used."""
+    known: dict[str, str] = {}
+    for names, values in _CONSTANTS.findall(text):
+        known.update(zip(names.replace(" ", "").split(","), re.findall(_LITERAL, values), strict=True))
+    pieces = _STRING_OR_COMMENT.split(_CONSTANTS.sub("", text))
+    # Every second piece is a string or a comment.
+    pieces[::2] = [_CAPITALS.sub(lambda found: known.get(found[0], found[0]), piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def _needed(pieces: Sequence[Piece], words: set[str], but: set[str]) -> list[Piece]:
+    """Those without a name, those that are named, and what these need, all of which comes before them."""
+    wanted, kept = set(words), list[Piece]()
+    for piece in reversed(pieces):
+        if piece.name is None or (piece.name in wanted and piece.name not in but):
+            kept.append(piece)
+            wanted |= piece.words
+    return kept[::-1]
+
+
+def _words(pieces: Sequence[Piece], more: set[str]) -> set[str]:
+    return more.union(*(piece.words for piece in pieces))
+
+
+def _block(later: Sequence[Piece], entries: Sequence[Piece], said: Sequence[str]) -> list[str]:
+    """All that is said, and at its end, if there is any, what makes the rest when it is wanted."""
+    if not entries:
+        return list(said)
+    table = ", ".join(f"{piece.name} = {piece.name}" for piece in entries)
+    made = "\n".join(piece.text for piece in later)
+    make = f"if rare then return rare end\n{made}\nrare = {{{table}}}\nreturn rare"
+    return ["local rare, rarely", *said, f"rarely = function()\n{make}\nend"]
+
+
+def _stub(piece: Piece) -> str:
+    return f"local function {piece.name}(...) return rarely().{piece.name}(...) end"
+
+
+def _pieces(text: str) -> list[Piece]:
+    """Lines that are indented, empty or closing belong to the one before."""
+    pieces: list[str] = []
+    for line in text.splitlines():
+        if pieces and (line.startswith((" ", "end", "}")) or not line):
+            pieces[-1] += f"\n{line}"
+        elif not line.startswith("--"):
+            pieces.append(line)
+    return [Piece(piece, set(_WORD.findall(_code(piece))), _name(piece)) for piece in pieces]
+
+
+def _name(piece: str) -> str | None:
+    found = _DEFINED.match(piece)
+    return found and (found[1] or found[2])
+
+
+def _code(text: str) -> str:
+    return "\n".join(line.partition("--")[0] for line in text.splitlines())

@@ -1,0 +1,1 @@
+"""Hints about new work and about completed jobs."""

@@ -1,0 +1,103 @@
+"""Hints: wake-ups for processes that wait for work. They may be lost; polling is always enough.
+
+Scripts publish when a type of a queue gets its first pending job. Every process that serves queues subscribes by
+itself, so that nothing is between an enqueue and a runner. A process that serves none hears only its own enqueues.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Sequence
+
+from windlass.store.drive import running_loop
+from windlass.store.redis.connection.server import Server
+from windlass.store.redis.signals.subscription import Subscription
+
+
+class Hints:
+    """What this process hears."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._mark = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._news = threading.Condition()
+        self._hearing: Subscription | None = None
+        self._task: asyncio.Task[None] | None = None
+        server.on_enqueue = self.hear
+
+    @property
+    def silence(self) -> str | None:
+        """Why no hint of other processes arrives; None: they do, or there is no subscription."""
+        return None if self._hearing is None else self._hearing.silence
+
+    def attend(self, queues: Sequence[str]) -> None:
+        """Hear of these queues from now on."""
+        self._stop()
+        self._hearing = Subscription(self._server, tuple(queues), self.hear)
+        self._listen()
+
+    def hear(self) -> None:
+        """Something may have changed."""
+        with self._news:
+            self._mark += 1
+            self._news.notify_all()
+        if not self._waiting:
+            return
+        here = running_loop()
+        for waiter in list(self._waiting):
+            if waiter.get_loop() is here:
+                _wake(waiter)
+                continue
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
+
+    def cursor(self) -> int:
+        """The current position."""
+        return self._mark
+
+    async def wait(self, mark: int, seconds: float) -> bool:
+        """Until something was heard since the mark, or the time is over: whether it was."""
+        if self._mark != mark:
+            return True
+        loop = running_loop()
+        if loop is None:
+            with self._news:
+                return self._news.wait_for(lambda: self._mark != mark, seconds)
+        self._listen()
+        waiter: asyncio.Future[None] = loop.create_future()
+        late = loop.call_later(seconds, _wake, waiter)
+        self._waiting.add(waiter)
+        try:
+            await waiter
+        finally:
+            late.cancel()
+            self._waiting.discard(waiter)
+        return self._mark != mark
+
+    async def close(self) -> None:
+        """Hear no more."""
+        task = self._task
+        self._stop()
+        with contextlib.suppress(RuntimeError):  # without a loop there is no task to wait for
+            if task is not None and task.get_loop() is asyncio.get_running_loop():
+                await asyncio.wait([task])
+        self.hear()
+
+    def _listen(self) -> None:
+        """One listener, in the loop that serves."""
+        if self._hearing is None or (self._task is not None and not self._task.get_loop().is_closed()):
+            return
+        with contextlib.suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+            self._task = loop.create_task(self._hearing.run(), name="windlass hints")
+
+    def _stop(self) -> None:
+        if self._task is not None and not self._task.get_loop().is_closed():
+            self._task.cancel()
+        self._task = self._hearing = None
+
+
+def _wake(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,1 @@
+"""The verbs of a runner: claim, settle, note, held."""

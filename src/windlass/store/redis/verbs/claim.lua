@@ -1,0 +1,72 @@
+-- claim: assign pending jobs of this queue to a runner, best first. A repeated claim number returns the same jobs.
+-- Request: runner, claim, types, limit (0: only what was claimed before). Reply: ids and records alternately;
+-- NO_LEASE; or LIMITED: the queue is limited, or one of the next jobs is not plain, and claim_limited.lua must be
+-- called.
+--! effect: writes
+--! memory: any
+--! missing_queue: skip
+--! uses: queue_call, record, lease, record_claim, merged_stream
+--! keys: queue, jobs, ready, expiring
+local LIMITED = 'limited'
+local UNUSUAL = RATED + HAS_DETAILS
+local PORTION, MAX_TEXT = 25, 1000000
+
+-- The places of the next jobs: of one type, as most queues have it, they need no merging.
+local function next_places(heads, max_count)
+  if #heads == 1 then
+    return redis.call('ZRANGEBYLEX', K.ready, '[' .. heads[1], '(' .. heads[1] .. STRETCH_END, 'LIMIT', 0, max_count)
+  end
+  local members, next_one = {}, stream(K.ready, heads, portion_of(max_count, #heads))
+  for i = 1, max_count do
+    local rest, head = next_one()
+    if not rest then break end
+    members[i] = head .. rest
+  end
+  return members
+end
+
+-- Ids and new records, up to a bound of text; nil if one of them is not plain, not pending, or not there.
+local function taken_of(members, runner, claim, now)
+  local ids, taken, values, text = {}, {}, {}, 0
+  for i, member in ipairs(members) do ids[i] = string.sub(member, 15) end
+  for i in ipairs(ids) do
+    local at = (i - 1) % PORTION
+    if at == 0 then values = redis.call('HMGET', K.jobs, unpack(ids, i, math.min(i + PORTION - 1, #ids))) end
+    local value = values[at + 1]
+    if not value then return nil end
+    text = text + #value
+    if text > MAX_TEXT and i > 1 then break end
+    local letter, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
+    if letter ~= PENDING then return nil end
+    if bit.band(string.byte(value, A_SIZE + length + 2), UNUSUAL) ~= 0 then return nil end
+    taken[2 * i - 1] = ids[i]
+    taken[2 * i] = struct.pack(HEAD_A, RUNNING, version + 1, attempt + 1, claim, now, now, 0, #runner)
+      .. runner .. string.sub(value, A_SIZE + length + 1)
+  end
+  return taken
+end
+
+local problem = check_store()
+if problem then return problem end
+local now = now_micros()
+local runner, claim, types, limit = unpack(request, 1, 4)
+if not has_lease(runner, now) then return NO_LEASE end
+local before = claimed_before(runner, claim)
+if before then return before end
+if limit == 0 then return {} end
+local paused, paused_until, limited = unpack(redis.call('HMGET', K.queue, 'paused', 'paused_until', 'ruled'), 1, 3)
+if is_paused(paused, paused_until, now) then return {} end
+if limited == '1' then return LIMITED end
+local heads = ready_heads(types)
+if #heads == 0 then return {} end
+local expires = redis.call('ZRANGE', K.expiring, 0, 0, 'WITHSCORES')[2]
+if expires and tonumber(expires) <= now then return LIMITED end
+local members = next_places(heads, limit)
+if #members == 0 then return members end
+local taken = taken_of(members, runner, claim, now)
+if not taken then return LIMITED end
+for i = #taken / 2 + 1, #members do members[i] = nil end
+allow_write_at_memory_limit()
+record_claim(runner, claim, taken, members)
+if expires then stop_expiry(taken) end
+return taken

@@ -1,0 +1,134 @@
+-- complete: record successful attempts. Request: lists of ids, attempts, microseconds from claim to start (-1:
+-- never started) and results (empty: none). Reply for each: 1: done; 0: it is not running this attempt; -1: not
+-- looked at, because the others are enough for one call. Dependents are released; if that is more than this call
+-- may do, or in other queues, the reply continues as that of `notify_dependents`.
+--! effect: writes
+--! memory: any
+--! uses: queue_call, record, indexes, retention, details, idempotency_keys, drop, replace_record, key_queue, running_limit, release_dependents, completion_hints
+--! keys: queue, counts, jobs, details, drop_times, slots
+--! lazy: replace_record, read_details, write_details, assign_slots, release_keys, forget_jobs, notify_dependent, note_parent_state, publish_completions
+local problem = check_store()
+if problem then return problem end
+allow_write_at_memory_limit()
+local now = now_micros()
+local ids, attempts, starts, results = unpack(request, 1, 4)
+local keep = retention_of(COMPLETED)
+local values, PORTION = {}, 25
+local answer, claims, dirty_keys, seen = {}, {}, {}, {}
+local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
+local done, unusual = 0, 0
+local released, work = {}, {now = now, dirty_keys = dirty_keys, sent = {}}
+local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
+local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
+
+-- Most are like this: nothing but the head changes.
+local function finish_plain(i, value)
+  local _, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
+  if starts[i] >= 0 then started = claimed + starts[i] end
+  return struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
+    .. string.sub(value, A_SIZE + 1) .. results[i]
+end
+
+-- It has an idempotency key or a slot, or is not kept.
+local function finish_keyed(i, value)
+  local id, r = ids[i], read_record(value)
+  if has(r.flags, HAS_IDEMPOTENCY_KEY) then
+    local fields = fields_of(r)
+    keyed[#keyed + 1] = {id, fields[KEY_DIGEST], fields[WINDOW]}
+    digests[#digests + 1] = fields[KEY_DIGEST]
+  end
+  if r.slot >= 0 then
+    slots[#slots + 1] = slot_member(id, r)
+    mark_dirty(dirty_keys, r)
+    r.slot = -1
+  end
+  r.letter, r.version, r.updated = COMPLETED, r.version + 1, now
+  if starts[i] >= 0 then r.started = r.claimed + starts[i] end
+  r.tail = r.tail .. results[i]
+  if keep == 0 then unkept[id] = r end
+  return write_record(r)
+end
+
+-- Few dependents are released at once, with its result; many by `notify_dependents`. Without any left its flag goes.
+local function pass_result(i, value, length)
+  local members = few_dependents(ids[i])
+  if not members then
+    note_parent_state(ids[i], COMPLETED, results[i])
+    work.details = true
+    return value
+  end
+  weight = weight + (2 + math.floor(#results[i] / TEXT)) * #members
+  for _, member in ipairs(members) do released[#released + 1], released[#released + 2] = member, results[i] end
+  local flags = struct.unpack('>I2', value, A_SIZE + length + 1) - HAS_DEPENDENTS
+  return string.sub(value, 1, A_SIZE + length) .. struct.pack('>I2', flags) .. string.sub(value, A_SIZE + length + 3)
+end
+
+-- All of them are written together, below.
+local function add(i, value, flags, runner, claim)
+  local bound = keep == 0 or bit.band(flags, HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY) ~= 0
+  local finished = (bound and finish_keyed or finish_plain)(i, value)
+  done = done + 1
+  if keep > 0 then
+    local n = #records
+    records[n + 1], records[n + 2] = ids[i], finished
+    ended[n + 1], ended[n + 2] = now + keep, ids[i]
+  end
+  local head = claim_head(runner, claim)
+  claims[head] = (claims[head] or 0) + 1
+end
+
+-- It failed before, or has a cancel request. Neither reason nor error is kept after success.
+local function finish_unusual(i, value)
+  local id, before, r = ids[i], read_record(value), read_record(value)
+  unusual = unusual + 1
+  r.letter, r.updated, r.slot = COMPLETED, now, -1
+  if starts[i] >= 0 then r.started = r.claimed + starts[i] end
+  r.tail = r.tail .. results[i]
+  if has(r.flags, HAS_DETAILS) then write_details(id, r, {attempts = read_details(id, r).attempts}) end
+  replace_record(id, before, r, now, dirty_keys)
+end
+
+for i, id in ipairs(ids) do
+  local at = (i - 1) % PORTION
+  if at == 0 and weight < MAX_WEIGHT then
+    values = redis.call('HMGET', K.jobs, unpack(ids, i, math.min(i + PORTION - 1, #ids)))
+  end
+  local value = values[at + 1]
+  answer[i] = weight < MAX_WEIGHT and 0 or -1
+  if value and not seen[id] and weight < MAX_WEIGHT then  -- one that comes twice is done once
+    local letter, _, attempt, claim, _, _, _, length = struct.unpack(HEAD_A, value)
+    if letter == RUNNING and attempt == attempts[i] then
+      answer[i], seen[id] = 1, true
+      local flags = struct.unpack('>I2', value, A_SIZE + length + 1)
+      weight = weight + (keep > 0 and bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY) == 0 and 1 or HEAVY)
+        + math.floor(#value / TEXT)
+      if has(flags, HAS_DEPENDENTS) then
+        if bit.band(flags, UNUSUAL) == 0 then value = pass_result(i, value, length) else work.details = true end
+      end
+      if bit.band(flags, UNUSUAL) == 0 then
+        add(i, value, flags, string.sub(value, A_SIZE + 1, A_SIZE + length), claim)
+      else
+        finish_unusual(i, value)
+      end
+    end
+  end
+end
+if done > 0 then add_count(RUNNING, -done) end
+if #records > 0 then
+  redis.call('HSET', K.jobs, unpack(records))
+  redis.call('ZADD', K.drop_times, unpack(ended))
+  add_count(COMPLETED, done)
+end
+for head, jobs in pairs(claims) do release_claim(head, jobs) end
+if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
+if #keyed > 0 then release_keys(keyed, digests, now) end
+if keep == 0 then forget_jobs(unkept, now) end
+if #released > 0 then release_dependents(released, work) end
+if next(dirty_keys) then assign_slots(dirty_keys, now) end
+hint_if_room(done + unusual)
+if done > 0 and has_waiters() then publish_completions(seen) end
+if work.details or #work.sent > 0 or checks_requested[1] then
+  answer[#ids + 1] = to_do()
+  for n, each in ipairs(work.sent) do answer[#ids + 1 + n] = each end
+end
+return answer

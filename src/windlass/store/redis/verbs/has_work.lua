@@ -1,0 +1,47 @@
+-- has_work: whether a claim or an admission would find anything. Request: types (nothing: any). Reply: the time,
+-- whether a job is due, whether claimable jobs wait, how long there are no tokens (-1: there are), the rate that
+-- causes it, and whether children are about to be notified.
+--! effect: reads
+--! missing_queue: skip
+--! uses: queue_call, record, buckets, record_claim, child_state
+--! keys: queue, counts, due, parent_changes, outbox, parent_checks
+local problem = check_store()
+if problem then return problem end
+local now = now_micros()
+local types = request[1]
+
+local function has_pending()
+  if not types then return (tonumber(redis.call('HGET', K.counts, string.char(PENDING))) or 0) > 0 end
+  return #ready_heads(types) > 0
+end
+
+local paused, paused_until, limited, max_count, tokens, period, burst, text = unpack(redis.call('HMGET', K.queue, 'paused',
+  'paused_until', 'ruled', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit'), 1, 8)
+
+-- For how long there are no tokens; -1: there are.
+local function shut_for()
+  local rate = rate_of(tokens, period, burst)
+  if not rate then return -1 end
+  local queue_bucket = refilled(stored_bucket(QUEUE_BUCKET) or full_bucket(rate, now), rate, now)
+  return queue_bucket.whole > 0 and -1 or ready_at(queue_bucket, rate, 1) - now
+end
+
+local function is_full()
+  return max_count and (tonumber(redis.call('HGET', K.counts, string.char(RUNNING))) or 0) >= tonumber(max_count)
+end
+
+-- Whether children are about to be notified: then there may be work soon. A caller with types gets a hint. A check that is
+-- unanswered for long is for an unknown parent.
+local MAX_ASKED = 30000000
+local function is_notifying()
+  if types then return 0 end
+  if redis.call('EXISTS', K.parent_changes, K.outbox) > 0 then return 1 end
+  return #redis.call('ZRANGEBYSCORE', K.parent_checks, now - MAX_ASKED, now + CHECK_NOW, 'LIMIT', 0, 1)
+end
+
+local due = #redis.call('ZRANGEBYSCORE', K.due, '-inf', now, 'LIMIT', 0, 1)
+local function answer(waiting, wait, rate) return {now, due, waiting, wait, rate, is_notifying()} end
+if is_paused(paused, paused_until, now) or not has_pending() then return answer(0, -1, text or '') end
+if limited ~= '1' then return answer(1, -1, '') end
+local wait = is_full() and -1 or shut_for()
+return answer((is_full() or wait >= 0) and 0 or 1, wait, text or '')

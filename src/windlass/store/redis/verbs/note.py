@@ -1,0 +1,123 @@
+"""note: what running attempts say of themselves."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.store.records import Note
+from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.operator.read_jobs import find
+from windlass.store.redis.operator.replace import MAX_TRIES, contended
+from windlass.store.rows import add_note
+
+MAX_NOTED = 100
+MAX_BYTES = 500_000
+"""Of one queue in one call: notes may be long."""
+
+
+class Notes(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a job: progress and lines, in JSON."""
+
+    progress: str | None = None
+    logs: str | None = None
+
+
+_decoder = msgspec.msgpack.Decoder(Notes)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def kept_notes(value: bytes) -> Notes:
+    """As a script gave them."""
+    return _decoder.decode(value) if value else Notes()
+
+
+class _Said:
+    """All that one attempt says now, and what is known to be kept of it."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.kept = b""
+        self.version = -1
+
+    @property
+    def started_after(self) -> int:
+        starts = [each.started_after for each in self.notes if each.started_after is not None]
+        return starts[0] if starts else -1
+
+    def entry(self) -> tuple[JobId, int, int, int]:
+        return self.notes[0].id, self.notes[0].attempt, self.started_after, self.version
+
+    def blob(self) -> bytes:
+        """The notes as they shall be; empty if nothing is said but the start."""
+        speaking = [each for each in self.notes if each.progress or each.lines]
+        if not speaking:
+            return b""
+        notes = kept_notes(self.kept)
+        for each in speaking:
+            notes = Notes(*add_note(notes.progress, notes.logs, each))
+        return _encode(notes)
+
+
+async def note(access: Access, notes: Sequence[Note]) -> None:
+    """Store each note whose attempt is running; a late one changes nothing."""
+    placed = await _placed(access, notes)
+    waiting: dict[str, list[_Said]] = {queue: list(said.values()) for queue, said in _by_attempt(placed).items()}
+    troubles = QueueErrors()
+    for _ in range(2 * len(notes) + MAX_TRIES):
+        if not waiting and troubles:
+            raise troubles[0]
+        if not waiting:
+            return
+        batches = {queue: _portion(said) for queue, said in waiting.items()}
+        requests = {
+            queue: ([each.entry() for each, _ in some], *(blob for _, blob in some))
+            for queue, some in batches.items()
+        }
+        replies, unreached = await access.call_reachable("note", requests)
+        troubles += unreached
+        waiting = {
+            queue: rest
+            for queue, said in waiting.items()
+            if queue in replies and (rest := _unheard(said, replies[queue]) + said[len(batches[queue]) :])
+        }
+    raise contended(access, notes[0].id)
+
+
+async def _placed(access: Access, notes: Sequence[Note]) -> list[Note]:
+    """A supervisor does not know the queues of its runners' jobs: they are looked up; unknown ones have ended."""
+    lost = [each.id for each in notes if not each.queue]
+    found = await find(access, lost) if lost else {}
+    return [
+        each if each.queue else msgspec.structs.replace(each, queue=found[each.id].queue)
+        for each in notes
+        if each.queue or each.id in found
+    ]
+
+
+def _by_attempt(notes: Sequence[Note]) -> dict[str, dict[tuple[JobId, int], _Said]]:
+    said: dict[str, dict[tuple[JobId, int], _Said]] = defaultdict(lambda: defaultdict(_Said))
+    for each in notes:
+        said[each.queue][each.id, each.attempt].notes.append(each)
+    return said
+
+
+def _portion(said: list[_Said]) -> list[tuple[_Said, bytes]]:
+    """As many as one call may have, and at least one, with what shall be kept of each."""
+    some = [(each, each.blob()) for each in said[:MAX_NOTED]]
+    sizes = accumulate(len(blob) for _, blob in some)
+    return [each for each, size in zip(some, sizes, strict=True) if size <= MAX_BYTES] or some[:1]
+
+
+def _unheard(said: list[_Said], replies: Sequence[int | list[Any]]) -> list[_Said]:
+    """Those that must add to what is kept: now they know it."""
+    unheard = []
+    for each, reply in zip(said, replies, strict=False):
+        if isinstance(reply, list):
+            each.version, each.kept = reply
+        if reply != 1:
+            unheard.append(each)
+    return unheard

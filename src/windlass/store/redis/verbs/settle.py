@@ -1,0 +1,133 @@
+"""settle: record how attempts ended, fenced by (job, attempt)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.status import Status
+from windlass.store.ending import is_repeat, settled
+from windlass.store.records import Settled
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.dependencies.dependents import continue_completion, notify_dependents, replace_and_notify
+from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import MAX_READ, JobView, read_records
+from windlass.store.redis.operator.replace import MAX_TRIES, Pair, by_queue, contended
+from windlass.store.redis.records.ending import end_attempt
+from windlass.store.redis.records.portion import first_portion
+from windlass.store.redis.records.record import Letter
+
+DONE, NOT_YET = 1, -1
+"""What complete.lua says of a job."""
+MAX_COMPLETED = 500
+
+Numbered = dict[int, Settlement]
+"""Settlements by their place among those that were asked for."""
+
+
+async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Settled]:
+    """Completions go as one batch for each queue; the others are decided here, all in two trips."""
+    asked = dict(enumerate(settlements))
+    answers = await _complete(access, {i: each for i, each in asked.items() if each.status is Status.COMPLETED})
+    await _settle_others(access, {i: each for i, each in asked.items() if i not in answers}, answers)
+    return [answers[i] for i in asked]
+
+
+async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
+    """Those that ran as they say; for the others nothing is answered yet."""
+    answers: dict[int, Settled] = {}
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for i, each in asked.items():
+        waiting[each.queue].append(i)
+    while waiting:
+        batches = {
+            queue: first_portion(places, lambda i: len(asked[i].result or ""), MAX_COMPLETED)
+            for queue, places in waiting.items()
+        }
+        requests = {queue: (_completions([asked[i] for i in places]),) for queue, places in batches.items()}
+        replies = await access.call_queues("complete", requests)
+        more: dict[str, list[Any]] = {}
+        for queue, places in batches.items():
+            reply = replies[queue]
+            if len(reply) > len(places):
+                more[queue], reply = reply[len(places) :], reply[: len(places)]
+            answers |= {i: Settled.SETTLED for i, done in zip(places, reply, strict=True) if done == DONE}
+            left = [i for i, done in zip(places, reply, strict=True) if done == NOT_YET]
+            waiting[queue] = left + waiting[queue][len(places) :]
+        if more:
+            await continue_completion(access, more)
+        waiting = {queue: places for queue, places in waiting.items() if places}
+    return answers
+
+
+def _completions(settlements: Sequence[Settlement]) -> tuple[list[str], list[int], list[int], list[str]]:
+    return (
+        [s.id for s in settlements],
+        [s.attempt for s in settlements],
+        [-1 if s.started_after is None else s.started_after for s in settlements],
+        [s.result or "" for s in settlements],
+    )
+
+
+async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Settled]) -> None:
+    """Of several for one job the first is settled first; a job that changed meanwhile is decided again."""
+    for _ in range(len(asked) + MAX_TRIES):
+        waiting = {i: each for i, each in asked.items() if i not in answers}
+        if not waiting:
+            return
+        turn = _first_of_each(waiting)
+        sight = await read_records(access, _ids_by_queue(turn.values()))
+        pairs: dict[int, tuple[str, Pair]] = {}
+        for i, each in turn.items():
+            seen = sight.jobs.get(each.id)
+            if seen is None or seen.record.letter != Letter.RUNNING or seen.record.attempt != each.attempt:
+                continue
+            pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, settled(each), seen.now))
+        late = {i: each for i, each in turn.items() if i not in pairs}
+        answers |= await _already(access, late, sight)
+        replaced = await replace_and_notify(access, by_queue(list(pairs.values())))
+        answers |= {i: Settled.SETTLED for i in pairs if replaced[turn[i].id].status is not None}
+    raise contended(access, next(iter(asked.values())).id)
+
+
+def _first_of_each(waiting: Numbered) -> Numbered:
+    """One for each job, as many as a call may take."""
+    turn: Numbered = {}
+    ids: set[JobId] = set()
+    for i, each in waiting.items():
+        if each.id not in ids and len(ids) < MAX_READ:
+            turn[i] = each
+            ids.add(each.id)
+    return turn
+
+
+def _ids_by_queue(settlements: Iterable[Settlement]) -> dict[str, list[JobId]]:
+    ids: dict[str, list[JobId]] = defaultdict(list)
+    for each in settlements:
+        ids[each.queue].append(each.id)
+    return ids
+
+
+async def _already(access: Access, late: Numbered, sight: JobView) -> dict[int, Settled]:
+    """A repeat finds its own outcome recorded; anything else is stale. A job may have been moved since.
+
+    The first call may have lost its reply before dependents were notified.
+    """
+    known = sight.jobs.keys() | sight.tombstones.keys()
+    elsewhere = {each.id for each in late.values()} - known
+    anywhere = await read_anywhere(access, elsewhere) if elsewhere else sight
+    answers = {
+        i: Settled.ALREADY if _recorded(each, sight) or _recorded(each, anywhere) else Settled.STALE
+        for i, each in late.items()
+    }
+    await notify_dependents(access, {late[i].queue for i, answer in answers.items() if answer is Settled.ALREADY})
+    return answers
+
+
+def _recorded(settlement: Settlement, sight: JobView) -> bool:
+    seen, tomb = sight.jobs.get(settlement.id), sight.tombstones.get(settlement.id)
+    if seen is not None:
+        record = seen.record
+        return is_repeat(settlement, record.attempt, record.status, record.details.attempts)
+    return tomb is not None and (tomb.attempt, tomb.outcome) == (settlement.attempt, settlement.outcome)

@@ -1,0 +1,186 @@
+"""Wake-up across processes: `PRAGMA data_version` changes with every commit, and reading it takes no lock.
+
+One task per event loop reads it while any caller waits: after each inotify event on the turn file, which writers of
+ours read after a commit, and every few milliseconds where there is no inotify.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from windlass.errors import WindlassError
+from windlass.native import lock
+from windlass.store.sqlite.connection.base import Connection, DriverError
+from windlass.store.sqlite.connection.db_thread import MAX_FORK_WAIT_SECONDS
+from windlass.store.sqlite.connection.libraries import close_before_fork
+
+POLL_SECONDS = 0.004
+RECHECK_SECONDS = 0.05
+"""With inotify, for commits of other programs."""
+UNKNOWN, CLOSED = -1, -2
+EPOCH = 1 << 40
+_IN_ACCESS = 0x1
+_MAX_READ_BYTES = 64 * 1024
+
+
+class _Inotify:
+    """Read events of one file, for one event loop."""
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = _watch(file)
+
+    @property
+    def works(self) -> bool:
+        return self._descriptor is not None
+
+    async def next(self, seconds: float) -> None:
+        """Wait for an event, at most so long. Events since the last call count."""
+        if self._descriptor is None:
+            await asyncio.sleep(seconds)
+            return
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            loop.add_reader(self._descriptor, event.set)
+        except (OSError, RuntimeError):
+            # A handler closed every descriptor of this process; the number may be another file by now.
+            self._descriptor = None
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        except TimeoutError:
+            pass
+        finally:
+            loop.remove_reader(self._descriptor)
+            with contextlib.suppress(OSError):
+                os.read(self._descriptor, _MAX_READ_BYTES)
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
+def _watch(file: Path) -> int | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor < 0:
+        return None  # too many watches on this machine
+    if libc.inotify_add_watch(descriptor, os.fsencode(file), ctypes.c_uint32(_IN_ACCESS)) < 0:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+class _LoopWatch:
+    """The callers that wait on one event loop, and the task that polls for them."""
+
+    def __init__(self, events: _Inotify) -> None:
+        self.events = events
+        self.seen = UNKNOWN
+        self.waiting = 0
+        self.changed = asyncio.Event()
+        self.poll: asyncio.Task[None] | None = None
+
+    def notify(self, version: int) -> None:
+        """Wake the current callers; later ones wait for the next change."""
+        self.seen = version
+        self.changed.set()
+        self.changed.clear()
+
+
+class CommitWatcher:
+    """Sees commits of every process and wakes callers on any event loop."""
+
+    def __init__(self, opener: Callable[[], Connection], touched: Path) -> None:
+        """`touched` is a file that writers of ours read after each commit."""
+        self._opener = opener
+        self._touched = touched
+        self._connection: Connection | None = None
+        self._guard = lock()
+        self._opened = 0
+        """How many connections so far: versions of two connections do not compare."""
+        self._forking = False
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopWatch] = WeakKeyDictionary()
+        self._closed = False
+        close_before_fork(self)
+
+    def version(self) -> int:
+        """A number that changes with every commit; UNKNOWN while the file cannot be read."""
+        with self._guard:
+            if self._closed:
+                return CLOSED
+            try:
+                if self._connection is not None and self._connection.was_replaced():
+                    self._connection.close()
+                    self._connection = None
+                if self._connection is None:
+                    self._connection = self._opener()
+                    self._opened += 1
+                return self._opened * EPOCH + self._connection.data_version()
+            except (DriverError, WindlassError):
+                return UNKNOWN  # a lost hint: callers poll anyway
+
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        """Wait until the version differs from the cursor, at most so long; whether it differs."""
+        if self.version() != cursor:
+            return True
+        watch = self._loop_watch()
+        if watch.seen != cursor:
+            watch.notify(cursor)
+        watch.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while watch.seen == cursor:
+                    await watch.changed.wait()
+                return True
+        except TimeoutError:
+            return False
+        finally:
+            watch.waiting -= 1
+
+    def _loop_watch(self) -> _LoopWatch:
+        loop = asyncio.get_running_loop()
+        watch = self._loops.get(loop)
+        if watch is None:
+            watch = self._loops[loop] = _LoopWatch(_Inotify(self._touched))
+            watch.poll = loop.create_task(self._poll(watch, loop))
+        return watch
+
+    async def _poll(self, watch: _LoopWatch, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            await asyncio.sleep(0)
+            pause = RECHECK_SECONDS if watch.events.works else POLL_SECONDS
+            while watch.waiting:
+                if (version := self.version()) != watch.seen:
+                    watch.notify(version)
+                await watch.events.next(pause)
+        finally:
+            # A loop that has ended must not be kept alive here.
+            self._loops.pop(loop, None)
+
+    def before_fork(self) -> None:
+        """Close the connection."""
+        self._forking = self._guard.acquire(timeout=MAX_FORK_WAIT_SECONDS)
+        if self._forking and self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def after_fork(self) -> None:
+        """Go on; the next read opens the file again."""
+        if self._forking:
+            self._forking = False
+            self._guard.release()
+
+    def close(self) -> None:
+        """Wake all callers for the last time."""
+        with self._guard:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()

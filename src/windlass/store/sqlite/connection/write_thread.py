@@ -1,0 +1,222 @@
+"""Group commit: all waiting writes go into one transaction, with a savepoint each, and one flush to disk.
+
+Groups grow with the load; no write waits for a group to fill.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from windlass.errors import StoreUnavailable, WindlassError
+from windlass.store.sqlite.connection.base import Connection, DriverError, to_store_error
+from windlass.store.sqlite.connection.db_thread import DbThread
+from windlass.store.sqlite.connection.requests import Request
+from windlass.store.sqlite.db import Db
+
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+SLOW_TRANSACTION_SECONDS = 0.25
+"""After a longer transaction, GIL contention is measured before the next one; that costs a millisecond."""
+GIL_WAIT_SECONDS = 0.05
+"""A longer wait for the GIL is contention."""
+MAX_GIL_PAUSE_SECONDS = 5.0
+"""Then the write goes on in spite of contention: outcomes must not wait for ever."""
+
+
+class WriteOrder(Protocol):
+    """Which process writes next."""
+
+    def take(self) -> None:
+        """Wait for the turn."""
+
+    def try_take(self) -> bool:
+        """Take the turn if it is free now."""
+
+    def leave(self) -> None:
+        """Pass it on."""
+
+
+class Combinable(Generic[X, Y]):
+    """A verb that takes n items and gives n answers; calls that wait together run as one call."""
+
+    __slots__ = ("_open", "items", "verb")
+
+    def __init__(
+        self, verb: Callable[[Db, Sequence[X]], list[Y]], items: Sequence[X], open_: Callable[[Connection], Db]
+    ) -> None:
+        self.verb = verb
+        self.items = items
+        self._open = open_
+
+    def __call__(self, connection: Connection) -> list[Y]:
+        """The caller's own items."""
+        return self.verb(self._open(connection), self.items)
+
+    def run_combined(self, connection: Connection, requests: Sequence[Request[Any]]) -> None:
+        """The items of all requests at once; each request gets its own answers."""
+        items = [item for request in requests for item in request.work.items]  # type: ignore[attr-defined]
+        answers = iter(self.verb(self._open(connection), items))
+        for request in requests:
+            request.result = list(islice(answers, len(request.work.items)))  # type: ignore[attr-defined]
+
+
+def _combined(group: Sequence[Request[Any]]) -> Iterator[list[Request[Any]]]:
+    """The group in its order; neighbours that can be combined come together."""
+    for _, alike in groupby(group, key=_verb):
+        yield list(alike)
+
+
+def _verb(request: Request[Any]) -> object:
+    return request.work.verb if isinstance(request.work, Combinable) else request
+
+
+class GilContention:
+    """Detects code in this process that holds the GIL for long, such as a handler in a C function.
+
+    Each statement waits for the GIL. Within a transaction every other process would wait too, because a file has one
+    writer at a time. So the wait comes before the write turn.
+    """
+
+    def __init__(self) -> None:
+        self.suspected = False
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        """Suspect contention if this transaction takes long."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.suspected = time.monotonic() - begun > SLOW_TRANSACTION_SECONDS
+
+    def wait(self) -> None:
+        """Wait while there is contention; returns at once unless it is suspected."""
+        end = time.monotonic() + MAX_GIL_PAUSE_SECONDS
+        while self.suspected and (asked := time.monotonic()) < end:
+            time.sleep(0.001)  # long enough for another thread to take the GIL
+            self.suspected = time.monotonic() - asked > GIL_WAIT_SECONDS
+
+
+class WriteThread(DbThread):
+    """Writes: one turn, one transaction, one flush for each group."""
+
+    def __init__(self, path: Path, opener: Callable[[], Connection], turn: WriteOrder) -> None:
+        self._turn = turn
+        self._gil = GilContention()
+        super().__init__("writer", path, opener)
+
+    def _do(self, group: list[Request[Any]]) -> None:
+        self._gil.wait()
+        try:
+            self._turn.take()
+        except Exception as error:
+            self._abandon(group, error)
+            return
+        try:
+            self._transact(group)
+        finally:
+            self._turn.leave()
+
+    def _try_now(self, request: Request[Any]) -> bool:
+        connection = self._connection
+        if connection is None or connection.in_transaction or self._gil.suspected or connection.was_replaced():
+            return False
+        try:
+            if not self._turn.try_take() or not connection.try_begin():
+                return False
+            self._finish(connection, [request])
+        finally:
+            self._turn.leave()
+        return True
+
+    def _transact(self, group: list[Request[Any]]) -> None:
+        with self._gil.measure():
+            try:
+                connection = self._connected()
+                connection.reset()
+                connection.run("BEGIN IMMEDIATE")
+            except DriverError as error:
+                self._abandon(group, to_store_error(error, self._path))
+            except Exception as error:
+                self._abandon(group, error)
+            else:
+                self._finish(connection, group)
+
+    def _finish(self, connection: Connection, group: list[Request[Any]]) -> None:
+        """The rest of a transaction that has begun."""
+        committing = False
+        try:
+            # Only now: a caller that gave up while we waited for the turn hears that nothing was done.
+            wanted = list(filter(self._start, group))
+            if len(wanted) == 1:
+                self._run_one(connection, wanted[0])
+            else:
+                self._run_all(connection, wanted)
+            committing = True
+            connection.run("COMMIT")
+            if connection.was_replaced():
+                self._disconnect()
+                raise StoreUnavailable(f"{self._path} was deleted or replaced during a write", maybe_done=True)
+        except DriverError as error:
+            self._abandon(group, to_store_error(error, self._path, maybe_done=committing))
+        except Exception as error:
+            self._abandon(group, error)
+
+    def _connected(self) -> Connection:
+        # A reader just reads the new file. A writer gets one error; its next try means the new file.
+        if self._connection is not None and self._connection.was_replaced():
+            self._disconnect()
+            raise StoreUnavailable(f"{self._path} was deleted or replaced while it was open")
+        return super()._connected()
+
+    def _run_one(self, connection: Connection, request: Request[Any]) -> None:
+        """Alone in its transaction it needs no savepoint."""
+        request.result = request.work(connection)
+
+    def _run_all(self, connection: Connection, group: list[Request[Any]]) -> None:
+        for alike in _combined(group):
+            if len(alike) == 1 or not self._run_combined(connection, alike):
+                for request in alike:
+                    self._run_apart(connection, request)
+
+    def _run_apart(self, connection: Connection, request: Request[Any]) -> None:
+        """One of several: its failure does not undo the others."""
+        connection.run("SAVEPOINT request")
+        try:
+            request.result = request.work(connection)
+        except Exception as error:
+            # A full disk or a failed read ends the whole transaction.
+            if not connection.in_transaction:
+                raise
+            connection.run("ROLLBACK TO request")
+            request.error = to_store_error(error, self._path) if isinstance(error, DriverError) else error
+        connection.run("RELEASE request")
+
+    def _run_combined(self, connection: Connection, alike: list[Request[Any]]) -> bool:
+        """All of them as one; False if that failed and was undone. Running them apart shows which one failed."""
+        work = alike[0].work
+        assert isinstance(work, Combinable)
+        connection.run("SAVEPOINT combined")
+        try:
+            work.run_combined(connection, alike)
+        except Exception:
+            if not connection.in_transaction:
+                raise
+            connection.run("ROLLBACK TO combined")
+            connection.run("RELEASE combined")
+            return False
+        connection.run("RELEASE combined")
+        return True
+
+    def _abandon(self, group: list[Request[Any]], error: Exception) -> None:
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.run("ROLLBACK")
+        except DriverError:
+            self._disconnect()
+        for request in group:
+            request.error = request.error if isinstance(request.error, WindlassError) else error

@@ -1,0 +1,168 @@
+"""Examine a database file: every check, whatever the others found, and the census for the doctor's conclusions.
+
+Nothing is created or changed: the file is opened for reading only, and, if nothing has it open, without companions.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from windlass.errors import ConfigError, StoreUnavailable
+from windlass.store.clock import Clock
+from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
+from windlass.store.sqlite.address import Address, connections_of
+from windlass.store.sqlite.connection.base import DriverError, to_store_error
+from windlass.store.sqlite.connection.files import companion
+from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.doctor.file import check_header, check_log, check_names, check_presence, check_rights
+from windlass.store.sqlite.doctor.inside import (
+    check_idempotency_keys,
+    check_leftovers,
+    check_machines,
+    check_schema,
+    check_soundness,
+)
+from windlass.store.sqlite.doctor.place import check_durability, check_file_system, check_room, check_versions
+from windlass.store.sqlite.liveness.leases import lapsed
+from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
+from windlass.store.sqlite.liveness.workers import leader, live_workers
+from windlass.store.sqlite.verbs.schedules import all_schedules
+
+T = TypeVar("T")
+
+MAX_COUNTED = 20_000
+"""Of each queue, of each parked type, of delayed jobs: the census must not take long among millions."""
+MAX_RUNNERS = 1000
+
+
+def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
+    """The findings about a file, whether it exists or is ours, and its census."""
+    path, report = address.path, Notereport(address.path)
+    report.check("versions", lambda: check_versions(address.driver))
+    report.check("durability", lambda: check_durability(address))
+    if path.parent.is_dir():
+        report.check("file system", lambda: check_file_system(address))
+        report.check("disk", lambda: check_room(path.parent))
+    census = None
+    if report.check("file", lambda: check_presence(path)):
+        report.check("file", lambda: check_names(path))
+        report.check("rights", lambda: check_rights(path))
+        if report.check("file", lambda: check_header(path, connections_of(address.driver))):
+            report.check("log", lambda: check_log(path))
+            census = _read(address, clock, report, deep=deep)
+    return Examination(tuple(report.findings), census)
+
+
+class Notereport:
+    """The findings so far."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.findings: list[Finding] = []
+
+    def check(self, name: str, work: Callable[[], Iterable[Finding]]) -> bool:
+        """Add the findings of a check: whether it is possible to go on."""
+        found = self.attempt(name, lambda: list(work()))
+        self.findings += found or ()
+        return found is not None and all(each.level is not Level.PROBLEM for each in found)
+
+    def attempt(self, name: str, work: Callable[[], T]) -> T | None:
+        """The result; or None, with the failure as a finding."""
+        try:
+            return work()
+        except DriverError as error:
+            failure = str(to_store_error(error, self._path))
+        except (ConfigError, StoreUnavailable, OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+            failure = str(error)
+        advice = "if no other finding explains that, restore a back-up"
+        self.findings.append(problem(name, f"could not be checked: {failure}", advice))
+        return None
+
+
+def _read(address: Address, clock: Clock, report: Notereport, *, deep: bool) -> Census | None:
+    """Read the database; again, not as immutable, if a process began to use it meanwhile."""
+    path = address.path
+    before, kept = _state(path), len(report.findings)
+    immutable = not any(companion(path, end).exists() for end in ("-wal", "-journal"))
+    census = _inside(address, clock, report, deep=deep, immutable=immutable)
+    if immutable and _state(path) != before:
+        del report.findings[kept:]
+        census = _inside(address, clock, report, deep=deep, immutable=False)
+    return census
+
+
+def _inside(address: Address, clock: Clock, report: Notereport, *, deep: bool, immutable: bool) -> Census | None:
+    path, library = address.path, connections_of(address.driver)
+    connection = report.attempt("contents", lambda: library.read_only(path, immutable=immutable))
+    if connection is None:
+        return None
+    folder = companion(path, "-live")
+    db = Db(connection, clock, LivenessLocks(folder))
+    try:
+        report.check("schema", lambda: check_schema(connection))
+        usable = report.findings[-1].level in (Level.OK, Level.NOTE)
+        report.check("integrity", lambda: check_soundness(connection, deep=deep))
+        if not usable:
+            return None
+        report.check("machine", lambda: check_machines(db))
+        report.check("leftovers", lambda: check_leftovers(db, folder))
+        if deep:
+            report.check("idempotency keys", lambda: check_idempotency_keys(db))
+        # One snapshot for all of its statements; closing ends it.
+        report.attempt("jobs", lambda: connection.run("BEGIN"))
+        return report.attempt("jobs", lambda: take_census(db))
+    finally:
+        connection.close()
+
+
+def _state(path: Path) -> tuple[int, int, bool]:
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_size, companion(path, "-wal").exists()
+
+
+def take_census(db: Db) -> Census:
+    """All of it in one snapshot."""
+    counts = [*_pending(db), _delayed(db), *_parked(db)]
+    late = {lease[0] for lease in db.rows("leases") if lapsed(db, lease)}
+    late |= {row[0] for row in db.rows("runners_without_lease", {"limit": MAX_RUNNERS})}
+    return Census(
+        now=db.now,
+        newest=db.rows("newest_timestamp")[0][0],
+        workers=tuple(live_workers(db)),
+        waiting=tuple(chain.from_iterable(counts)),
+        counted_all=all(sum(each.jobs for each in count) < MAX_COUNTED for count in counts),
+        paused=tuple(row[0] for row in db.rows("paused_queues", {"now": db.now})),
+        dead=db.rows("count_dead")[0][0],
+        late_runners=len(late),
+        late_jobs=sum(len(db.rows("held", {"runner": runner})) for runner in late),
+        coordinator=leader(db),
+        schedules=tuple(all_schedules(db)),
+    )
+
+
+def _pending(db: Db) -> Iterator[list[Waiting]]:
+    """One count per queue."""
+    queue = ""
+    while rows := db.rows("next_queue", {"after": queue}):
+        queue = rows[0][0]
+        found = db.rows("count_pending", {"queue": queue, "limit": MAX_COUNTED})
+        yield [Waiting(queue=queue, type=type_, jobs=jobs, due=True) for type_, jobs in found]
+
+
+def _delayed(db: Db) -> list[Waiting]:
+    """Delayed jobs and retries, the due ones first."""
+    found = db.rows("count_delayed", {"now": db.now, "limit": MAX_COUNTED})
+    return [Waiting(queue=queue, type=type_, jobs=jobs, due=bool(due)) for queue, type_, due, jobs in found]
+
+
+def _parked(db: Db) -> Iterator[list[Waiting]]:
+    """One count per type."""
+    after = ""
+    while rows := db.rows("next_parked", {"after": after}):
+        after = rows[0][0]
+        found = db.rows("count_parked", {"type": after, "limit": MAX_COUNTED})
+        yield [Waiting(queue=queue, type=after, jobs=jobs, due=False, parked=True) for queue, jobs in found]

@@ -1,0 +1,1 @@
+"""What limits claims: concurrency keys, idempotency keys, rates, fairness."""

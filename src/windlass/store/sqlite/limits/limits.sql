@@ -1,0 +1,24 @@
+-- name: queue_limits
+-- One row for each queue that is paused or limited; most stores have few queues and no such row.
+SELECT name, paused AND (paused_until IS NULL OR paused_until > :now), max_concurrency, rate_limit, fair, rated,
+    CASE WHEN fair THEN declared END, CASE WHEN fair THEN changed END
+FROM windlass_queues WHERE limited OR rated OR paused
+
+-- name: buckets
+-- The buckets of a queue (key '') and of its keys. A missing bucket is full.
+SELECT key, credit, period, at FROM windlass_buckets
+WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys))
+
+-- name: set_bucket
+INSERT OR REPLACE INTO windlass_buckets (queue, key, credit, period, at, full_at) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: throttled
+-- Jobs that wait for tokens of these keys; later jobs must not overtake them. Each holds a slot.
+SELECT concurrency_key, sort_priority, rank, id, run_at, coalesce(rate_cost, 1) FROM windlass_jobs INDEXED BY windlass_jobs_slot
+WHERE slot IS NOT NULL AND queue = :queue AND concurrency_key IN (SELECT value FROM json_each(:keys))
+AND status = 'scheduled' AND reason = 'rate limit of its key'
+
+-- name: throttle
+-- The key has no tokens until then. The job keeps its slot and rank, and no attempt is counted.
+UPDATE windlass_jobs SET status = 'scheduled', reason = 'rate limit of its key', run_at = :until, updated_at = :now
+WHERE id = :id

@@ -1,0 +1,1 @@
+"""Leases, workers, the coordinator, and the locks that show that a process is alive."""

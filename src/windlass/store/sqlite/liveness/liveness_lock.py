@@ -1,0 +1,115 @@
+"""File locks that show on one machine that a process is alive.
+
+The kernel drops a lock at the moment of death and keeps it through any stall. So a runner that is stopped, swapped
+out or stuck in C code is never taken for dead, and a killed one is seen at once.
+
+flock, not POSIX locks: two open files conflict even inside one process, so that tests and embedded workers see the
+truth too. A forked child shares its parent's lock and would keep it: children close it.
+"""
+
+import contextlib
+import fcntl
+import os
+import weakref
+from pathlib import Path
+
+from windlass.errors import StoreUnavailable
+from windlass.store.sqlite.connection.files import copy_rights, denial
+
+
+class LivenessLocks:
+    """The locks of one store's runners and workers: a folder of empty files beside the database."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, int] = {}
+        close = weakref.WeakMethod(self._close_in_child)
+        os.register_at_fork(after_in_child=lambda: (method := close()) and method())
+
+    def take(self, holder: str) -> None:
+        """Hold the lock of `holder` until it is released or this process dies; repeating it is a no-op."""
+        if holder in self._held:
+            return
+        # Locked before it has its name, so that the file is never there without a lock.
+        unnamed = self._path(f"{holder}.new")
+        try:
+            self._make_folder()
+            descriptor = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            refused = isinstance(error, PermissionError)
+            problem = denial(unnamed) if refused else f"{unnamed} cannot be made: {error.strerror}"
+            raise StoreUnavailable(problem, lasting=refused) from None
+        os.fchmod(descriptor, 0o644)  # whatever the umask: workers of other users test the lock
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        unnamed.rename(self._path(holder))
+        self._held[holder] = descriptor
+
+    def release(self, holder: str) -> None:
+        """Release the lock and remove its file."""
+        descriptor = self._held.pop(holder, None)
+        if descriptor is not None:
+            self.clear(holder)
+            os.close(descriptor)
+
+    def alive(self, holder: str) -> bool | None:
+        """True: a process holds the lock. False: its process is dead. None: no lock, or not ours to see."""
+        if holder in self._held:
+            return True
+        try:
+            descriptor = os.open(self._path(holder), os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, PermissionError):
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Explicitly: closing is not enough if a fork has just copied the descriptor.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def clear(self, holder: str) -> None:
+        """Remove the file of a dead holder."""
+        # A file that stays, because it is another user's or the disk is read-only, proves nothing.
+        with contextlib.suppress(OSError):
+            self._path(holder).unlink()
+
+    def release_all(self) -> None:
+        """Release every lock of this process."""
+        for holder in list(self._held):
+            self.release(holder)
+
+    def _make_folder(self) -> None:
+        with contextlib.suppress(FileExistsError):
+            self._folder.mkdir()
+        # Each time, because it stays when the rights of the database's folder change.
+        copy_rights(self._folder, self._folder.parent)
+
+    def _path(self, holder: str) -> Path:
+        return self._folder / holder
+
+    def _close_in_child(self) -> None:
+        for descriptor in self._held.values():
+            os.close(descriptor)
+        self._held.clear()
+
+
+class MemoryLivenessLocks(LivenessLocks):
+    """Locks of a database in memory: all holders live in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._holders: set[str] = set()
+
+    def take(self, holder: str) -> None:
+        self._holders.add(holder)
+
+    def release(self, holder: str) -> None:
+        self._holders.discard(holder)
+
+    def alive(self, holder: str) -> bool | None:
+        return True if holder in self._holders else None
+
+    def clear(self, holder: str) -> None:
+        """There is no file to remove."""

@@ -1,2 +1,0 @@
--- It is in history now.
-DELETE FROM windlass_jobs WHERE id = :id

@@ -1,2 +1,0 @@
--- A worker is gone.
-DELETE FROM windlass_workers WHERE id = :id

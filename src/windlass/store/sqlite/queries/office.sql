@@ -1,2 +1,0 @@
--- Who coordinates.
-SELECT holder, term, boot, expires_at FROM windlass_office

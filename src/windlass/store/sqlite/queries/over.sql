@@ -1,2 +1,0 @@
--- Those of these that are not alive, or no longer.
-SELECT value FROM json_each(:ids) WHERE NOT EXISTS (SELECT 1 FROM windlass_jobs WHERE id = value)

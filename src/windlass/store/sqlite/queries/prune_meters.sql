@@ -1,2 +1,0 @@
--- Statistics of slots that nobody asks for any more.
-DELETE FROM windlass_meters WHERE slot < :before

@@ -1,2 +1,0 @@
--- Samples that are kept no longer: one range of the primary key.
-DELETE FROM windlass_samples WHERE step = :step AND slot >= :since AND slot < :until

@@ -1,2 +1,0 @@
--- When anybody last kept a lease alive.
-SELECT boot, at FROM windlass_pulse

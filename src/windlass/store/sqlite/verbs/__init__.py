@@ -1,0 +1,1 @@
+"""The verbs, each with its statements beside it."""

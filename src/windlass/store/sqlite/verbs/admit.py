@@ -1,0 +1,92 @@
+"""admit, age: due jobs become pending, and jobs that have waited long get a higher priority."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import MAX_PRIORITY
+from windlass.core.moments import Micros
+from windlass.store.records import Admitted
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.limits.key_queue import assign_free_slots
+
+BACKFILL_BATCH = 5000
+MIN_HEAD = 1000
+"""How far ageing looks into each priority: the jobs that have waited longest are in front."""
+
+
+def admit(db: Db, limit: int) -> Admitted:
+    """The earliest first; their rank is the moment of admission, behind what is pending already."""
+    values = {"now": db.now, "limit": limit}
+    key_queues = [(queue, key) for queue, key in db.rows("due_key_queues", values)]
+    jobs = db.run("admit", values)
+    assign_free_slots(db, key_queues)
+    if _is_backfilling(db):
+        _assign_tenant_queues(db)
+    return Admitted(jobs, next_due_in(db))
+
+
+def next_due_in(db: Db) -> Micros | None:
+    """How long until the next job is due; 0 while jobs of a queue that became fair need their tenant queues."""
+    if _is_backfilling(db):
+        return 0
+    rows = db.rows("next_due")
+    return max(0, rows[0][0] - db.now) if rows else None
+
+
+def _is_backfilling(db: Db) -> bool:
+    return bool(db.rows("backfilling_queue"))
+
+
+def _assign_tenant_queues(db: Db) -> None:
+    """One batch of the jobs of a queue that became fair; until the last, jobs without a tenant queue come last.
+
+    New jobs have a tenant queue from the start and never lose it, so one pass over the ids is enough.
+    """
+    for queue, after in db.rows("backfilling_queue"):
+        rows = db.rows("backfill_end", {"after": after, "jobs": BACKFILL_BATCH})
+        until = rows[0][0] if rows else None
+        db.run("assign_tenant_queues", {"queue": queue, "after": after, "until": until})
+        db.run("set_backfilled_to", {"queue": queue, "until": until})
+
+
+class Promotion(NamedTuple):
+    """Jobs that move to a higher priority."""
+
+    sort_priority: int
+    ids: list[JobId]
+
+
+def is_any_aged(db: Db) -> bool:
+    """Whether `age` would find anything; takes no lock."""
+    return any(True for queue, ageing in db.rows("ageing") for _ in _promotions(db, queue, ageing, 1))
+
+
+def age(db: Db, limit: int) -> int:
+    """Move up to `limit` jobs to the next higher priority with pending jobs: how many."""
+    aged = 0
+    for queue, ageing in db.rows("ageing"):
+        for promotion in _promotions(db, queue, ageing, limit):
+            ids = promotion.ids[: limit - aged]
+            db.run("raise_priority", {"sort_priority": promotion.sort_priority, "ids": array(ids), "now": db.now})
+            aged += len(ids)
+            if aged == limit:
+                return aged
+    return aged
+
+
+def _promotions(db: Db, queue: str, ageing: Micros, limit: int) -> Iterator[Promotion]:
+    """From the second highest priority downwards, so that no job moves twice. Each is applied before the next."""
+    above: int | None = None
+    values = {"queue": queue, "before": db.now - ageing, "limit": max(MIN_HEAD, limit)}
+    after = -MAX_PRIORITY - 1
+    while rows := db.rows("next_priority", {"queue": queue, "after": after}):
+        sort_priority = rows[0][0]
+        if above is not None:
+            ids = [row[0] for row in db.rows("aged", values | {"sort_priority": sort_priority})]
+            if ids:
+                yield Promotion(above, ids)
+        rest = db.rows("next_priority", {"queue": queue, "after": sort_priority - 1})
+        if rest and rest[0][0] == sort_priority:
+            above = sort_priority
+        after = sort_priority

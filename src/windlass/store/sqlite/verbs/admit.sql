@@ -1,0 +1,66 @@
+-- name: admit
+-- Due jobs become pending; with a key and no slot they wait for the key, in the order in which they are due. The rank among
+-- pending jobs is never in the past: see core/admission.py.
+UPDATE windlass_jobs
+SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
+    reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+    rank = CASE
+        WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN run_at
+        -- A throttled job keeps its place.
+        WHEN reason IS 'rate limit of its key' THEN rank
+        ELSE max(run_at, :now)
+    END,
+    updated_at = :now
+WHERE id IN (
+    SELECT id FROM windlass_jobs INDEXED BY windlass_jobs_due
+    WHERE status IN ('scheduled', 'failed') AND run_at <= :now
+    ORDER BY run_at, id LIMIT :limit
+)
+
+-- name: due_key_queues
+-- The keys that due jobs without a slot wait for.
+SELECT DISTINCT queue, concurrency_key FROM (
+    SELECT queue, concurrency_key, slot FROM windlass_jobs INDEXED BY windlass_jobs_due
+    WHERE status IN ('scheduled', 'failed') AND run_at <= :now
+    ORDER BY run_at, id LIMIT :limit
+) WHERE concurrency_key IS NOT NULL AND slot IS NULL
+
+-- name: next_due
+SELECT run_at FROM windlass_jobs INDEXED BY windlass_jobs_due
+WHERE status IN ('scheduled', 'failed') ORDER BY run_at, id LIMIT 1
+
+-- name: backfilling_queue
+-- A queue that became fair, and the id up to which its jobs have a tenant queue.
+SELECT name, backfilled_to FROM windlass_queues WHERE fair AND backfilled_to IS NOT NULL ORDER BY name LIMIT 1
+
+-- name: backfill_end
+-- The last id of a batch; no row: the batch is the last.
+SELECT id FROM windlass_jobs WHERE id > :after ORDER BY id LIMIT 1 OFFSET :jobs
+
+-- name: assign_tenant_queues
+UPDATE windlass_jobs SET tenant_queue = coalesce(tenant, '')
+WHERE id > :after AND (:until IS NULL OR id <= :until) AND queue = :queue AND tenant_queue IS NULL
+
+-- name: set_backfilled_to
+-- NULL: all jobs have a tenant queue.
+UPDATE windlass_queues SET backfilled_to = :until WHERE name = :queue
+
+-- name: ageing
+SELECT name, ageing FROM windlass_queues WHERE ageing IS NOT NULL
+
+-- name: aged
+-- Jobs that have waited too long, among the first :limit at one priority.
+SELECT id FROM (
+    SELECT id, updated_at FROM windlass_jobs INDEXED BY windlass_jobs_pending
+    WHERE queue = :queue AND sort_priority = :sort_priority AND status = 'pending' ORDER BY rank, id LIMIT :limit
+) WHERE updated_at <= :before
+
+-- name: next_priority
+-- The next priority with pending jobs, and its lowest rank: one seek.
+SELECT sort_priority, rank FROM windlass_jobs INDEXED BY windlass_jobs_pending
+WHERE status = 'pending' AND queue = :queue AND sort_priority > :after ORDER BY sort_priority, rank LIMIT 1
+
+-- name: raise_priority
+-- The rank and the visible priority stay.
+UPDATE windlass_jobs SET aged_by = aged_by + sort_priority - :sort_priority, sort_priority = :sort_priority, updated_at = :now
+WHERE id IN (SELECT value FROM json_each(:ids))

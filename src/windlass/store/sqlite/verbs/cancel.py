@@ -1,0 +1,65 @@
+"""Waiting jobs that end without a run: cancelled, replaced by a new job, or expired."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from windlass.core.flow.queue import DEFAULT_RETENTION
+from windlass.core.ids import JobId
+from windlass.core.jobs.admission import EXPIRED
+from windlass.core.jobs.dependencies import parent_ended_reason
+from windlass.core.status import Status
+from windlass.store.keys import Keyed
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.limits.idempotency_keys import release
+from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.verbs.prune import drop_unkept
+
+MAX_EXPIRED_BY_CLAIM = 100
+"""Claims expire jobs too, so that none needs a coordinator; at most so many, so that no claim takes long."""
+MAX_EXPIRED_HEADS = 1000
+
+
+def cancel_waiting(db: Db, reasons: Mapping[JobId, str]) -> None:
+    """Move waiting jobs into history, each with its reason, and their descendants with them.
+
+    The caller has seen in this transaction that they wait.
+    """
+    if not reasons:
+        return
+    descendants = db.rows("descendants", {"ids": array(reasons)})
+    reasons = {**{child: parent_ended_reason(parent, Status.CANCELLED) for child, parent in descendants}, **reasons}
+    values = {"batch": array(reasons.items()), "now": db.now, "keep": DEFAULT_RETENTION[Status.CANCELLED]}
+    rows = db.rows("cancellable", values)
+    jobs = [Keyed(*row[:4]) for row in rows]
+    db.run("cancel", values)
+    db.run("drop_live_batch", values)
+    for queue, count in Counter(job.queue for job in jobs).items():
+        db.add_history_count(queue, Status.CANCELLED, count)
+    release(db, jobs)
+    drop_unkept(db, [job.id for job in jobs])
+    assign_free_slots(db, {(queue, key) for _, queue, _, _, key in rows if key is not None})
+
+
+def is_any_expired(db: Db) -> bool:
+    """One step in an index that is empty unless jobs expire."""
+    return bool(db.rows("expired", {"now": db.now, "limit": 1}))
+
+
+def expire(db: Db, limit: int) -> int:
+    """Cancel waiting jobs past their `expires_at`, the longest expired first: how many."""
+    ids = [row[0] for row in db.rows("expired", {"now": db.now, "limit": limit})]
+    cancel_waiting(db, dict.fromkeys(ids, EXPIRED))
+    return len(ids)
+
+
+def expire_heads(db: Db, values: Mapping[str, Any]) -> bool:
+    """Cancel the expired ones among the jobs that a claim would take; False: too many for one transaction."""
+    wanted = {name: values[name] for name in ("queue", "types", "limit", "now")}
+    expired = 0
+    while ids := [row[0] for row in db.rows("expired_heads", wanted)]:
+        cancel_waiting(db, dict.fromkeys(ids, EXPIRED))
+        expired += len(ids)
+        if expired >= MAX_EXPIRED_HEADS:
+            return False
+    return True

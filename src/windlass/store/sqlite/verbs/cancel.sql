@@ -1,0 +1,43 @@
+-- name: descendants
+-- The jobs that wait for these, directly or not, each with one of its parents. Children of a finished child are finished too.
+WITH RECURSIVE down (child, parent) AS (
+    SELECT dependency.child, dependency.parent
+    FROM json_each(:ids) AS gone CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = gone.value
+    CROSS JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+    UNION
+    SELECT dependency.child, dependency.parent FROM down CROSS JOIN windlass_dependencies AS dependency ON dependency.parent = down.child
+    CROSS JOIN windlass_jobs AS child_job ON child_job.id = dependency.child
+)
+SELECT child, min(parent) FROM down GROUP BY child
+
+-- name: cancellable
+SELECT id, queue, idempotency_key, idempotency_window, concurrency_key FROM windlass_jobs
+WHERE id IN (SELECT value ->> 0 FROM json_each(:batch))
+
+-- name: cancel
+-- Copy waiting jobs into history: [[id, reason], …]. CROSS JOIN pins the order: the batch drives.
+INSERT INTO windlass_history (
+    id, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes, rescues, suspicions,
+    requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker, idempotency_key,
+    concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, error, attempts, tags, meta,
+    idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+)
+SELECT job.id, queue, job.type, payload, 'cancelled', s.value ->> 1, sort_priority + aged_by, run_at, attempt, max_attempts, failures,
+    crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at, started_at, :now,
+    :now + coalesce((SELECT keep_cancelled FROM windlass_queues AS q WHERE q.name = job.queue), :keep), worker,
+    idempotency_key, concurrency_key, tenant, job.parent, flow, parents, timeout, expires_at, cancel_requested, NULL,
+    error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick,
+    result_params, parent_results, pending_parents, delay_after_parents
+FROM json_each(:batch) AS s CROSS JOIN windlass_jobs AS job ON job.id = s.value ->> 0
+
+-- name: expired
+SELECT id FROM windlass_jobs INDEXED BY windlass_jobs_expiring
+WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running' ORDER BY expires_at, id LIMIT :limit
+
+-- name: expired_heads
+-- The expired ones among the jobs that a claim would take next.
+SELECT id FROM (
+    SELECT id, expires_at FROM windlass_jobs INDEXED BY windlass_jobs_pending
+    WHERE queue = :queue AND status = 'pending' AND type IN (SELECT value FROM json_each(:types))
+    ORDER BY sort_priority, rank, id LIMIT :limit
+) WHERE expires_at <= :now

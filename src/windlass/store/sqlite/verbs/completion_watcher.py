@@ -1,0 +1,72 @@
+"""Tells callers that their jobs have finished, after the commit of whichever process finished them.
+
+After each commit that the commit watcher sees, one read finds which jobs are no longer live; reads take at most a
+tenth of the time.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from contextvars import Context
+from typing import Any
+
+from windlass.core.ids import JobId
+from windlass.errors import StoreUnavailable
+from windlass.store.contract_upkeep import OnEnded
+from windlass.store.sqlite.connection.access import Access
+from windlass.store.sqlite.db import array
+
+PAUSE_FACTOR = 9
+"""The pause after a read, in times of its duration."""
+MAX_PAUSE_SECONDS = 0.1
+WAIT_SECONDS = 10.0
+
+
+class SqliteCompletionWatcher:
+    """One read after each commit, for all callers on one event loop."""
+
+    silence = None
+
+    def __init__(self, access: Access, tell: OnEnded) -> None:
+        self._access = access
+        self._tell = tell
+        self._watched: set[JobId] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def watch(self, job: JobId, queue: str) -> None:
+        """The caller reads once at first, for earlier commits; later ones are seen here."""
+        if job in self._watched:
+            return
+        self._watched.add(job)
+        loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._run(self._access.threads.commits.version()), context=Context())
+        loop.call_soon(self._tell, (job,))
+
+    def unwatch(self, job: JobId) -> None:
+        self._watched.discard(job)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self, cursor: int) -> None:
+        """Runs while any job is watched."""
+        commits, loop = self._access.threads.commits, asyncio.get_running_loop()
+        while self._watched:
+            if not await commits.wait(cursor, WAIT_SECONDS):
+                continue
+            began, cursor = loop.time(), commits.version()
+            with contextlib.suppress(StoreUnavailable):  # callers also poll now and then
+                self._announce(await self._read(array(list(self._watched))))
+            await asyncio.sleep(min(PAUSE_FACTOR * (loop.time() - began), MAX_PAUSE_SECONDS))
+
+    async def _read(self, watched: str) -> list[Any]:
+        return await self._access.read(lambda db: db.rows("not_live", {"ids": watched}))
+
+    def _announce(self, rows: Sequence[tuple[JobId]]) -> None:
+        finished = self._watched.intersection(row[0] for row in rows)
+        self._watched -= finished
+        if finished:
+            self._tell(finished)

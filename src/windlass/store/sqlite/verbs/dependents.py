@@ -1,0 +1,142 @@
+"""Jobs that wait for parents: a parent that finishes releases or cancels its children in its own transaction."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from windlass.core.codec import encode
+from windlass.core.flow.queue import DEFAULT_RETENTION
+from windlass.core.ids import JobId
+from windlass.core.jobs.dependencies import ParentEffect, ParentState, check_parents, effect_of, parent_ended_reason
+from windlass.core.jobs.job import NewJob
+from windlass.core.status import FINISHED, Status
+from windlass.store.batching import per_job_values, shared_child_values
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.limits.idempotency_keys import take
+from windlass.store.sqlite.limits.key_queue import assign_free_slots
+from windlass.store.sqlite.verbs.cancel import cancel_waiting
+
+
+def parent_states(db: Db, children: Sequence[NewJob]) -> dict[JobId, ParentState]:
+    """The existing parents; raises InvalidOption if a child could never run, or never get a result it takes."""
+    wanted = {parent for job in children for parent in job.parents}
+    rows = db.rows("parent_states", {"ids": array(wanted)})
+    found = {id_: ParentState(Status(status), queue) for id_, status, queue in rows}
+    queues = {parent.queue for parent in found.values()} | {job.queue for job in children}
+    kept = dict(db.rows("keep_completed", {"queues": array(queues)}))
+    unkept = [queue for queue in queues if kept.get(queue, DEFAULT_RETENTION[Status.COMPLETED]) == 0]
+    check_parents(children, found, unkept)
+    return found
+
+
+def insert_children(
+    db: Db, children: Sequence[tuple[NewJob, dict[str, Any]]], parents: Mapping[JobId, ParentState]
+) -> None:
+    """Insert jobs with parents, each with its shared columns, alike ones by one statement."""
+    alike: dict[Any, list[NewJob]] = defaultdict(list)
+    shared: dict[Any, dict[str, Any]] = {}
+    for job, columns in children:
+        kind = shared_child_values(job)
+        alike[kind].append(job)
+        shared[kind] = columns
+    for kind, jobs in alike.items():
+        delay = jobs[0].delay if jobs[0].run_at is None else 0
+        values = {**shared[kind], "delay_after_parents": delay, "batch": array(map(_row, jobs))}
+        db.run("enqueue_children", values)
+    pairs = ((parent, job.id) for job, _ in children for parent in set(job.parents))
+    db.run("add_dependencies", {"dependencies": array(pairs)})
+    parents_finished(db, {id_: parent.status for id_, parent in parents.items() if parent.status in FINISHED})
+
+
+def _row(job: NewJob) -> tuple[Any, ...]:
+    result_params = encode(job.result_params, "result_params") if job.result_params else None
+    parents = tuple(dict.fromkeys(job.parents))
+    return (*per_job_values(job), job.parent, job.flow, encode(parents, "parents"), result_params, len(parents))
+
+
+class Dependent(NamedTuple):
+    """A row of the statement `dependents`."""
+
+    parent: JobId
+    child: JobId
+    queue: str | None
+    """None: the child has finished meanwhile."""
+    key: str | None
+    result: str | None
+    """JSON of [parent, result], if the child takes the result."""
+
+
+def parents_finished(db: Db, finished: Mapping[JobId, Status]) -> None:
+    """Release or cancel the children of jobs that are in history now; most jobs have none."""
+    rows = db.rows("dependents", {"parents": array(finished)})
+    if not rows:
+        return
+    dependents = [Dependent(*row) for row in rows]
+    _release(db, [each for each in dependents if effect_of(finished[each.parent]) is ParentEffect.RELEASE])
+    lost = [each for each in dependents if each.queue and effect_of(finished[each.parent]) is ParentEffect.CANCEL]
+    cancel_waiting(db, {each.child: parent_ended_reason(each.parent, finished[each.parent]) for each in lost})
+
+
+def _release(db: Db, dependents: Sequence[Dependent]) -> None:
+    if not dependents:
+        return
+    results: dict[JobId, list[str | None]] = defaultdict(list)
+    for each in dependents:
+        results[each.child].append(each.result)
+    releases = [(child, len(found), ",".join(filter(None, found)) or None) for child, found in results.items()]
+    values = {"releases": array(releases), "now": db.now}
+    db.run("release_children", values)
+    if not all(each.queue for each in dependents):
+        db.run("release_cancelled_children", values)
+    db.run("drop_dependencies", {"parents": array({each.parent for each in dependents})})
+    assign_free_slots(db, {(each.queue, each.key) for each in dependents if each.queue and each.key})
+
+
+class CancelledChild(NamedTuple):
+    """A row of the statement `cancelled_children`."""
+
+    id: JobId
+    queue: str
+    key: str | None
+    lost_parents: str
+    """JSON of {parent: status} of the parents that have not completed and are not live."""
+
+
+def restore_dependents(db: Db, parent: JobId) -> None:
+    """The parent runs again: children that were cancelled because of it wait for it again, and so on down.
+
+    A child whose idempotency key has another holder stays cancelled, with those below it; so does one with another
+    lost parent, which becomes the reason.
+    """
+    left = [CancelledChild(*row) for row in db.rows("cancelled_children", {"id": parent})]
+    back: dict[JobId, str] = {}
+    before = -1
+    # Again for children whose parents come after them in the list.
+    while left and len(back) > before:
+        before = len(back)
+        for each in left:
+            can_wait = _lost_parents(each).keys() <= back.keys()
+            if can_wait and (each.key is None or take(db, each.queue, each.key, each.id) is None):
+                back[each.id] = each.queue
+        left = [each for each in left if each.id not in back]
+    block_again(db, back)
+    others = {each.id: {id_: how for id_, how in _lost_parents(each).items() if id_ not in back} for each in left}
+    reasons = [(child, parent_ended_reason(*sorted(lost.items())[0])) for child, lost in others.items() if lost]
+    if reasons:
+        db.run("set_cancel_reasons", {"reasons": array(reasons)})
+
+
+def _lost_parents(job: CancelledChild) -> dict[JobId, Status]:
+    return {parent: Status(status) for parent, status in json.loads(job.lost_parents).items()}
+
+
+def block_again(db: Db, queues: Mapping[JobId, str]) -> None:
+    """Cancelled jobs, with their queues, wait for their parents again."""
+    if not queues:
+        return
+    values = {"ids": array(queues), "now": db.now}
+    db.run("revive_blocked", values)
+    db.run("drop_history", values)
+    for queue in queues.values():
+        db.add_history_count(queue, Status.CANCELLED, -1)

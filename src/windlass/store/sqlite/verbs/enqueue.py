@@ -1,0 +1,237 @@
+"""enqueue: store new jobs, all or none; known ids and key conflicts return the existing job."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from windlass.core.codec import encode
+from windlass.core.ids import JobId
+from windlass.core.jobs.admission import InitialState, expiry, initial_state
+from windlass.core.jobs.change import WAITING_FOR_KEY
+from windlass.core.jobs.dependencies import with_existing_parents
+from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueued, NewJob
+from windlass.core.moments import Micros
+from windlass.core.status import Status
+from windlass.errors import QueueClosed
+from windlass.store.batching import PER_JOB, key_columns, per_job_values, shared_values
+from windlass.store.keys import KeyConflicts, key_refs
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.limits.idempotency_keys import hold, holders
+from windlass.store.sqlite.limits.key_queue import SlotAssignment, assign_free_slots, mark_rated, slots_for_new
+from windlass.store.sqlite.verbs.cancel import cancel_waiting
+from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
+from windlass.store.sqlite.verbs.queues import make
+
+MAX_JOBS_IN_STATEMENT = 10_000
+MAX_BYTES_IN_STATEMENT = 32_000_000
+"""What a statement unfolds in memory is bounded."""
+
+_PER_TIMED_JOB = (*PER_JOB, "run_at", "delay", "expires", "expires_at", "schedule", "tick")
+_shared_timed_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in _PER_TIMED_JOB))
+
+
+class QueueState(msgspec.Struct, frozen=True):
+    """What an enqueue needs to know of a queue at one priority."""
+
+    max_attempts: int
+    timeout: Micros
+    last_rank: Micros | None
+    """Of the last pending job."""
+    closed: bool
+
+
+class Enqueue:
+    """One call: the moment, and the state of the queues."""
+
+    def __init__(self, db: Db, jobs: Sequence[NewJob]) -> None:
+        self.db = db
+        self.now = db.now
+        self.queues, self.known = _queue_states(db, jobs)
+
+    def initial_state(self, job: NewJob) -> InitialState:
+        """A job with parents is blocked, whenever it may be due."""
+        if job.parents:
+            run_at = self.now if job.run_at is None else job.run_at
+            return InitialState(Status.BLOCKED, run_at, run_at)
+        return initial_state(job, self.now, self.queues[job.queue, job.priority].last_rank)
+
+    def check_open(self, job: NewJob) -> None:
+        if self.queues[job.queue, job.priority].closed:
+            raise QueueClosed(job.queue)
+
+    def shared_columns(self, job: NewJob, state: InitialState) -> dict[str, Any]:
+        """The columns that jobs of one statement have in common."""
+        queue = self.queues[job.queue, job.priority]
+        return {
+            "queue": job.queue,
+            "type": job.type,
+            "status": str(state.status),
+            "reason": None,
+            "sort_priority": -job.priority,
+            "rank": state.rank,
+            "run_at": state.run_at,
+            "max_attempts": job.max_attempts or queue.max_attempts,
+            "now": self.now,
+            "tenant": job.tenant,
+            "parent": job.parent,
+            "flow": job.flow,
+            "parents": encode(job.parents, "parents") if job.parents else None,
+            "timeout": queue.timeout if job.timeout is None else job.timeout,
+            "expires_at": expiry(job, self.now),
+            "tags": encode(job.tags, "tags") if job.tags else None,
+            "meta": job.meta,
+            "window": job.idempotency_window,
+            "schedule": job.schedule,
+            "tick": job.tick,
+            **key_columns(job),
+        }
+
+
+def enqueue(db: Db, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Insert new jobs, alike ones by one statement. Known ids are live, in history, or tombstones."""
+    if not jobs:
+        return []
+    call = Enqueue(db, jobs)
+    if not call.known and _are_alike(jobs):
+        call.check_open(jobs[0])
+        _insert_all(call, [(jobs, call.initial_state(jobs[0]))])
+        return [Enqueued(job.id) for job in jobs]
+    return _enqueue_each(call, jobs)
+
+
+def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    db, conflicts = call.db, KeyConflicts(holders(call.db, key_refs(jobs).values()), jobs)
+    answers: list[Enqueued] = []
+    alike: dict[Any, list[NewJob]] = defaultdict(list)
+    children: list[NewJob] = []
+    timed: list[tuple[NewJob, InitialState]] = []
+    for job in jobs:
+        if job.id in call.known:
+            answers.append(Enqueued(job.id, existing=True))
+            continue
+        state = call.initial_state(job)
+        if job.idempotency_key is not None and (holder := conflicts.enter(job, state.status)) is not None:
+            answers.append(Enqueued(holder, existing=True))
+            continue
+        call.check_open(job)
+        call.known.add(job.id)
+        if job.parents:
+            children.append(job)
+        elif job.delay or job.run_at is not None:
+            timed.append((job, state))
+        else:
+            alike[shared_values(job)].append(job)
+        answers.append(Enqueued(job.id))
+    _insert_all(call, [(group, call.initial_state(group[0])) for group in alike.values()])
+    if timed:
+        _insert_timed(call, timed)
+    hold(db, conflicts.taken)
+    if children:
+        existing = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if job.id != answer.id}
+        _insert_children(call, [with_existing_parents(job, existing) for job in children])
+    cancel_waiting(db, conflicts.replaced)
+    return answers
+
+
+def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int], QueueState], set[JobId]]:
+    """The queues of the jobs, and the ids that are known already."""
+    wanted = list({(job.queue, job.priority) for job in jobs})
+    lowest = min(job.id for job in jobs)
+    places = array((queue, -priority) for queue, priority in wanted)
+    rows = db.rows("queue_states", {"places": places, "lowest": lowest})
+    states: dict[tuple[str, int], QueueState] = {}
+    for (queue, priority), (attempts, timeout, closed, last_rank, _) in zip(wanted, rows, strict=True):
+        if attempts is None:
+            make(db, queue)
+            attempts, timeout = DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT
+        states[queue, priority] = QueueState(attempts, timeout, last_rank, bool(closed))
+    if not rows[0][4]:
+        return states, set()
+    return states, {row[0] for row in db.rows("known_ids", {"ids": array(job.id for job in jobs)})}
+
+
+def _are_alike(jobs: Sequence[NewJob]) -> bool:
+    """Whether one statement takes all, and no two conflict: a bulk of one task without keys."""
+    shared = shared_values(jobs[0])
+    if jobs[0].parents:
+        return False
+    return all(shared_values(job) == shared and job.idempotency_key is None for job in jobs) and len(
+        {job.id for job in jobs}
+    ) == len(jobs)
+
+
+def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialState]]) -> None:
+    """Due jobs with a key get a slot or wait for the key."""
+    due = [
+        (job, state.rank)
+        for group, state in groups
+        if state.status is Status.PENDING
+        for job in group
+        if job.concurrency_key is not None
+    ]
+    slots = slots_for_new(call.db, due)
+    for group, state in groups:
+        shared = call.shared_columns(group[0], state)
+        if state.status is not Status.PENDING or not due:
+            _insert(call.db, group, shared, {})
+            continue
+        ready = [job for job in group if job.concurrency_key is None or job.id in slots.slots]
+        _insert(call.db, ready, shared, slots.slots)
+        waiting = [job for job in group if job.concurrency_key is not None and job.id not in slots.slots]
+        _insert(call.db, waiting, {**shared, "status": str(Status.BLOCKED), "reason": WAITING_FOR_KEY}, {})
+    _after_insert(call.db, due, slots)
+
+
+def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], slots: Mapping[JobId, int]) -> None:
+    for part in _parts(jobs):
+        rows = ((*per_job_values(job), slots.get(job.id)) for job in part) if slots else map(per_job_values, part)
+        db.run("enqueue", {**shared, "batch": array(rows), "has_slots": bool(slots)})
+
+
+def _insert_timed(call: Enqueue, jobs: Sequence[tuple[NewJob, InitialState]]) -> None:
+    """Jobs with a time each, such as reminders or the ticks of many schedules."""
+    due = [(job, state.rank) for job, state in jobs if _needs_slot(job, state)]
+    slots = slots_for_new(call.db, due)
+    states = {job.id: state for job, state in jobs}
+    alike: dict[Any, list[NewJob]] = defaultdict(list)
+    for job, _ in jobs:
+        alike[_shared_timed_values(job)].append(job)
+    for group in alike.values():
+        shared = call.shared_columns(group[0], states[group[0].id])
+        for part in _parts(group):
+            rows = [_timed_row(job, states[job.id], slots.slots.get(job.id), call.now) for job in part]
+            call.db.run("enqueue_timed", {**shared, "batch": array(rows)})
+    _after_insert(call.db, due, slots)
+
+
+def _needs_slot(job: NewJob, state: InitialState) -> bool:
+    return state.status is Status.PENDING and job.concurrency_key is not None
+
+
+def _timed_row(job: NewJob, state: InitialState, slot: int | None, now: Micros) -> tuple[Any, ...]:
+    waits = _needs_slot(job, state) and slot is None
+    status, reason = (Status.BLOCKED, WAITING_FOR_KEY) if waits else (state.status, None)
+    times = (state.rank, state.run_at, expiry(job, now))
+    return (*per_job_values(job), slot, str(status), reason, *times, job.schedule, job.tick)
+
+
+def _after_insert(db: Db, due: Sequence[tuple[NewJob, Micros]], slots: SlotAssignment) -> None:
+    assign_free_slots(db, slots.overtaken)
+    mark_rated(db, {job.queue for job, _ in due if job.key_rate is not None and job.id in slots.slots})
+
+
+def _insert_children(call: Enqueue, children: Sequence[NewJob]) -> None:
+    states = parent_states(call.db, children)
+    rows = [(job, call.shared_columns(job, call.initial_state(job))) for job in children]
+    insert_children(call.db, rows, states)
+
+
+def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
+    """The jobs in parts that one statement takes."""
+    longest = max((len(job.payload) for job in jobs), default=0)
+    step = max(1, min(MAX_JOBS_IN_STATEMENT, MAX_BYTES_IN_STATEMENT // (longest + 1)))
+    for start in range(0, len(jobs), step):
+        yield jobs[start : start + step]

@@ -1,0 +1,177 @@
+"""cancel, retry, delete, run_now, change: what operators do with jobs. A move that the status forbids is a no-op."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from windlass.core.flow.slots import or_waiting_for_key, slot_after
+from windlass.core.ids import JobId
+from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
+from windlass.core.status import RETRYABLE, Status
+from windlass.store.keys import Keyed
+from windlass.store.records import Transition
+from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
+from windlass.store.sqlite.db import Db, array
+from windlass.store.sqlite.limits.idempotency_keys import release, take
+from windlass.store.sqlite.limits.key_queue import KeyQueue, status_after_move
+from windlass.store.sqlite.verbs.cancel import cancel_waiting
+from windlass.store.sqlite.verbs.dependents import block_again, restore_dependents
+from windlass.store.sqlite.verbs.prune import drop
+from windlass.store.sqlite.verbs.queues import make_if_new
+
+
+class Found(NamedTuple):
+    """A row of the statement `find_job`."""
+
+    status: Status
+    queue: str
+    idempotency_key: str | None
+    finished: int
+    concurrency_key: str | None
+    pending_parents: int
+
+    @property
+    def key_queues(self) -> list[KeyQueue]:
+        """Where the job waits for its concurrency key, if it has one."""
+        return [] if self.concurrency_key is None else [(self.queue, self.concurrency_key)]
+
+
+def _find(db: Db, id_: JobId) -> Found | None:
+    rows = db.rows("find_job", {"id": id_})
+    return Found(Status(rows[0][0]), *rows[0][1:]) if rows else None
+
+
+def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+    """Cancel waiting jobs, all at once, so that none of them gets a slot first; ask running ones to stop."""
+    waiting: dict[JobId, str] = {}
+    answers = [_cancel(db, id_, reason, waiting) for id_ in ids]
+    cancel_waiting(db, waiting)
+    return answers
+
+
+def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Transition | None:
+    """Adds a waiting job to `waiting`."""
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job.finished or id_ in waiting:
+        return Transition(id_, Status.CANCELLED if id_ in waiting else job.status, done=False)
+    if job.status is Status.RUNNING:
+        db.run("request_cancel", {"id": id_, "reason": reason, "now": db.now})
+        return Transition(id_, Status.RUNNING, done=True)
+    waiting[id_] = reason
+    return Transition(id_, Status.CANCELLED, done=True)
+
+
+def retry(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Make jobs pending with a fresh budget; the attempt number goes on, the idempotency key is taken again.
+
+    Children that were cancelled because of one of them wait for it again; a job with pending parents waits for them.
+    """
+    return [_retry(db, id_) for id_ in ids]
+
+
+def _retry(db: Db, id_: JobId) -> Transition | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job.status not in RETRYABLE:
+        return Transition(id_, job.status, done=False)
+    if not job.finished:
+        db.run("retry_failed", {"id": id_, "now": db.now})
+        return Transition(id_, status_after_move(db, id_, Status.PENDING, job.key_queues), done=True)
+    if job.pending_parents and (failed := db.rows("failed_parents", {"id": id_})):
+        return Transition(id_, job.status, done=False, parent=failed[0][0])
+    if job.idempotency_key is not None and (holder := take(db, job.queue, job.idempotency_key, id_)):
+        return Transition(id_, job.status, done=False, holder=holder)
+    if job.pending_parents:
+        block_again(db, {id_: job.queue})
+        restore_dependents(db, id_)
+        return Transition(id_, Status.BLOCKED, done=True)
+    db.run("revive", {"id": id_, "now": db.now, "attempts": _all_attempts(db, id_)})
+    db.run("drop_history", {"ids": array([id_])})
+    db.add_history_count(job.queue, job.status, -1)
+    restore_dependents(db, id_)
+    return Transition(id_, status_after_move(db, id_, Status.PENDING, job.key_queues), done=True)
+
+
+def _all_attempts(db: Db, id_: JobId) -> str | None:
+    """The ended attempts, with the last one if only the columns have it: they will be overwritten."""
+    rows = db.select(f"SELECT {FINISHED_COLUMNS} FROM windlass_history WHERE id = :id", {"id": id_})
+    fields: dict[str, Any] = dict(zip(FINISHED_COLUMNS.split(", "), rows[0], strict=True))
+    newest = last_attempt(fields)
+    kept: str | None = fields["attempts"]
+    return add_attempt(kept, newest) if newest else kept
+
+
+def delete(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Drop finished jobs."""
+    return [_delete(db, id_) for id_ in ids]
+
+
+def _delete(db: Db, id_: JobId) -> Transition | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if job.finished:
+        drop(db, [id_])
+    return Transition(id_, job.status, done=bool(job.finished))
+
+
+def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Make jobs pending, or waiting for their key, behind the others; a pending one stays where it is."""
+    return [_run_now(db, id_) for id_ in ids]
+
+
+def _run_now(db: Db, id_: JobId) -> Transition | None:
+    job = _find(db, id_)
+    if job is None:
+        return None
+    if not may_run_now(job.status):
+        return Transition(id_, job.status, done=False)
+    db.run("run_now", {"id": id_, "now": db.now})
+    return Transition(id_, status_after_move(db, id_, Status.PENDING, job.key_queues), done=True)
+
+
+def change(db: Db, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
+    """Change waiting jobs, each wholly or not at all; the idempotency key moves with the job to another queue."""
+    return [_change(db, id_, change) for id_ in ids]
+
+
+def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:
+    rows = db.rows("changeable", {"id": id_})
+    if not rows:
+        return None
+    status, reason, run_at, rank, queue, idempotency_key, key, slot = rows[0]
+    before = Timing(Status(status), reason, run_at, rank)
+    if not may_change(before.status):
+        return Transition(id_, before.status, done=False)
+    target = wanted.queue or queue
+    if target != queue and (holder := _move_key(db, Keyed(id_, queue, idempotency_key, None), target)):
+        return Transition(id_, before.status, done=False, holder=holder)
+    after = reschedule(before, wanted, db.now)
+    slot = slot_after(slot, after, wanted, target != queue)
+    after = or_waiting_for_key(after, key, slot)
+    db.run("change", {"id": id_, "queue": target, "slot": slot, **_values(after, wanted), "now": db.now})
+    key_queues = {(queue, key), (target, key)} if key is not None else set()
+    return Transition(id_, status_after_move(db, id_, after.status, key_queues), done=True)
+
+
+def _move_key(db: Db, job: Keyed, target: str) -> JobId | None:
+    """Move the idempotency key to another queue; the id of its holder there, if it has one."""
+    if job.key is not None and (holder := take(db, target, job.key, job.id)):
+        return holder
+    release(db, [job])
+    make_if_new(db, target)
+    return None
+
+
+def _values(after: Timing, wanted: JobChange) -> dict[str, Any]:
+    return {
+        "status": str(after.status),
+        "reason": after.reason,
+        "run_at": after.run_at,
+        "rank": after.rank,
+        "sort_priority": None if wanted.priority is None else -wanted.priority,
+        "payload": wanted.payload,
+        "timed": wanted.is_timed,
+    }

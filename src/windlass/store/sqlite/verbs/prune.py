@@ -1,0 +1,54 @@
+"""prune: drop finished jobs whose retention is over, a bounded number at a time."""
+
+from collections.abc import Sequence
+
+from windlass.core.flow.queue import TOMBSTONE_RETENTION
+from windlass.core.flow.rate import SET_BACK
+from windlass.core.ids import JobId
+from windlass.core.stats.meter import METER_RETENTION, interval_of
+from windlass.core.stats.samples import SAMPLE_RETENTION, pruned_until
+from windlass.store.sqlite.db import Db, array
+
+
+def prune(db: Db, limit: int) -> list[JobId]:
+    """The oldest jobs first; also old tombstones, meters, samples, key windows and full buckets."""
+    now = db.now
+    ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
+    drop(db, ids)
+    db.run("prune_tombstones", {"now": now, "limit": limit})
+    db.run("prune_meters", {"before": interval_of(now - METER_RETENTION)})
+    _prune_samples(db)
+    db.run("prune_idempotency_keys", {"now": now, "limit": limit})
+    db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
+    db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
+    db.run("prune_buckets", {"now": now, "limit": limit})
+    return ids
+
+
+def _prune_samples(db: Db) -> None:
+    for step in SAMPLE_RETENTION:
+        first = db.rows("first_sampled", {"step": step, "at_least": 0})[0][0]
+        values = {"step": step, "since": 0, "until": pruned_until(db.now, step, first)}
+        db.run("prune_samples", values)
+        db.run("prune_queue_depths", values)
+
+
+def drop_unkept(db: Db, ids: Sequence[str]) -> None:
+    """Of jobs that have just finished, drop those that their queues do not keep."""
+    drop(db, [row[0] for row in db.rows("droppable", {"ids": array(ids), "now": db.now})])
+
+
+def drop(db: Db, ids: Sequence[str]) -> None:
+    """Remove finished jobs; their tombstones stay until a day after they finished."""
+    if not ids:
+        return
+    values = {"ids": array(ids), "now": db.now, "tombstone": TOMBSTONE_RETENTION}
+    # Twice as many as are added: where no job is kept there are too many to wait for the coordinator.
+    db.run("prune_tombstones", {"now": db.now, "limit": 2 * len(ids)})
+    db.run("add_tombstones", values)
+    for queue, status, jobs, pending_parents in db.rows("count_dropped", values):
+        db.add_history_count(queue, status, -jobs)
+        if pending_parents:
+            db.run("drop_own_dependencies", values)
+    db.run("drop_notes", values)
+    db.run("drop_history", values)

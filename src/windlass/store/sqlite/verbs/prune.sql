@@ -1,0 +1,70 @@
+-- name: prunable
+SELECT id FROM windlass_history WHERE drop_at <= :now ORDER BY drop_at LIMIT :limit
+
+-- name: droppable
+SELECT id FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids)) AND drop_at <= :now
+
+-- name: prune_tombstones
+DELETE FROM windlass_tombstones
+WHERE id IN (SELECT id FROM windlass_tombstones WHERE until <= :now ORDER BY until LIMIT :limit)
+
+-- name: prune_meters
+DELETE FROM windlass_meters WHERE interval_start < :before
+
+-- name: prune_samples
+DELETE FROM windlass_samples WHERE step = :step AND interval_start >= :since AND interval_start < :until
+
+-- name: prune_queue_depths
+DELETE FROM windlass_queue_depths WHERE step = :step AND interval_start >= :since AND interval_start < :until
+
+-- name: prune_idempotency_keys
+DELETE FROM windlass_idempotency_keys WHERE (queue, hash) IN (
+    SELECT queue, hash FROM windlass_idempotency_keys WHERE until IS NOT NULL AND until <= :now ORDER BY until LIMIT :limit
+)
+
+-- name: rewind_throttled
+-- Jobs throttled by a bucket that `rewind_buckets` resets wait for a time by that clock: make it as much earlier.
+UPDATE windlass_jobs SET run_at = run_at + :now - (
+    SELECT bucket.at FROM windlass_buckets AS bucket
+    WHERE bucket.queue = windlass_jobs.queue AND bucket.key = windlass_jobs.concurrency_key
+)
+WHERE id IN (
+    SELECT job.id FROM windlass_buckets AS bucket CROSS JOIN windlass_jobs AS job INDEXED BY windlass_jobs_slot
+    WHERE bucket.at > :now + :tolerance AND job.queue = bucket.queue AND job.concurrency_key = bucket.key AND job.slot IS NOT NULL
+    AND job.status = 'scheduled' AND job.reason = 'rate limit of its key' AND job.run_at >= bucket.at
+)
+
+-- name: rewind_buckets
+-- The clock was set back by more than :tolerance: these buckets would not refill until it catches up. They keep their tokens.
+UPDATE windlass_buckets SET at = :now, full_at = :now + full_at - at WHERE at > :now + :tolerance
+
+-- name: prune_buckets
+-- A full bucket is the same as none.
+DELETE FROM windlass_buckets WHERE (queue, key) IN (
+    SELECT queue, key FROM windlass_buckets WHERE full_at <= :now LIMIT :limit
+)
+
+-- name: add_tombstones
+-- Ids that are dropped within a day of their end. The list of attempts has no plain completions.
+INSERT INTO windlass_tombstones (id, attempt, outcome, until)
+SELECT id, attempt, CASE status WHEN 'completed' THEN status ELSE attempts ->> '$[#-1].outcome' END,
+    finished_at + :tombstone
+FROM windlass_history
+WHERE id IN (SELECT value FROM json_each(:ids)) AND finished_at + :tombstone > :now
+ON CONFLICT (id) DO UPDATE SET attempt = excluded.attempt, outcome = excluded.outcome, until = excluded.until
+
+-- name: count_dropped
+SELECT queue, status, count(*), sum(pending_parents) FROM windlass_history
+WHERE id IN (SELECT value FROM json_each(:ids)) GROUP BY queue, status
+
+-- name: drop_own_dependencies
+DELETE FROM windlass_dependencies WHERE (parent, child) IN (
+    SELECT parent.value, gone.id FROM windlass_history AS gone, json_each(gone.parents) AS parent
+    WHERE gone.id IN (SELECT value FROM json_each(:ids)) AND gone.pending_parents > 0
+)
+
+-- name: drop_notes
+DELETE FROM windlass_notes WHERE job IN (SELECT value FROM json_each(:ids))
+
+-- name: drop_history
+DELETE FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids))

@@ -1,0 +1,1 @@
+"""Running handlers: in tasks, threads and processes of their own."""

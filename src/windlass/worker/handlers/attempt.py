@@ -1,0 +1,216 @@
+"""One attempt: from the stored payload to its outcome. Whatever a handler does, there is an outcome."""
+
+import asyncio
+import inspect
+import os
+import traceback
+from typing import Any
+
+from windlass.blobs.offload import off_loop
+from windlass.client.tasks import middleware
+from windlass.client.tasks.context import Context, entered
+from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode, size_of
+from windlass.core.control import Cancel, Dead
+from windlass.core.jobs.dependencies import is_parent_result
+from windlass.core.jobs.job import JobError
+from windlass.core.jobs.outcome import Done, Outcome, Raised, Requeued
+from windlass.core.moments import Micros, show_duration
+from windlass.core.text import cut, printable
+from windlass.errors import InvalidInput
+from windlass.observe.history import record_run
+from windlass.worker.handlers.offloaded import (
+    fetch_payload,
+    insert_parent_results,
+    is_offloaded,
+    missing_result,
+    offload_result,
+    unstorable,
+)
+from windlass.worker.handlers.work import Halt, Work
+
+MAX_NAME_LENGTH = 200
+MAX_MESSAGE_LENGTH = 4_000
+MAX_TRACEBACK_LENGTH = 16_000
+MAX_FRAMES = 50
+MISFIT = "the stored arguments do not fit the task"
+MISFIT_RESULT = "the result of the link before it does not fit the task"
+NOT_KEPT = "the result of the link before it was not kept"
+_PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
+"""By module: under which name people know what is in it."""
+_OURS = frozenset([middleware.__file__])
+
+
+@record_run
+async def run_async(work: Work) -> Outcome:
+    """Run an `async def` handler on the loop."""
+    process, token = os.getpid(), entered.set(work)
+    try:
+        if is_offloaded(work):
+            await off_loop(fetch_payload, [work])
+        arguments = _arguments(work)
+        result = await work.definition.handler(**arguments)
+    except _Misfit as error:
+        return error.outcome
+    except BaseException as error:
+        # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
+        return halted(work) or Raised(error, report(error))
+    finally:
+        entered.reset(token)
+        _end_copy(process)
+    text = _result(result, work)
+    return Done(text if size_of(text) <= INLINE_LIMIT else await _off_loop_result(work, text))
+
+
+def halted(work: Work) -> Outcome | None:
+    """The outcome of a halted handler; None if it was not halted."""
+    match work.halted:
+        case Halt.DRAIN:
+            return Requeued()
+        case Halt.CANCEL:
+            return Raised(Cancel(""), JobError("Cancelled", "cancelled while running"))
+        case Halt.TIMEOUT:
+            return timed_out(work.claimed.timeout or 0)
+        case None:
+            return None
+
+
+def timed_out(timeout: Micros) -> Raised:
+    """The outcome of an attempt that took too long."""
+    text = f"it took longer than its timeout of {show_duration(timeout)}; timeout=None allows any length"
+    return Raised(TimeoutError(text), JobError("TimeoutError", text))
+
+
+@record_run
+def run_sync(work: Work) -> Outcome:
+    """Run a `def` handler, in the thread that calls this."""
+    process, token = os.getpid(), entered.set(work)
+    try:
+        if is_offloaded(work):
+            fetch_payload(work)
+        arguments = _arguments(work)
+        result = _plain(work.definition.handler(**arguments))
+    except _Misfit as error:
+        return error.outcome
+    except BaseException as error:
+        return Raised(error, report(error))
+    finally:
+        entered.reset(token)
+        _end_copy(process)
+    text = _result(result, work)
+    return Done(text if size_of(text) <= INLINE_LIMIT else offload_result(work, text))
+
+
+def _end_copy(process: int) -> None:
+    """A handler that forked may return in both processes; only the one that began the attempt may go on from here."""
+    if os.getpid() != process:
+        os._exit(0)
+
+
+def report(error: BaseException) -> JobError:
+    """The error as bounded, printable text; an error that cannot be printed is still reported."""
+    kind = type(error)
+    home = _PUBLIC.get(kind.__module__, f"{kind.__module__}.")
+    return JobError(_shown(f"{home}{kind.__qualname__}", MAX_NAME_LENGTH), _message(error), _traceback(error))
+
+
+def describe_internal_error(error: BaseException) -> str:
+    """A failure of ours, in one line: what and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {_message(error)}{where}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return _shown(str(error), MAX_MESSAGE_LENGTH)
+    except BaseException as second:
+        return f"(its message cannot be shown: {type(second).__name__})"
+
+
+def _shown(text: str, limit: int) -> str:
+    # Cut before and after: a huge text costs nothing, and escapes are longer than what they stand for.
+    return cut(printable(cut(text, limit)), limit)
+
+
+def _traceback(error: BaseException) -> str | None:
+    try:
+        # The first frame is ours; what people look for begins in their handler.
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        told = traceback.TracebackException(type(error), error, frames, limit=-MAX_FRAMES)
+        text = "".join(_without_ours(told).format())
+    except BaseException:
+        return None
+    # The end says what happened, so that is what is kept.
+    return _end_of(printable(_end_of(text)))
+
+
+def _without_ours(told: traceback.TracebackException) -> traceback.TracebackException:
+    """Frames between a middleware and what it goes round are ours, and say nothing."""
+    link: traceback.TracebackException | None = told
+    for _ in range(MAX_FRAMES):
+        if link is None:
+            break
+        link.stack[:] = [frame for frame in link.stack if frame.filename not in _OURS]
+        link = link.__cause__ or link.__context__
+    return told
+
+
+def _end_of(text: str) -> str:
+    return text if len(text) <= MAX_TRACEBACK_LENGTH else "…" + text[1 - MAX_TRACEBACK_LENGTH :]
+
+
+class _Misfit(Exception):
+    """The code has changed since the job was enqueued: a retry does not help."""
+
+    def __init__(self, error: InvalidInput, reason: str) -> None:
+        super().__init__()
+        self.outcome = Raised(Dead(reason), JobError(type(error).__name__, str(error)))
+
+
+def _arguments(work: Work) -> dict[str, Any]:
+    signature, takes = work.definition.signature, work.claimed.result_params
+    if takes is not None:
+        if (lost := missing_result(work)) is not None:
+            raise _Misfit(lost, NOT_KEPT)
+        insert_parent_results(work)
+    try:
+        arguments = signature.decode(work.claimed.payload)
+    except InvalidInput as error:
+        of_result = takes is not None and is_parent_result(error.field, takes)
+        raise _Misfit(error, MISFIT_RESULT if of_result else MISFIT) from None
+    if signature.context is not None:
+        arguments[signature.context] = Context(work)
+    return arguments
+
+
+def _plain(result: Any) -> Any:
+    """A coroutine that is not awaited must not count as done."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError("a plain function returned a coroutine: make the task, or what wraps it, an `async def`")
+    return result
+
+
+def _result(result: Any, work: Work) -> str:
+    if result is None:
+        return "null"
+    limit = work.home.payload_limit
+    try:
+        check_json(result, "result", typed=True, most=limit)
+        return check_size(encode(result, "result"), "result", limit)
+    except BaseException as error:
+        # Everything: encoding a result runs code of its class.
+        return unstorable(error)
+
+
+async def _off_loop_result(work: Work, text: str) -> str:
+    keeping = asyncio.ensure_future(off_loop(lambda each: offload_result(work, each), [text]))
+    while True:
+        try:
+            return (await asyncio.shield(keeping))[0]
+        except asyncio.CancelledError as error:
+            # By a drain or a timeout; or left behind by the handler, which is over and has no say in this.
+            if work.halted is not None or keeping.cancelled():
+                return unstorable(error)
+        except BaseException as error:
+            return unstorable(error)

@@ -1,0 +1,83 @@
+"""What handlers log with `logging`: stamped with their job, and kept with it. In worker processes only."""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from windlass.client.tasks.context import Context, Link, entered
+
+OURS = "windlass"
+
+
+class JobRecordFactory:
+    """A factory of log records that adds the job: `windlass_job_id`, `_job_type`, `_queue`, `_attempt`.
+
+    Outside of jobs these are "-" and 0, so that a format that names them works everywhere in a worker.
+    """
+
+    def __init__(self, make: Callable[..., logging.LogRecord]) -> None:
+        self._make = make
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self._make(*args, **kwargs)
+        link = entered.get(None)
+        record.windlass_job_id = "-" if link is None else link.claimed.id
+        record.windlass_job_type = "-" if link is None else link.claimed.type
+        record.windlass_queue = "-" if link is None else link.claimed.queue
+        record.windlass_attempt = 0 if link is None else link.claimed.attempt
+        return record
+
+
+def add_job_to_records() -> None:
+    """From now on every log record of this process carries its job; a factory that was there goes on working."""
+    present = logging.getLogRecordFactory()
+    if not isinstance(present, JobRecordFactory):
+        logging.setLogRecordFactory(JobRecordFactory(present))
+
+
+class JobLogHandler(logging.Handler):
+    """Keeps what is logged inside a handler with its job, bounded as `ctx.log` is.
+
+    `printed` says that standard output is kept with the job already, as in a handler process: what goes there
+    must not be kept twice.
+    """
+
+    def __init__(self, level: int, *, printed: bool) -> None:
+        super().__init__(level)
+        self._printed = printed
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by `logging`, in any thread."""
+        others = [each for each in logging.root.handlers if each is not self]
+        last = logging.lastResort
+        if not others and last is not None and record.levelno >= last.level:
+            # Without us, `logging` would have fallen back on it: warnings are seen without any set-up.
+            last.handle(record)
+            others = [last]
+        link = entered.get(None)
+        if link is None or record.name.partition(".")[0] == OURS:
+            return
+        if self._printed and any(_prints(each, record) for each in others):
+            return
+        try:
+            _keep(link, record)
+        except Exception:
+            self.handleError(record)
+
+
+def _prints(handler: logging.Handler, record: logging.LogRecord) -> bool:
+    stream = getattr(handler, "stream", None)
+    return record.levelno >= handler.level and stream is not None and stream in (sys.stdout, sys.stderr)
+
+
+def _keep(link: Link, record: logging.LogRecord) -> None:
+    error = record.exc_info[1] if record.exc_info else None
+    why = "" if error is None else f" ({type(error).__name__}: {error})"
+    Context(link).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
+
+
+def keep_job_logs(level: int | None, *, printed: bool = False) -> None:
+    """Keep what handlers log at this level or above; levels that loggers have are left as they are."""
+    if level is not None:
+        logging.root.addHandler(JobLogHandler(level, printed=printed))

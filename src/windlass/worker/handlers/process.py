@@ -1,0 +1,262 @@
+"""One process for handlers, as its runner sees it: started, given jobs, ended with all that came of it."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import msgspec
+
+from windlass.core.jobs.job import JobError, LogLine
+from windlass.core.jobs.outcome import Crashed, Decided, Outcome
+from windlass.core.jobs.retry import StoredPolicy
+from windlass.worker.channel import MAX_MESSAGE_LENGTH
+from windlass.worker.config import WorkerConfig
+from windlass.worker.handlers.attempt import halted
+from windlass.worker.handlers.process_protocol import (
+    CancelRequested,
+    Close,
+    Ended,
+    Failed,
+    FromProcess,
+    HandlerProcessConfig,
+    Output,
+    Ready,
+    Reported,
+    Run,
+)
+from windlass.worker.handlers.work import Work
+from windlass.worker.load import loaded_in
+from windlass.worker.processes import MARK, code_of_ended, descendants, describe_exit, kill_marked, kill_tree, memory
+from windlass.worker.stacks import places
+from windlass.worker.stop_signals import STOP_SIGNALS
+
+OUTPUT_SECONDS = 0.5
+"""How long we wait for the end of what a handler printed; one that closed its output is not waited for twice."""
+LOAD_SECONDS = 300.0
+"""How long a handler process may take to load the app; no job's timeout counts it."""
+LOOK_SECONDS = 1.0
+OUT_OF_RESOURCES = (OSError, RuntimeError, MemoryError)
+"""Raised where no process, descriptor, thread or memory is to be had: no job's doing, and perhaps over soon."""
+OUT_OF_RESOURCES_PAUSE = 1.0
+
+_kill_thread = ThreadPoolExecutor(1, "windlass-strays")
+"""A thread of our own: those of the loop may all be taken by handlers."""
+_FATAL = "Fatal Python error"
+_encode = msgspec.json.Encoder().encode
+_from_process = msgspec.json.Decoder(FromProcess)
+
+
+class HandlerProcessFailed(Exception):
+    """A handler process could not load the app."""
+
+
+class HandlerProcess:
+    """One such process, as its runner sees it."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        output: Output,
+        mark: str,
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self._output = output
+        self._mark = mark
+        self._code: int | None = None
+        """How it ended."""
+        self._ended = asyncio.create_task(self._follow_end())
+        self.jobs = 0
+        self._loaded = False
+        self._spoiled = False
+        self._hung_up = False
+        self._baseline = 0
+
+    @classmethod
+    async def start(cls, app: str, mark: str) -> "HandlerProcess":
+        """A fresh process, which begins to load the app; an error of OUT_OF_RESOURCES leaves nothing behind."""
+        mark = f"{mark}.{secrets.token_hex(8)}"
+        _kill_thread.submit(int)  # the thread that kills leftovers exists before the process does
+        with contextlib.ExitStack() as made, contextlib.ExitStack() as lent:
+            ours, theirs = socket.socketpair()
+            made.callback(ours.close)
+            lent.callback(theirs.close)
+            # A pipe of our own, not the loop's: some loops end their wait for a process only with its pipes, and a
+            # child that it left behind may hold those open for ever.
+            read, write = os.pipe()
+            lent.callback(os.close, write)
+            output = await Output.of(read)
+            made.callback(output.close)
+            output.expect(mark)
+            reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_LENGTH)
+            made.callback(writer.close)
+            process_config = HandlerProcessConfig(app, theirs.fileno(), os.getpid(), mark)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "windlass.worker.handlers.process_main",
+                msgspec.json.encode(process_config).decode(),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, MARK: mark},
+                cwd=loaded_in(),  # a handler may have changed the runner's: it would be another store there
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=write,
+                stderr=write,
+            )
+            made.pop_all()
+        return cls(process, reader, writer, output, mark)
+
+    async def load(self) -> bool:
+        """Until it has loaded the app; raises HandlerProcessFailed. False: a signal to all processes has ended it."""
+        if self._loaded:
+            return True
+        try:
+            async with asyncio.timeout(LOAD_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            raise HandlerProcessFailed(f"the app was not loaded within {LOAD_SECONDS:g} s") from None
+        match message:
+            case Ready():
+                self._loaded, self._baseline = True, memory(self._process.pid)
+            case Failed(problem):
+                raise HandlerProcessFailed(problem)
+            case _:
+                await self.end()
+                if -(self._code or 0) in STOP_SIGNALS:
+                    return False
+                raise HandlerProcessFailed(self._ending(self._output.take()))
+        await self._await_output()
+        self._output.take()  # printed by the app when it was loaded, not by a job
+        return True
+
+    async def run(self, work: Work, retry: StoredPolicy) -> Outcome:
+        """One attempt. Whatever happens to the process, there is an outcome."""
+        self.jobs += 1
+        mark = secrets.token_hex(8)
+        self._output.expect(mark)
+        self._send(_encode(Run(work.claimed, retry, mark)))
+        outcome: Outcome | None = None
+        while outcome is None and (message := await self._receive()) is not None:
+            match message:
+                case Reported(progress, lines):
+                    work.latest_progress = progress or work.latest_progress
+                    work.add_lines(lines)
+                case Ended(settlement, fit):
+                    outcome, self._spoiled = Decided(settlement), not fit
+        if outcome is None:
+            # Its own exit code says more than our kill; but one that only closed its socket may go on for ever.
+            self._hung_up = not (await asyncio.wait([self._ended], timeout=OUTPUT_SECONDS))[0] and not work.halted
+            await self.end()
+        else:
+            await self._await_output()
+        if printed := self._output.take():
+            now = datetime.now(UTC)
+            work.add_lines(LogLine(now, work.claimed.attempt, text) for text in printed)
+        if outcome is not None:
+            return outcome
+        return halted(work) or Crashed(JobError("Crashed", self._ending(printed)))
+
+    async def _await_output(self) -> None:
+        """What the handler printed comes by another way than its outcome, and may be slower."""
+        try:
+            async with asyncio.timeout(OUTPUT_SECONDS):
+                await self._output.complete.wait()
+        except TimeoutError:
+            self._spoiled = True
+
+    def leave(self) -> None:
+        """Tell the handler that its cancellation was requested."""
+        self._send(_encode(CancelRequested()))
+
+    def kill(self) -> None:
+        """End it and all that came of it."""
+        if self._code is None:
+            kill_tree(self._process.pid)
+
+    async def end(self, seconds: float = 0) -> None:
+        """Let it stop by itself if it has time, kill it, and wait until it is gone."""
+        if seconds and self._loaded and self.alive:
+            self._output.expect(secrets.token_hex(8))
+            self._send(_encode(Close()))
+            await asyncio.wait([self._ended], timeout=seconds)
+            # It has no job any more: what it says now, such as that a hook failed, is for the worker's own output.
+            sys.stderr.writelines(f"{line}\n" for line in self._output.take())
+        self.kill()
+        await asyncio.shield(self._ended)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given a job."""
+        return self._code is None and not self._reader.at_eof()
+
+    def fit(self, config: WorkerConfig) -> bool:
+        """Whether it may be used again: young, slim, alive, and with nothing left running behind it."""
+        if self._spoiled or not self.alive or self.jobs >= config.recycle_jobs:
+            return False
+        limit = config.recycle_memory
+        # A limit below what the app needs just to be loaded would end every process after one job.
+        if limit is not None and self._baseline < limit < memory(self._process.pid):
+            return False
+        return not descendants(self._process.pid)
+
+    async def _follow_end(self) -> None:
+        """When the process has ended, kill its descendants and close its socket and output."""
+        await self._wait()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._kill_leftovers()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OUTPUT_SECONDS):
+                await self._output.closed.wait()
+        self._output.close()
+        self._writer.transport.abort()
+
+    async def _wait(self) -> None:
+        """Until it has ended. A handler of this process may have taken SIGCHLD, which tells the loop, or have waited
+        for any child and got this one: so we look too.
+        """
+        waiting = asyncio.ensure_future(self._process.wait())
+        while self._code is None:
+            done, _ = await asyncio.wait([waiting], timeout=LOOK_SECONDS)
+            self._code = waiting.result() if done else code_of_ended(self._process.pid)
+        waiting.cancel()
+
+    async def _kill_leftovers(self) -> None:
+        """Until it is done: the next attempt must not overlap what this one left."""
+        while True:
+            try:
+                await asyncio.get_running_loop().run_in_executor(_kill_thread, kill_marked, f"{MARK}={self._mark}")
+            except OUT_OF_RESOURCES:
+                await asyncio.sleep(OUT_OF_RESOURCES_PAUSE)
+            else:
+                return
+
+    async def _receive(self) -> FromProcess | None:
+        try:
+            line = await self._reader.readline()
+        except (ConnectionError, ValueError):
+            return None
+        return _from_process.decode(line) if line.endswith(b"\n") else None
+
+    def _send(self, message: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(message + b"\n")
+
+    def _ending(self, printed: list[str]) -> str:
+        how = describe_exit(self._code or 0)
+        if self._hung_up:
+            how = "it closed the socket to its runner, and was killed"
+        said = f"; it printed: {printed[-1]}" if printed else ""
+        if any(line.startswith(_FATAL) for line in printed):
+            said = " at " + places("\n".join(printed))
+        return f"the process of this attempt ended: {how}{said}"

@@ -1,0 +1,270 @@
+"""A handler process: runs one handler at a time, can be killed, and cannot hurt its runner.
+
+Started fresh, with one end of a socket pair; its output goes through a pipe to the runner. If the runner ends, it
+ends at once; on Linux the kernel kills it.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import ctypes
+import faulthandler
+import io
+import locale
+import os
+import queue
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.client.tasks.registry import Registry
+from windlass.core.jobs.job import Claimed, Progress
+from windlass.core.jobs.outcome import Outcome, decide
+from windlass.errors import WindlassError
+from windlass.observe.logs import log_events
+from windlass.store.clock import since_boot
+from windlass.worker.handlers.attempt import run_sync
+from windlass.worker.handlers.hooks import Lifespan
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.handlers.process_protocol import (
+    CancelRequested,
+    Close,
+    Ended,
+    Failed,
+    FromProcess,
+    HandlerProcessConfig,
+    Ready,
+    Reported,
+    Run,
+    ToProcess,
+)
+from windlass.worker.handlers.start import run_attempt
+from windlass.worker.handlers.work import Work
+from windlass.worker.load import import_trouble, load_app_for_work
+from windlass.worker.stop_signals import STOP_SIGNALS, ignore_in_this_process
+
+NOTES_EVERY = 0.1
+"""Seconds between messages about progress: a handler may call it a million times."""
+MAX_THREADS_LEFT = 16
+"""Threads beyond those of the start: a few may be a reused pool, more are being left behind."""
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+_encode = msgspec.json.Encoder().encode
+_to_process = msgspec.json.Decoder(ToProcess)
+
+
+class RunnerConnection:
+    """The connection to the runner; written by the handler's threads, read by one of our own."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._guard = threading.Lock()
+        self.work: ProcessWork | None = None
+        """The current job."""
+        self.has_notes = threading.Event()
+        """Set when its handler has new notes."""
+
+    def send(self, message: FromProcess) -> None:
+        """Send one message."""
+        with self._guard:
+            self._end.sendall(_encode(message) + b"\n")
+
+    def messages(self) -> "queue.SimpleQueue[Run | Close]":
+        """Start reading in a thread: jobs go into the queue, cancel requests to the current job."""
+        jobs: queue.SimpleQueue[Run | Close] = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(jobs,), name="windlass-runner", daemon=True).start()
+        threading.Thread(target=self._send_notes, name="windlass-notes", daemon=True).start()
+        return jobs
+
+    def _read(self, jobs: "queue.SimpleQueue[Run | Close]") -> None:
+        with self._end.makefile("rb") as lines:
+            for line in lines:
+                message = _to_process.decode(line)
+                if not isinstance(message, CancelRequested):
+                    jobs.put(message)
+                elif self.work is not None:
+                    self.work.cancel()
+        # The runner is gone: the outcome would be lost, and the job will be rescued.
+        os._exit(1)
+
+    def _send_notes(self) -> None:
+        """At intervals, so that the last note before a long pause is sent too."""
+        while True:
+            self.has_notes.wait()
+            self.has_notes.clear()
+            if (work := self.work) is not None:
+                with contextlib.suppress(OSError):
+                    work.send_notes()
+            time.sleep(NOTES_EVERY)
+
+
+class ProcessWork(Work):
+    """A job in a handler process: a thread sends its notes to the runner without delaying the handler."""
+
+    __slots__ = ("_guard", "_runner", "_unsent_notes")
+
+    def __init__(self, claimed: Claimed, registry: Registry, runner: RunnerConnection) -> None:
+        now = since_boot()
+        super().__init__(claimed, registry.get(claimed.type), -1, now)
+        self.started_on = now
+        self._runner = runner
+        self._guard = threading.Lock()
+        self._unsent_notes = False
+
+    def progress(self, progress: Progress) -> None:
+        """Called by the handler."""
+        super().progress(progress)
+        self._unsent_notes = True
+        self._runner.has_notes.set()
+
+    def log(self, text: str) -> None:
+        """Called by the handler."""
+        super().log(text)
+        self._unsent_notes = True
+        self._runner.has_notes.set()
+
+    def send_notes(self) -> None:
+        """Send new notes to the runner."""
+        with self._guard:
+            if self._unsent_notes:
+                self._unsent_notes = False
+                lines = tuple(self.lines)
+                # In place, and only what we have seen: the handler's thread may be adding to it.
+                del self.lines[: len(lines)]
+                self._runner.send(Reported(self.latest_progress, lines))
+
+
+def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
+    """One job after the other, in the main thread, where handlers expect to be, until `Close`."""
+    random, jobs, globals_ = Random(), runner.messages(), ProcessGlobals()
+    runner.send(Ready())
+    while isinstance(message := jobs.get(), Run):
+        work = runner.work = ProcessWork(message.job, app.registry, runner)
+        outcome = _run(work, loop)
+        runner.work = None
+        settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)
+        _end_output(message.mark)
+        work.send_notes()
+        runner.send(Ended(settlement, fit=globals_.unchanged()))
+
+
+def _end_output(mark: str) -> None:
+    """A handler may have closed or replaced its streams: that is its own loss."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.write(1, f"\n{mark}\n".encode())
+
+
+def _run(work: Work, loop: asyncio.Runner) -> Outcome:
+    """In a context of its own, as anywhere: what a handler sets must not be there for the next one."""
+    if work.definition.is_async:
+        return loop.run(_run_alone(work), context=contextvars.copy_context())
+    return contextvars.copy_context().run(run_sync, work)
+
+
+async def _run_alone(work: Work) -> Outcome:
+    """On the loop that the start hooks used: what they left running goes on, what the handler leaves ends with it."""
+    before = asyncio.all_tasks()
+    with ThreadPoolExecutor(thread_name_prefix="windlass-handler") as threads:
+        asyncio.get_running_loop().set_default_executor(threads)
+        outcome = await run_attempt(work)
+        left = asyncio.all_tasks() - before
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+    return outcome
+
+
+def tie_to(parent: int) -> None:
+    """Ask the kernel to end us when the runner does, also if a handler holds the interpreter at that moment.
+
+    And to make us the parent of whatever our children leave behind, so that it is found and ended with us.
+    """
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # it was gone before we could ask
+
+
+def _prepare_output() -> None:
+    """What was printed before a crash is there to be read, and where a crash in C code happened."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    faulthandler.enable()
+
+
+def main() -> None:
+    """The process's own main."""
+    config = msgspec.json.decode(sys.argv[1], type=HandlerProcessConfig)
+    tie_to(config.parent)
+    ignore_in_this_process(*STOP_SIGNALS)
+    # What handlers start must not hold the line.
+    os.set_inheritable(config.socket, False)
+    _prepare_output()
+    runner = RunnerConnection(socket.socket(fileno=config.socket))
+    loop, emit = asyncio.Runner(), log_events()
+    try:
+        app = load_app_for_work(config.app)
+        app.offload()  # a relative folder is the one here, wherever handlers may go
+        lifespan = Lifespan(app, emit)
+        loop.run(lifespan.start(), context=contextvars.copy_context())
+    except WindlassError as error:
+        runner.send(Failed(str(error)))
+        os._exit(2)
+    except BaseException as error:
+        runner.send(Failed(import_trouble(config.app, error)))
+        os._exit(2)
+    add_job_to_records()
+    keep_job_logs(app.keep_logs, printed=True)
+    _end_output(config.mark)
+    serve(app, runner, loop)
+    loop.run(lifespan.stop(), context=contextvars.copy_context())
+    # Hard, as runners end: a thread that a handler left must not keep it alive.
+    os._exit(0)
+
+
+class ProcessGlobals:
+    """As they were when the app had been loaded."""
+
+    def __init__(self) -> None:
+        self._first = _look()
+        self._threads = threading.active_count()
+
+    def unchanged(self) -> bool:
+        """Whether the next handler finds what the first one found."""
+        return threading.active_count() <= self._threads + MAX_THREADS_LEFT and _look() == self._first
+
+
+def _look() -> tuple[object, ...]:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return (
+        _folder(),
+        mask,
+        os.environ.get("TZ"),
+        locale.setlocale(locale.LC_ALL),
+        [signal.getsignal(number) for number in sorted(signal.valid_signals())],
+        [resource.getrlimit(number) for number in _LIMITS],
+    )
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:
+        return None  # it was removed
+
+
+if __name__ == "__main__":
+    main()

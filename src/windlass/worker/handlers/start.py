@@ -1,0 +1,125 @@
+"""Starts handlers: `async def` in an asyncio task each, `def` in dedicated threads."""
+
+import asyncio
+import contextvars
+import functools
+import queue
+import sys
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import Context, copy_context
+from typing import Any
+
+from windlass.core.jobs.outcome import Outcome, Raised
+from windlass.worker.handlers.attempt import halted, report, run_async, run_sync
+from windlass.worker.handlers.work import Work
+
+Run = Callable[[Work], Awaitable[Outcome]]
+Ended = Callable[[Work, Outcome], None]
+
+
+def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_async) -> None:
+    """Run an attempt in a new task; `ended` is called once that task is done, however it ends.
+
+    Where Python can start a task eagerly, a handler that never waits has ended when this returns.
+    """
+    task = _new_task(_attempt(work, run), f"{work.claimed.type} {work.claimed.id}", context)
+    if task.done():
+        _report(work, ended, task)
+    else:
+        work.task = task
+        task.add_done_callback(functools.partial(_report, work, ended))
+
+
+async def run_attempt(work: Work) -> Outcome:
+    """`start_attempt`, waited for; cancelling the wait cancels the handler and waits for its end."""
+    outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+    def keep(_: Work, found: Outcome) -> None:
+        if not outcome.done():
+            outcome.set_result(found)
+
+    start_attempt(work, copy_context(), keep)
+    try:
+        return await asyncio.shield(outcome)
+    except asyncio.CancelledError:
+        if work.task is not None:
+            work.task.cancel()
+        await outcome
+        raise
+
+
+async def _attempt(work: Work, run: Run) -> None:
+    # The outcome is kept beside the task: the task of a handler that left a cancellation behind counts as cancelled.
+    work.outcome = await run(work)
+
+
+def _report(work: Work, ended: Ended, task: asyncio.Task[None]) -> None:
+    work.task = None
+    outcome = work.outcome
+    if outcome is None:
+        # Cancelled before its first step, or a failure of ours: `run_async` has an outcome for all that handlers do.
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        assert error is not None
+        outcome = halted(work) or Raised(error, report(error))
+    ended(work, outcome)
+
+
+def _new_task(attempt: Coroutine[Any, Any, None], name: str, context: Context) -> asyncio.Task[None]:
+    loop = asyncio.get_running_loop()
+    # An app may have set a task factory, to trace tasks for example: then that one makes ours too.
+    if sys.version_info >= (3, 12) and loop.get_task_factory() is None:
+        return asyncio.Task(attempt, loop=loop, name=name, context=context, eager_start=True)
+    return loop.create_task(attempt, name=name, context=context)
+
+
+class Threads:
+    """Runs handlers and reports their outcomes to the loop, one wake-up for all that have gathered."""
+
+    def __init__(self, most: int, ended: Callable[[Work, Outcome], None]) -> None:
+        self._most = most
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._outcomes: deque[tuple[Work, Outcome]] = deque()
+        self._notified = False
+        self._busy = 0
+        self._count = 0
+
+    def make_ready(self) -> None:
+        """Have a thread for the next job, if there may be one more. RuntimeError: the system has none to give."""
+        if self._busy >= self._count and self._count < self._most:
+            # Daemons: a handler that never returns must not keep the process from ending.
+            threading.Thread(target=self._serve, name=f"windlass-slot-{self._count + 1}", daemon=True).start()
+            self._count += 1
+
+    def put(self, work: Work) -> None:
+        """Run it in a thread; the caller has seen to it that a slot is free, and a thread is ready."""
+        self._busy += 1
+        self._waiting.put(work)
+
+    def _serve(self) -> None:
+        while True:
+            work = self._waiting.get()
+            self._outcomes.append((work, _run(work)))
+            if not self._notified:
+                self._notified = True
+                self._loop.call_soon_threadsafe(self._collect)
+
+    def _collect(self) -> None:
+        # Cleared before looking: an outcome that comes while we look calls again.
+        self._notified = False
+        while self._outcomes:
+            work, outcome = self._outcomes.popleft()
+            self._busy -= 1
+            self._ended(work, outcome)
+
+
+def _run(work: Work) -> Outcome:
+    """In a context of its own: what a handler sets must not be there for the next one."""
+    try:
+        return contextvars.Context().run(run_sync, work)
+    except BaseException as error:
+        # Ours: `run_sync` has an outcome for whatever a handler does. The thread and its slot go on.
+        return Raised(error, report(error))

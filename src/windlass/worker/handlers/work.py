@@ -1,0 +1,201 @@
+"""One job that a runner holds, from claim to settlement."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from windlass.blobs.offload import Offload
+from windlass.client.tasks.context import Home
+from windlass.client.tasks.task import Definition
+from windlass.core.codec import decode, readable, readable_tags
+from windlass.core.jobs.job import Claimed, Job, LogLine, Progress
+from windlass.core.jobs.outcome import Outcome
+from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
+from windlass.core.status import Status
+from windlass.store.clock import since_boot
+
+MAX_UNSENT_LINES = 200
+MANY_RESCUES = 3
+
+
+class Halt(Enum):
+    """Why a running handler was halted."""
+
+    DRAIN = "its worker stopped"
+    TIMEOUT = "it took too long"
+    CANCEL = "it was cancelled"
+
+
+class Work:
+    """What the runner knows of a job it holds; also what its context talks to."""
+
+    __slots__ = (
+        "cancelled_on",
+        "claimed",
+        "claimed_on",
+        "definition",
+        "ended_on",
+        "halted",
+        "halted_on",
+        "in_process",
+        "index",
+        "latest_progress",
+        "lines",
+        "outcome",
+        "started_on",
+        "suspended",
+        "task",
+        "unsent",
+    )
+
+    def __init__(self, claimed: Claimed, definition: Definition, index: int, now: Micros) -> None:
+        self.claimed = claimed
+        self.definition = definition
+        self.index = index
+        self.in_process = definition.in_process or self.suspect
+        """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
+        self.claimed_on = now
+        self.started_on: Micros | None = None
+        self.suspended: Micros = 0
+        """By how much active time was behind the boot clock when the handler started."""
+        self.ended_on: Micros | None = None
+        self.task: asyncio.Task[Any] | None = None
+        """In which its `async def` handler runs."""
+        self.outcome: Outcome | None = None
+        """How that handler ended."""
+        self.cancelled_on: Micros | None = None
+        self.halted: Halt | None = None
+        self.halted_on: Micros = 0
+        self.latest_progress: Progress | None = None
+        self.lines: list[LogLine] = []
+        self.unsent: set[Work] | None = None
+        """The set to join when there is a new note; shared with the sender of notes."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether its handler awaits what it asks of its context."""
+        return self.definition.is_async
+
+    @property
+    def home(self) -> Home:
+        """The app that its task belongs to."""
+        assert self.definition.home is not None
+        return self.definition.home
+
+    @property
+    def blobs(self) -> Offload | None:
+        """Where its payload is if it was too large for the row, and its result goes if that is."""
+        return self.home.offload()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether its cancellation was requested."""
+        return self.cancelled_on is not None
+
+    def cancel(self, now: Micros | None = None) -> None:
+        """Its cancellation is requested; `now` in active time."""
+        if self.cancelled_on is None:
+            self.cancelled_on = since_boot() if now is None else now
+
+    def halt(self, why: Halt, now: Micros | None = None) -> None:
+        """Halt it; the first reason counts. `now` in active time."""
+        if self.halted is None:
+            self.halted, self.halted_on = why, since_boot() if now is None else now
+
+    @property
+    def deadline(self) -> Micros:
+        """Until when the handler may take, in active time and from its own start; 0: any length."""
+        if self.started_on is None or not self.claimed.timeout:
+            return 0
+        return self.started_on - self.suspended + self.claimed.timeout
+
+    @property
+    def suspect(self) -> bool:
+        """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
+
+        A lost machine is no job's fault, but the same job each time is more than chance.
+        """
+        return bool(self.claimed.crashes or self.claimed.suspicions or self.claimed.rescues >= MANY_RESCUES)
+
+    @property
+    def started_after(self) -> Micros | None:
+        """From the claim to the handler's start."""
+        return None if self.started_on is None else max(0, self.started_on - self.claimed_on)
+
+    def job(self) -> Job:
+        """The public record, as of the claim."""
+        claimed = self.claimed
+        fields = {name: getattr(claimed, name) for name in _SAME}
+        return Job(
+            **fields,
+            status=Status.RUNNING,
+            payload=decode(claimed.payload),
+            run_at=to_datetime(claimed.run_at),
+            created_at=to_datetime(claimed.created_at),
+            updated_at=to_datetime(claimed.claimed_at),
+            claimed_at=to_datetime(claimed.claimed_at),
+            timeout=claimed.timeout / SECOND if claimed.timeout else None,
+            expires_at=None if claimed.expires_at is None else to_datetime(claimed.expires_at),
+            tags=readable_tags(claimed.tags),
+            meta=readable(claimed.meta) if claimed.meta else None,
+            tick=None if claimed.tick is None else to_datetime(claimed.tick),
+            cancel_requested=self.cancelled,
+        )
+
+    def progress(self, progress: Progress) -> None:
+        """Called by the handler, from any thread."""
+        self.latest_progress = msgspec.structs.replace(progress, at=datetime.now(UTC))
+        if self.unsent is not None:
+            self.unsent.add(self)
+
+    def log(self, text: str) -> None:
+        """Called by the handler, from any thread."""
+        self.lines.append(LogLine(datetime.now(UTC), self.claimed.attempt, text))
+        del self.lines[:-MAX_UNSENT_LINES]
+        if self.unsent is not None:
+            self.unsent.add(self)
+
+    def add_lines(self, lines: Iterable[LogLine]) -> None:
+        """Log lines from its handler process."""
+        self.lines.extend(lines)
+        del self.lines[:-MAX_UNSENT_LINES]
+        if self.unsent is not None:
+            self.unsent.add(self)
+
+
+def to_claimed(job: Job) -> Claimed:
+    """A running job as its runner holds it, as far as deciding about it needs."""
+    fields = {name: getattr(job, name) for name in _SAME}
+    return Claimed(
+        **fields,
+        payload="",
+        run_at=to_micros(job.run_at),
+        created_at=to_micros(job.created_at),
+        claimed_at=to_micros(job.claimed_at or job.created_at),
+    )
+
+
+_SAME = (
+    "id",
+    "queue",
+    "type",
+    "attempt",
+    "max_attempts",
+    "failures",
+    "crashes",
+    "rescues",
+    "suspicions",
+    "requeues",
+    "snoozes",
+    "priority",
+    "idempotency_key",
+    "concurrency_key",
+    "tenant",
+    "parent",
+    "flow",
+    "schedule",
+)

@@ -1,0 +1,1 @@
+"""A runner process: claims jobs, runs them in slots, settles them."""

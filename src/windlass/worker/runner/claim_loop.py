@@ -1,0 +1,299 @@
+"""The claim loop: keeps the slots full, and sleeps only when there is nothing to do."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+
+from windlass.core.events import Emit, HintsUnavailable, StoreFailed, StoreRecovered
+from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import requeue
+from windlass.errors import LeaseLost, SchemaMismatch, StoreUnavailable
+from windlass.store.clock import since_boot
+from windlass.store.contract import Store
+from windlass.store.records import ClaimRequest, QueueQuota
+from windlass.worker.handlers.work import Work
+from windlass.worker.runner.held_jobs import MAX_PREFETCH_WAIT, HeldJobs, PrefetchSize
+from windlass.worker.runner.settler import MAX_BACKLOG_SIZE, Settler
+from windlass.worker.runner.slots import Slots
+from windlass.worker.shared_table import SharedTable
+from windlass.worker.store_retry import FailureReports, MemoryErrors, describe_error
+
+MAX_POLL = 1.0
+MIN_POLL = 0.05
+ADMIT_EVERY = 1.0
+MAX_ADMITTED = 500
+MAX_CLAIMED = 2_000
+"""By one claim, however many slots are free: what it brings is one answer."""
+MANY = 100
+"""After a claim of this size the next follows at once: a store may give less than was asked for, to stay quick."""
+MAX_EMPTY_CLAIMS = 8
+EMPTY_CLAIM_PAUSE = 0.05
+"""After MAX_EMPTY_CLAIMS claims in a row that a hint called for and that found nothing, each waits this long."""
+
+
+class ClaimLoop:
+    """Claims what fits, hands it to the slots, and waits for room or for work."""
+
+    def __init__(
+        self,
+        store: Store,
+        slots: Slots,
+        held_jobs: HeldJobs,
+        settler: Settler,
+        table: SharedTable,
+        emit: Emit,
+        *,
+        reconcile_every: float,
+    ) -> None:
+        self._store = store
+        self._slots = slots
+        self._held_jobs = held_jobs
+        self._settler = settler
+        self._table = table
+        self._emit = emit
+        self._prefetch = PrefetchSize()
+        self._runner = ""
+        self._claim = 0
+        self._lease = asyncio.Event()
+        self._poll = MIN_POLL
+        self._empty_claims = 0
+        self._outage: str | None = None
+        self._failures = FailureReports(emit)
+        self._memory_errors = MemoryErrors()
+        self._admitted = 0.0
+        self._reconciled = 0.0
+        self._reconcile_every = reconcile_every
+        self.asking = False
+        """Whether a claim is on its way."""
+        self.lost = asyncio.Event()
+        """Set when the store says that this runner's lease is gone."""
+
+    def serve(self, runner: str) -> None:
+        """Claim under this id from now on: it has a lease."""
+        self._runner, self._claim = runner, 0
+        self.lost.clear()
+        self._lease.set()
+
+    async def run(self, queues: Mapping[str, int | None], types: tuple[str, ...]) -> None:
+        """Until cancelled. An unexpected error ends no handler: what its claim brought is requeued."""
+        self._store.signals.subscribe(tuple(queues))
+        while True:
+            try:
+                await self._run(queues, types)
+            except SchemaMismatch:
+                raise
+            except Exception as error:
+                self._failures.failed("claiming", describe_error(error))
+                self._memory_errors.count(error)
+                self.asking = False
+                await asyncio.sleep(MAX_POLL)
+                if self._lease.is_set():
+                    await self._reconcile()  # not after the next claim: that may fail in the same way
+
+    async def _run(self, queues: Mapping[str, int | None], types: tuple[str, ...]) -> None:
+        while True:
+            await self._lease.wait()
+            await self._wait_for_room()
+            shares, room = self._shares(queues)
+            free = self._slots.free
+            cursor = self._store.signals.cursor()
+            self._settler.go(claiming=True)
+            await asyncio.sleep(0)  # outcomes first: they are what makes room
+            self.asking = True
+            jobs = await self._attempt(shares, types, room)
+            self.asking = False
+            self._slots.add(self._held_jobs.add(jobs))
+            self._memory_errors.end()
+            if not self._slots.buffered:
+                self._settler.go()
+            self._drop_taken()
+            if self._now() - self._reconciled > self._reconcile_every:
+                await self._reconcile()
+            if self._now() - self._admitted > ADMIT_EVERY:
+                await self._admit(tuple(queues))
+            if len(jobs) == room or len(jobs) >= MANY:
+                continue
+            if jobs:
+                self._poll, self._empty_claims = MIN_POLL, 0
+            if len(jobs) <= free and not self._slots.free:
+                await self._wait_for_slot()
+            elif self._store.signals.names_queues:
+                self._emit_outage()
+                await self._wait_for_hint(cursor)
+            else:
+                await self._wait_for_work(tuple(queues), types)
+
+    def _shares(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueQuota, ...], int]:
+        """What to ask for: free slots and a small prefetch, and of each queue no more than its share."""
+        slots = self._slots
+        self._prefetch.measure(slots.ended, self._now())
+        room = slots.concurrency + self._prefetch.jobs - slots.running - slots.buffered
+        room = min(room, self._table.room, MAX_CLAIMED)
+        held = self._held_jobs.by_queue
+        shares = [
+            QueueQuota(queue, room if most is None else min(room, most - held[queue]), held[queue])
+            for queue, most in queues.items()
+        ]
+        return tuple(share for share in shares if share.most > 0), room
+
+    async def _attempt(self, shares: tuple[QueueQuota, ...], types: tuple[str, ...], room: int) -> list[Claimed]:
+        """One claim, repeated under its own number until the store has answered it."""
+        if not shares or room <= 0 or not self._table.may_start(since_boot()):
+            await asyncio.sleep(0.01)
+            return []
+        self._claim += 1
+        free = min(room, self._slots.free)
+        request = ClaimRequest(
+            runner=self._runner, claim=self._claim, shares=shares, types=types, limit=room, free=free
+        )
+        pause, failing = MIN_POLL, False
+        while True:
+            try:
+                jobs = await self._ask(request)
+            except LeaseLost:
+                if request.runner == self._runner:
+                    self._lease.clear()
+                    self.lost.set()
+                return []
+            except SchemaMismatch:
+                raise
+            except StoreUnavailable as error:
+                if not failing:
+                    self._emit(StoreFailed(doing="claiming", problem=str(error)))
+                failing, self._reconciled = True, 0.0
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+                pause = min(pause * 2, MAX_POLL)
+                continue
+            if failing:
+                self._emit(StoreRecovered(doing="claiming"))
+            # A new lease may have come while we asked; what was claimed under the old one went with it.
+            return jobs if request.runner == self._runner else []
+
+    async def _ask(self, request: ClaimRequest) -> list[Claimed]:
+        """A claim is asked to its end, also when we are stopped meanwhile: what it brings then goes back at once."""
+        asking = asyncio.ensure_future(self._store.jobs.claim(request))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, asked: "asyncio.Future[list[Claimed]]") -> None:
+        if not asked.cancelled() and asked.exception() is None:
+            for work in self._held_jobs.add(asked.result()):
+                self._requeue(work)
+
+    async def _wait_for_room(self) -> None:
+        """Until it is worth asking: a slot is free with nothing waiting for it, or the prefetch runs low."""
+        slots = self._slots
+        while True:
+            slots.changed.clear()
+            low = slots.buffered <= self._prefetch.jobs // 2
+            starved = slots.running < slots.concurrency or self._prefetch.jobs
+            # A write that is under way will be over soon; then outcomes and the next claim go together.
+            together = not (self._store.jobs.grouped and self._settler.writing and slots.buffered)
+            if low and starved and together and self._settler.backlog < MAX_BACKLOG_SIZE:
+                return
+            try:
+                async with asyncio.timeout(MAX_POLL):
+                    await slots.changed.wait()
+            except TimeoutError:
+                self._requeue_stuck()
+                slots.feed()
+
+    async def _wait_for_slot(self) -> None:
+        """Until a slot is free, or for one poll: nothing came ahead of the slots, asking sooner would only cost."""
+        slots = self._slots
+        while not slots.free:
+            slots.changed.clear()
+            try:
+                async with asyncio.timeout(MAX_POLL):
+                    await slots.changed.wait()
+            except TimeoutError:
+                return
+
+    def _requeue_stuck(self) -> None:
+        """The slots turned slow while jobs waited behind them: let others have these."""
+        oldest = self._slots.oldest
+        if oldest is None or since_boot() - oldest.claimed_on < MAX_PREFETCH_WAIT // 2:
+            return
+        self._prefetch.reset()
+        for work in self._slots.take_unstarted():
+            self._requeue(work)
+
+    def _requeue(self, work: Work) -> None:
+        job = work.claimed
+        self._settler.add(work, requeue(job.id, job.queue, job.attempt))
+
+    async def _wait_for_hint(self, cursor: int) -> None:
+        """Until there is work, or for one poll: here a hint says that there is, and the claim itself is the look."""
+        if await self._store.signals.wait(cursor, self._poll * random.uniform(0.75, 1.0)):
+            await self._back_off_if_empty()
+        else:
+            self._poll, self._empty_claims = min(self._poll * 2, MAX_POLL), 0
+
+    def _emit_outage(self) -> None:
+        """Reported once each time that hints stop coming. Where they are relayed, the supervisor says it."""
+        signals = self._store.signals
+        if not signals.via_supervisor and signals.outage != self._outage:
+            self._outage = signals.outage
+            if self._outage is not None:
+                self._emit(HintsUnavailable(why=self._outage))
+
+    async def _back_off_if_empty(self) -> None:
+        """A hint calls for a claim. If earlier ones found nothing, others claim first, or it is held back."""
+        self._empty_claims += 1
+        if self._empty_claims > MAX_EMPTY_CLAIMS:
+            await asyncio.sleep(EMPTY_CLAIM_PAUSE)
+
+    async def _wait_for_work(self, queues: tuple[str, ...], types: tuple[str, ...]) -> None:
+        """Until a hint or the next poll says that a claim may find something."""
+        signals = self._store.signals
+        while self._lease.is_set() and self._now() - self._reconciled < self._reconcile_every:
+            cursor = signals.cursor()
+            try:
+                # A look without a lock: most hints are about other people's work.
+                if await signals.has_work(queues, types):
+                    await self._back_off_if_empty()
+                    await self._admit(queues)
+                    return
+                self._empty_claims = 0
+            except StoreUnavailable:
+                await asyncio.sleep(self._poll)
+                return
+            if not await signals.wait(cursor, self._poll * random.uniform(0.75, 1.0)):
+                self._poll = min(self._poll * 2, MAX_POLL)
+
+    async def _admit(self, queues: tuple[str, ...]) -> None:
+        """Due jobs of our queues must not wait for a coordinator that is away."""
+        self._admitted = self._now()
+        try:
+            await self._store.jobs.admit(MAX_ADMITTED, queues)
+            self._failures.succeeded("admitting")
+        except StoreUnavailable as error:
+            self._failures.failed("admitting", str(error))
+
+    async def _reconcile(self) -> None:
+        """Hand back what the store thinks we hold and we do not: a claim's reply was lost, or a job was taken.
+
+        Runs between claims, so that no claim is under way whose jobs would look unknown.
+        """
+        self._reconciled = self._now()
+        try:
+            held = await self._store.jobs.held(self._runner)
+            unknown = [job for job in held if not self._held_jobs.holds(job.id, job.attempt)]
+            if unknown:
+                await self._store.jobs.settle([requeue(job.id, job.queue, job.attempt) for job in unknown])
+            self._failures.succeeded("comparing what is held")
+        except SchemaMismatch:
+            raise
+        except Exception as error:
+            self._failures.failed("comparing what is held", describe_error(error))
+
+    def _drop_taken(self) -> None:
+        for work in self._slots.taken_away():
+            self._held_jobs.remove(work)
+
+    @staticmethod
+    def _now() -> float:
+        return since_boot() / 1_000_000

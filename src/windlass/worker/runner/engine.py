@@ -1,0 +1,276 @@
+"""The engine of a runner: its parts, wired together, and stopped in order."""
+
+import asyncio
+import contextlib
+import signal
+from random import Random
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.events import Emit, JobOverdue, StoreFailed
+from windlass.core.jobs.outcome import Done, NotRun, Outcome, Policy, Requeued, completed, decide
+from windlass.core.jobs.retry import StoredPolicy
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.store.contract import Store
+from windlass.worker.channel import Cancel, Channel, Hint, LeaseGranted, LeaseLapsed, Overdue, Stop
+from windlass.worker.config import WorkerConfig
+from windlass.worker.handlers.attempt import halted
+from windlass.worker.handlers.hooks import STOP_SECONDS, DeadHooks, Lifespan
+from windlass.worker.handlers.process_pool import HandlerProcessPool
+from windlass.worker.handlers.work import Halt, Work
+from windlass.worker.runner.claim_loop import ClaimLoop
+from windlass.worker.runner.held_jobs import HeldJobs
+from windlass.worker.runner.meters import Meters
+from windlass.worker.runner.notes import FinalNotes, Notes
+from windlass.worker.runner.queue_rules import QueueRetryRules
+from windlass.worker.runner.settler import Settler
+from windlass.worker.runner.slots import Deadlines, Slots
+from windlass.worker.shared_table import SharedTable
+
+TICK_SECONDS = 0.1
+RULES_EVERY = 1.0
+CANCEL_GRACE = 1.0
+"""How long a cancelled `async def` handler may clean up before the process ends without it."""
+FLUSH_SECONDS = 10.0
+"""How long a stopping runner tries to write its last outcomes to a store that does not answer."""
+MIN_END = 0.05
+"""Seconds before the end of its lease at which an orphan is over, at the latest."""
+
+
+class Engine:
+    """Claims, runs and settles until it is stopped or orphaned."""
+
+    def __init__(
+        self,
+        app: App,
+        store: Store,
+        config: WorkerConfig,
+        table: SharedTable,
+        channel: Channel,
+        emit: Emit,
+        mark: str,
+    ) -> None:
+        self._app = app
+        self._store = store
+        self._config = config
+        self._table = table
+        self._channel = channel
+        self._random = Random()
+        self._emit = emit
+        self._lifespan = Lifespan(app, emit)
+        self._dead = DeadHooks(app, store, self._lifespan, emit)
+        self._rules = QueueRetryRules(store.queues, emit)
+        self._notes = Notes(store.jobs, emit)
+        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent)
+        self._meters = Meters(store.stats, emit)
+        self._settler = Settler(
+            store.jobs,
+            self._dead.listening(emit),
+            self._held_jobs.remove,
+            self._flowing,
+            verbose=config.verbose,
+            measure=self._meters.measure,
+        )
+        stop_seconds = STOP_SECONDS if app.hooks.stop else 0
+        self._processes = HandlerProcessPool(config, mark, stop_seconds=stop_seconds, emit=emit)
+        self._slots = Slots(
+            config.concurrency, table, self._processes, retry=self._queue_retry, ended=self._ended, emit=emit
+        )
+        self._loop = ClaimLoop(
+            store, self._slots, self._held_jobs, self._settler, table, emit, reconcile_every=config.lease / SECOND
+        )
+        self._deadlines = Deadlines(self._slots)
+        self._locked_as: str | None = None
+        self._final_notes = FinalNotes(self._notes, self._settler.add)
+        self._deadline: Micros | None = None
+        self._stopping = asyncio.Event()
+        self.orphan = False
+        """Whether the supervisor has gone before us."""
+        self.failure: BaseException | None = None
+        """What ended a part of ours, and so the engine; no job's doing."""
+
+    async def start(self) -> None:
+        """Run the start hooks; raises ConfigError."""
+        await self._lifespan.start()
+
+    async def run(self) -> None:
+        """Until stopped, orphaned, or failed (`failure`)."""
+        queues = self._config.queues or dict.fromkeys(self._app.queue_names)
+        types = self._app.registry.types
+        await self._rules.refresh()
+        tasks = [
+            asyncio.create_task(self._loop.run(queues, types)),
+            asyncio.create_task(self._settler.run()),
+            asyncio.create_task(self._notes.run()),
+            asyncio.create_task(self._dead.run()),
+            asyncio.create_task(self._meters.run()),
+            asyncio.create_task(self._tick()),
+            asyncio.create_task(self._report_lapse()),
+            asyncio.create_task(self._listen()),
+        ]
+        stop = asyncio.create_task(self._stopping.wait())
+        done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+        for failed in done - {stop}:
+            # A part that ended by itself has failed. Handlers have no part in that: they may come to their ends.
+            self.failure = asyncio.CancelledError() if failed.cancelled() else failed.exception()
+            self._emit(StoreFailed(doing="running jobs, which ends", problem=repr(self.failure)))
+            self.stop(self._config.drain)
+        tasks[0].cancel()
+        await self._drain()
+        await self._close()
+
+    async def _listen(self) -> None:
+        async for message in self._channel.from_supervisor():
+            match message:
+                case LeaseGranted(runner, lease):
+                    self._serve(runner, lease)
+                case Cancel(id=id_, attempt=attempt):
+                    if (work := self._held_jobs.find(id_, attempt)) is not None:
+                        work.cancel(self._table.active_time(since_boot()))
+                        self._processes.leave(work)
+                case Hint():
+                    self._store.signals.wake()
+                case Stop(grace):
+                    self.stop(grace)
+        self._be_orphan()
+        await asyncio.Event().wait()
+
+    def _be_orphan(self) -> None:
+        """The supervisor is gone, and with it our renewals: what is left is the rest of the lease.
+
+        Its last quarter is for interrupting what does not end. Then the kernel ends us, whatever the handlers do:
+        when our jobs are rescued at the end of the lease, none of them may still run.
+        """
+        self.orphan = True
+        left = self._table.valid_until - since_boot()
+        self.stop(max(0, left - self._config.lease // 4))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(MIN_END, left / SECOND - MIN_END))
+
+    def stop(self, grace: Micros) -> None:
+        """Claim nothing more; a second call can only shorten the time."""
+        deadline = since_boot() + grace
+        self._deadline = deadline if self._deadline is None else min(deadline, self._deadline)
+        self._stopping.set()
+        self._slots.changed.set()
+
+    def kill_processes(self) -> None:
+        """Nothing of us outlives us."""
+        self._processes.kill_all()
+
+    def _serve(self, runner: str, lease: int) -> None:
+        self._store.leases.hold_liveness_lock(runner)
+        if self._locked_as is not None:
+            # The old lease is gone and its jobs are other people's: start none of them.
+            for work in self._slots.take_unstarted():
+                self._held_jobs.remove(work)
+            self._store.leases.release_liveness_lock(self._locked_as)
+        self._locked_as = self._settler.runner = runner
+        self._table.serving = lease
+        self._loop.serve(runner)
+
+    def _ended(self, work: Work, outcome: Outcome) -> None:
+        """A handler has returned: decide what becomes of its job, and have it written.
+
+        An interrupted one is put back when this process has ended, and not before: something of it, such
+        as a thread it waited for, may still be running here.
+        """
+        if isinstance(outcome, Requeued):
+            return
+        if isinstance(outcome, NotRun):
+            self._settler.add(work, decide(work.claimed, outcome, self._policy(work), self._random))
+            return
+        self._table.completed += 1
+        work.ended_on = since_boot()
+        if isinstance(outcome, Done):
+            settlement = completed(work.claimed, outcome.result, work.started_after)
+        else:
+            settlement = decide(work.claimed, outcome, self._policy(work), self._random)
+            settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
+        self._final_notes.settle(work, settlement)
+
+    def _flowing(self) -> bool:
+        """Whether another claim is near: jobs come faster than one by one."""
+        return self._loop.asking or self._slots.buffered > 0
+
+    def _policy(self, work: Work) -> Policy:
+        return work.definition.policy(self._queue_retry(work))
+
+    def _queue_retry(self, work: Work) -> StoredPolicy:
+        return self._rules.retry(work.claimed.queue)
+
+    async def _tick(self) -> None:
+        """Show the supervisor that the loop turns; keep the queues' rules fresh."""
+        refreshed = since_boot()
+        while True:
+            self._table.tick = self._table.active_time(since_boot())
+            await asyncio.sleep(TICK_SECONDS)
+            self._slots.feed()
+            if self._slots.lost:
+                self.stop(self._config.drain)
+            for stuck in self._deadlines.sweep(self._table.active_time(since_boot())):
+                self._give_up(stuck)
+            if since_boot() - refreshed > RULES_EVERY * SECOND:
+                refreshed = since_boot()
+                await self._rules.refresh()
+
+    def _give_up(self, work: Work) -> None:
+        """A handler that will not end can only be ended with this process; its job fails when that has happened.
+
+        Until then it keeps its job and its slot, so that no attempt overlaps the next. The others get the drain time.
+        """
+        outcome = halted(work)
+        assert outcome is not None
+        settlement = decide(work.claimed, outcome, self._policy(work), self._random)
+        self._channel.send(Overdue(settlement, work.claimed.type))
+        assert work.halted is not None
+        overdue = JobOverdue(
+            job=work.claimed.id,
+            type=work.claimed.type,
+            attempt=work.claimed.attempt,
+            worker=self._settler.runner,
+            why=work.halted.value,
+            seconds=self._config.drain / SECOND,
+        )
+        self._emit(overdue)
+        self.stop(self._config.drain)
+
+    async def _report_lapse(self) -> None:
+        while True:
+            await self._loop.lost.wait()
+            if self._locked_as is not None:
+                self._channel.send(LeaseLapsed(self._locked_as))
+            self._loop.lost.clear()
+
+    async def _drain(self) -> None:
+        """Hand back what has not started, let the rest end, break off what does not, write every outcome."""
+        for work in self._slots.take_unstarted():
+            self._settler.add(work, decide(work.claimed, Requeued(), self._policy(work), self._random))
+        while self._slots.running and (left := self._time_left()) > 0:
+            self._slots.changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, 1.0)):
+                    await self._slots.changed.wait()
+        for work in list(self._slots.active):
+            self._slots.halt(work, Halt.DRAIN)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_GRACE):
+                await self._slots.idle()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FLUSH_SECONDS):
+                await self._final_notes.sent()
+                await self._settler.quiet.wait()
+                await self._meters.flush()
+
+    async def _close(self) -> None:
+        """Run the stop hooks, of the handler processes and our own, after the `on_dead` hooks."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(STOP_SECONDS, self._time_left())):
+                await self._dead.quiet.wait()
+        await asyncio.gather(self._processes.close(), self._lifespan.stop(self._time_left()))
+
+    def _time_left(self) -> float:
+        assert self._deadline is not None
+        return (self._deadline - since_boot()) / SECOND

@@ -1,0 +1,90 @@
+"""Everything a runner holds: from the claim's answer until the settlement is durable."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from windlass.client.tasks.registry import Registry
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import Claimed
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.worker.handlers.work import Work
+from windlass.worker.shared_table import SharedTable
+
+MAX_PREFETCH_WAIT: Micros = 2 * SECOND
+"""How long a prefetched job may wait for a slot before it is requeued."""
+MAX_PREFETCHED = 1000
+AHEAD_SECONDS = 0.05
+"""Prefetch what this time will use: slow jobs are never prefetched, fast ones share a round trip."""
+
+
+class HeldJobs:
+    """The runner's own list, mirrored in the table that its supervisor reads."""
+
+    def __init__(self, registry: Registry, table: SharedTable, unsent: set[Work]) -> None:
+        self._registry = registry
+        self._table = table
+        self._unsent = unsent
+        # By attempt: a runner that lost its lease may claim a job again while its old attempt still runs.
+        self._works: dict[tuple[JobId, int], Work] = {}
+        self.by_queue: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def __iter__(self) -> Iterator[Work]:
+        return iter(list(self._works.values()))
+
+    def add(self, claimed: Sequence[Claimed]) -> list[Work]:
+        """What a claim brought; jobs that a repeated claim brings again are held once."""
+        now = since_boot()
+        return [self._add(job, now) for job in claimed if not self.holds(job.id, job.attempt)]
+
+    def holds(self, id_: JobId, attempt: int) -> bool:
+        """Whether this very attempt is held."""
+        return (id_, attempt) in self._works
+
+    def find(self, id_: JobId, attempt: int) -> Work | None:
+        """The attempt, if it is held."""
+        return self._works.get((id_, attempt))
+
+    def remove(self, work: Work) -> None:
+        """It is settled, or no longer ours."""
+        if self._works.pop((work.claimed.id, work.claimed.attempt), None) is not None:
+            self.by_queue[work.claimed.queue] -= 1
+            self._table.free(work.index)
+
+    def _add(self, job: Claimed, now: Micros) -> Work:
+        index = self._table.prefetch(job.id, job.attempt, now, now + MAX_PREFETCH_WAIT)
+        work = Work(job, self._registry.get(job.type), index, now)
+        work.unsent = self._unsent
+        self._works[job.id, job.attempt] = work
+        self.by_queue[job.queue] += 1
+        return work
+
+
+class PrefetchSize:
+    """Measures how fast this runner ends jobs."""
+
+    def __init__(self) -> None:
+        self._ended = 0
+        self._at = 0.0
+        self._rate = 0.0
+
+    def measure(self, ended: int, now: float) -> None:
+        """`ended` jobs in all at `now`, in seconds of any steady clock."""
+        elapsed = now - self._at
+        if self._at and elapsed > 0:
+            rate = (ended - self._ended) / elapsed
+            # Rises at once, falls by halves: a pause between batches is not a slow handler.
+            self._rate = max(rate, self._rate / 2)
+        self._ended, self._at = ended, now
+
+    def reset(self) -> None:
+        """Prefetched jobs got stuck: hold none until they flow again."""
+        self._rate = 0.0
+
+    @property
+    def jobs(self) -> int:
+        """How many to hold beyond the free slots."""
+        return min(MAX_PREFETCHED, int(self._rate * AHEAD_SECONDS))

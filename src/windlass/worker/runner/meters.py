@@ -1,0 +1,112 @@
+"""Measures a runner per settled batch, not per job, and records it every few seconds.
+
+Nothing waits for it: what is not recorded when the process dies or the store is away is lost.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from random import Random
+
+from windlass.core.events import Emit, StoreFailed
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, bucket
+from windlass.core.status import Status
+from windlass.store.contract_upkeep import StatsStore
+from windlass.store.records import Settled
+from windlass.worker.handlers.work import Work
+
+FLUSH_EVERY = 2.0
+SAMPLE = 8
+"""From this many alike in a batch on, only a sample of about this size is timed."""
+
+Batch = Sequence[tuple[Work, Settlement]]
+Measure = Callable[[Batch, Sequence[Settled]], None]
+
+_ENDING = {
+    Status.COMPLETED: "completed",
+    Status.FAILED: "failed",
+    Status.DEAD: "dead",
+    Status.CANCELLED: "cancelled",
+    Status.SCHEDULED: "snoozed",
+    Status.PENDING: "crashed",
+}
+
+
+def no_measure(batch: Batch, answers: Sequence[Settled]) -> None:
+    """Measure nothing."""
+
+
+class _Gauge:
+    """What has gathered of one type in one queue: added to in place, since it is added to for every batch."""
+
+    __slots__ = ("counted", "runs", "waits")
+
+    def __init__(self) -> None:
+        self.counted = dict.fromkeys(COUNTERS, 0)
+        self.waits: Buckets = {}
+        self.runs: Buckets = {}
+
+
+class Meters:
+    """Collects measurements and records them."""
+
+    def __init__(self, store: StatsStore, emit: Emit) -> None:
+        self._store = store
+        self._emit = emit
+        self._random = Random()
+        self._gauges: defaultdict[tuple[str, str], _Gauge] = defaultdict(_Gauge)
+
+    def measure(self, batch: Batch, answers: Sequence[Settled]) -> None:
+        """These attempts have ended and are settled; requeued and stale ones do not count.
+
+        Only the first loop runs for each job. Of many alike in one batch a sample is measured: the counters stay
+        exact, and a type of which there are few is measured in full.
+        """
+        if Settled.STALE in answers:
+            batch = [each for each, answer in zip(batch, answers, strict=True) if answer is not Settled.STALE]
+        groups: defaultdict[tuple[str, str, Status], list[Work]] = defaultdict(list)
+        for work, settlement in batch:
+            if work.ended_on is not None:
+                job = work.claimed
+                groups[job.queue, job.type, settlement.status].append(work)
+        for (queue, type_, status), works in groups.items():
+            gauge = self._gauges[queue, type_]
+            gauge.counted[_ENDING[status]] += len(works)
+            self._sample(gauge, works)
+
+    def _sample(self, gauge: _Gauge, works: Sequence[Work]) -> None:
+        step = len(works) // SAMPLE or 1
+        waits, runs = gauge.waits, gauge.runs
+        for work in works[int(self._random.random() * step) :: step] if step > 1 else works:
+            job, started, ended = work.claimed, work.started_on, work.ended_on
+            if started is None or ended is None:
+                continue
+            due = job.run_at if job.run_at > job.created_at else job.created_at
+            # The claim is by the store's clock, what comes after it by ours.
+            wait = bucket(job.claimed_at - due + started - work.claimed_on)
+            run = bucket(ended - started)
+            waits[wait] = waits.get(wait, 0) + step
+            runs[run] = runs.get(run, 0) + step
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(FLUSH_EVERY)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Record what was collected."""
+        if not self._gauges:
+            return
+        meters = [_meter(*key, gauge) for key, gauge in self._gauges.items()]
+        self._gauges.clear()
+        try:
+            await self._store.record(meters)
+        except Exception as error:
+            # Any error: a few statistics are lost, the jobs go on.
+            self._emit(StoreFailed(doing="recording statistics", problem=f"{type(error).__name__}: {error}"))
+
+
+def _meter(queue: str, type_: str, gauge: _Gauge) -> Meter:
+    return Meter(queue=queue, type=type_, wait=Histogram(gauge.waits), run=Histogram(gauge.runs), **gauge.counted)

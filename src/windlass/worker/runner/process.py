@@ -1,0 +1,166 @@
+"""A runner: one process of a worker, in which handlers run. It claims, runs and settles for itself.
+
+Started fresh by its supervisor (never forked), with one end of a socket pair and the shared table. If the
+supervisor goes away, the line ends: the runner claims nothing more, finishes within its lease, and exits.
+"""
+
+import asyncio
+import faulthandler
+import functools
+import os
+import signal
+import socket
+import sys
+import traceback
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.client.runtime.loops import loop_factory
+from windlass.core.events import Emit
+from windlass.core.jobs.retry import ByError, Exponential, Fixed, Linear, StoredPolicy
+from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.observe.history import record_calls, record_events
+from windlass.observe.logs import log_events
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+from windlass.store.records import ProcessRole
+from windlass.worker.channel import Channel, Goodbye, Hello, StartFailed, Stop
+from windlass.worker.config import WorkerConfig
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.load import import_trouble, load_app_for_work
+from windlass.worker.runner.engine import Engine
+from windlass.worker.runner.held_jobs import MAX_PREFETCHED
+from windlass.worker.shared_table import SharedTable
+from windlass.worker.stacks import STACK_SIGNAL
+from windlass.worker.stop_signals import ignore_in_this_process, on_sigterm
+from windlass.worker.store_retry import retry_until_done
+
+
+class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What the supervisor tells a runner on its command line."""
+
+    worker: WorkerConfig
+    socket: int
+    """The descriptor of its end of the socket pair."""
+    table: int
+    """The descriptor of the shared table."""
+    stacks: int
+    """The descriptor of the file for stack traces."""
+    mark: str
+    """Of the processes of its handlers: by it the supervisor finds them when the runner is gone."""
+
+
+def table_size(config: WorkerConfig) -> int:
+    """Entries for all that a runner may hold at once: slots, prefetched jobs, outcomes on their way."""
+    return 2 * (config.concurrency + MAX_PREFETCHED)
+
+
+async def serve(config: RunnerConfig) -> None:
+    """Load the app, say hello, and run."""
+    end = socket.socket(fileno=config.socket)
+    channel = await Channel.over(end)
+    emit = record_events(log_events(verbose=config.worker.verbose), "runner")
+    try:
+        app = load_app_for_work(config.worker.app)
+    except BaseException as error:
+        channel.send(StartFailed(import_trouble(config.worker.app, error)))
+        return
+    try:
+        # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
+        store = record_calls(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+        app.adopt(store, asyncio.get_running_loop())
+        app.offload()  # a relative folder is the one here, wherever handlers may go
+        if not await _opened(app, store, channel, emit):
+            return
+        table = SharedTable(config.table, table_size(config.worker))
+        engine = Engine(app, store, config.worker, table, channel, emit, config.mark)
+        await engine.start()
+    except WindlassError as error:
+        of_store = isinstance(error, StoreUnavailable) and not isinstance(error, SchemaMismatch)
+        channel.send(StartFailed(str(error), of_store=of_store))
+        return
+    # The app or its hooks may have set up logging anew.
+    add_job_to_records()
+    keep_job_logs(app.keep_logs)
+    on_sigterm(functools.partial(engine.stop, config.worker.drain))
+    channel.send(_hello(app, store))
+    try:
+        await engine.run()
+    except SchemaMismatch as error:
+        channel.send(StartFailed(str(error)))
+        await channel.drain()
+        return
+    finally:
+        engine.kill_processes()
+    if not engine.orphan:
+        channel.send(Goodbye())
+        await channel.drain()
+        if engine.failure is not None:
+            raise engine.failure  # after our goodbye: our jobs are requeued, and none is charged for it
+        await store.close()
+    # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+
+
+async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
+    """Open the store; False if we are told to stop, or orphaned, meanwhile."""
+    opening = asyncio.create_task(
+        retry_until_done("opening the store", lambda: _open(app, store), emit, hopeful=False)
+    )
+    unwanted = asyncio.create_task(_until_told_to_stop(channel))
+    await asyncio.wait([opening, unwanted], return_when=asyncio.FIRST_COMPLETED)
+    if unwanted.done():
+        opening.cancel()
+        return False
+    unwanted.cancel()
+    await asyncio.wait([unwanted])  # one listens at a time
+    opening.result()
+    return True
+
+
+async def _open(app: App, store: Store) -> None:
+    """Write what the app declares, and read: a store that refuses is reported now."""
+    await app.declare(store)
+    await store.queues.list()
+
+
+async def _until_told_to_stop(channel: Channel) -> None:
+    """Until the supervisor says stop, or says nothing any more."""
+    async for message in channel.from_supervisor():
+        if isinstance(message, Stop):
+            return
+
+
+def _hello(app: App, store: Store) -> Hello:
+    blobs = app.offload()
+    address = None if blobs is None else blobs.address
+    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address)
+
+
+def retries(app: App) -> dict[str, StoredPolicy]:
+    """The retry policies of the app's tasks, as far as they can be applied without its code."""
+    policies = {type_: app.registry.get(type_).retry for type_ in app.registry.types}
+    plain = {type_: each.otherwise if isinstance(each, ByError) else each for type_, each in policies.items()}
+    return {type_: each for type_, each in plain.items() if isinstance(each, Exponential | Linear | Fixed)}
+
+
+def main() -> None:
+    """The process's own main; ends hard, because a stuck thread must not keep it alive."""
+    config = msgspec.json.decode(sys.argv[1], type=RunnerConfig)
+    faulthandler.register(STACK_SIGNAL, file=config.stacks, all_threads=True)
+    ignore_in_this_process(signal.SIGINT, signal.SIGHUP)
+    code = 0
+    # Never closed: that would wait for threads and tasks of handlers, for as long as they like.
+    runner = asyncio.Runner(loop_factory=loop_factory())
+    try:
+        runner.run(serve(config))
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""A runner's slots: what runs now, and the few jobs that wait for a slot.
+
+An `async def` job runs in an asyncio task (`handlers/start.py`), a `def` job in a dedicated thread. A job that
+wants or needs a process of its own runs in a handler process. All count against the same number of slots.
+"""
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from windlass.core.events import Emit, InternalError
+from windlass.core.jobs.outcome import Crashed, Outcome, Raised, Requeued
+from windlass.core.jobs.retry import StoredPolicy
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.worker.handlers.attempt import describe_internal_error, report
+from windlass.worker.handlers.process_pool import HandlerProcessPool
+from windlass.worker.handlers.start import Threads, start_attempt
+from windlass.worker.handlers.work import Halt, Work
+from windlass.worker.shared_table import SharedTable
+from windlass.worker.store_retry import FailureReports, describe_error
+
+STREAK = 50
+"""Starts in a row before the event loop runs other tasks: handlers that never wait end as they are started, and must
+not delay settlements and claims."""
+
+STARTING, ENDING = "starting a thread", "ending an attempt"
+THREAD_CANCEL_GRACE: Micros = 10 * SECOND
+"""How long a thread may take to see `ctx.cancelled`."""
+PROCESS_CANCEL_GRACE: Micros = SECOND
+"""How long a handler process may: it can be killed, so the wait is short."""
+STUCK_AFTER: Micros = 5 * SECOND
+"""An `async def` handler that was cancelled and still runs will not end."""
+
+
+class Slots:
+    """Starts jobs, best first, while slots are free and the lease is valid."""
+
+    def __init__(
+        self,
+        concurrency: int,
+        table: SharedTable,
+        processes: HandlerProcessPool,
+        *,
+        retry: Callable[[Work], StoredPolicy],
+        ended: Callable[[Work, Outcome], None],
+        emit: Emit,
+    ) -> None:
+        self.concurrency = concurrency
+        self._processes = processes
+        self._retry = retry
+        self.running = 0
+        self.ended = 0
+        self.active: set[Work] = set()
+        """The jobs whose handlers are running."""
+        self.lost = False
+        """Whether an outcome was lost by an error of ours: its job goes back when this process ends."""
+        self.changed = asyncio.Event()
+        """Set whenever a slot became free or the waiting ones fewer."""
+        self._table = table
+        self._report = ended
+        self._emit = emit
+        self._buffer: deque[Work] = deque()
+        self._threads = Threads(concurrency, self._ended)
+        self._failures = FailureReports(emit)
+        self._taken: list[Work] = []
+        self._feeding = False
+        self._context = contextvars.copy_context()
+
+    @property
+    def buffered(self) -> int:
+        """Jobs that are held and have not started."""
+        return len(self._buffer)
+
+    @property
+    def free(self) -> int:
+        """Slots that a job could start in at once."""
+        return max(0, self.concurrency - self.running - len(self._buffer))
+
+    @property
+    def oldest(self) -> Work | None:
+        """The job that waits longest for a slot."""
+        return self._buffer[0] if self._buffer else None
+
+    def add(self, works: Iterable[Work]) -> None:
+        """Start these as slots become free."""
+        self._buffer.extend(works)
+        self.feed()
+
+    def feed(self) -> None:
+        """Fill free slots."""
+        if self._feeding:
+            return  # a handler ended as it was started, or the loop runs other tasks: the running feed goes on
+        self._feeding = True
+        try:
+            for _ in range(STREAK):
+                if self.running >= self.concurrency or (work := self._next()) is None:
+                    return
+                self._start(work)
+        finally:
+            self._feeding = False
+        asyncio.get_running_loop().call_soon(self._feed_again)
+        self._feeding = True
+
+    def _feed_again(self) -> None:
+        self._feeding = False
+        self.feed()
+
+    def _start(self, work: Work) -> None:
+        self.running += 1
+        try:
+            if work.in_process:
+                start_attempt(work, self._context.copy(), self._ended, self._in_process)
+            elif work.definition.is_async:
+                start_attempt(work, self._context.copy(), self._ended)
+            else:
+                self._threads.put(work)
+        except Exception as error:
+            # Not the job's doing: tried again with the pauses of any other failure.
+            self._ended(work, Raised(error, report(error)))
+
+    def take_unstarted(self) -> list[Work]:
+        """Remove and return everything that has not started."""
+        works = list(self._buffer)
+        self._buffer.clear()
+        return works
+
+    def taken_away(self) -> list[Work]:
+        """Jobs that the supervisor requeued while they waited here."""
+        works, self._taken = self._taken, []
+        return works
+
+    def halt(self, work: Work, why: Halt) -> None:
+        """Cancel an `async def` handler, kill a handler process; a thread cannot be stopped from inside."""
+        work.halt(why, self._table.active_time(since_boot()))
+        if work.in_process:
+            self._processes.kill(work)
+        elif work.task is not None:
+            work.task.cancel()
+
+    async def idle(self) -> None:
+        """Until nothing runs."""
+        while self.running:
+            self.changed.clear()
+            await self.changed.wait()
+
+    def _next(self) -> Work | None:
+        """The next job that may start here and now, marked as started."""
+        now = since_boot()
+        while self._buffer and self._table.may_start(now) and self._has_thread(self._buffer[0]):
+            work = self._buffer.popleft()
+            self.changed.set()
+            # A handler process may load the app first, which does not count as handler time.
+            work.started_on = None if work.in_process else now
+            work.suspended = now - self._table.active_time(now)
+            if self._table.start(work.index, now, work.deadline):
+                self.active.add(work)
+                return work
+            work.started_on = None
+            self._table.end(work.index)
+            self._taken.append(work)
+        return None
+
+    def _has_thread(self, work: Work) -> bool:
+        """Whether there is a thread for it, if it needs one; else it waits, and is requeued if that takes long."""
+        if work.in_process or work.definition.is_async:
+            return True
+        try:
+            self._threads.make_ready()
+        except RuntimeError as error:
+            self._failures.failed(STARTING, describe_error(error))
+            return False
+        self._failures.succeeded(STARTING)
+        return True
+
+    def _begin(self, work: Work) -> None:
+        now = work.started_on = since_boot()
+        work.suspended = now - self._table.active_time(now)
+        self._table.start(work.index, now, work.deadline)
+
+    async def _in_process(self, work: Work) -> Outcome:
+        try:
+            return await self._processes.run(work, self._retry(work), self._begin)
+        except Exception as error:
+            return Crashed(report(error))
+
+    def _ended(self, work: Work, outcome: Outcome) -> None:
+        """A handler has returned, whatever its kind: its slot is free, also if what follows fails."""
+        self.ended += 1
+        self.active.discard(work)
+        try:
+            if not isinstance(outcome, Requeued):
+                self._table.end(work.index)
+            self._report(work, outcome)
+        except Exception as error:
+            self.lost = True
+            self._emit(InternalError(doing=ENDING, problem=describe_internal_error(error), job=work.claimed.id))
+        finally:
+            self.running -= 1
+            self.changed.set()
+            self.feed()
+
+
+class Deadlines:
+    """Halts handlers past their timeout or cancel grace, and finds those that do not end."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._given_up: set[Work] = set()
+
+    def sweep(self, now: Micros) -> list[Work]:
+        """Halt what must be halted, at `now` in active time; those that cannot be, each once."""
+        for work in list(self._slots.active):
+            if work.halted is None and (why := _due(work, now)) is not None:
+                self._slots.halt(work, why)
+        self._given_up &= self._slots.active
+        stuck = [work for work in self._slots.active if _is_stuck(work, now) and work not in self._given_up]
+        self._given_up.update(stuck)
+        return stuck
+
+
+def _due(work: Work, now: Micros) -> Halt | None:
+    if 0 < work.deadline <= now:
+        return Halt.TIMEOUT
+    if work.cancelled_on is not None and now >= work.cancelled_on + _patience(work):
+        return Halt.CANCEL
+    return None
+
+
+def _patience(work: Work) -> Micros:
+    if work.in_process:
+        return PROCESS_CANCEL_GRACE
+    return THREAD_CANCEL_GRACE if work.task is None else 0
+
+
+def _is_stuck(work: Work, now: Micros) -> bool:
+    """Whether it was halted and does not end: a thread never does, a coroutine has had its time."""
+    if work.halted in (None, Halt.DRAIN) or work.in_process:
+        return False
+    return work.task is None or now >= work.halted_on + STUCK_AFTER

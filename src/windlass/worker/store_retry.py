@@ -1,0 +1,87 @@
+"""Calls that must succeed in the end: repeated with growing, jittered pauses until the store is back."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from windlass.core.events import Emit, StoreFailed, StoreRecovered
+from windlass.errors import SchemaMismatch, StoreUnavailable
+
+T = TypeVar("T")
+
+MIN_PAUSE, MAX_PAUSE = 0.05, 2.0
+MAX_UNEXPECTED = 10
+"""How often in a row an error that is not the store's is tried again: it may pass, and a runner would end by it."""
+
+
+async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: Emit, *, hopeful: bool = True) -> T:
+    """The call's answer, however long the store is away. Every verb is safe to repeat, so repeating is safe.
+
+    With `hopeful=False` a failure that is likely to last is raised at once.
+    """
+    pause, failing, unexpected = MIN_PAUSE, False, 0
+    while True:
+        try:
+            answer = await call()
+        except SchemaMismatch:
+            raise
+        except Exception as error:
+            unexpected = 0 if isinstance(error, StoreUnavailable) else unexpected + 1
+            if unexpected > MAX_UNEXPECTED or (is_lasting(error) and not hopeful):
+                raise
+            if not failing:
+                emit(StoreFailed(doing=doing, problem=describe_error(error)))
+            failing = True
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(pause * 2, MAX_PAUSE)
+        else:
+            if failing:
+                emit(StoreRecovered(doing=doing))
+            return answer
+
+
+class MemoryErrors:
+    """Counts them in a row. Few may pass with the job that takes the memory; many end the process, so that the next
+    one has what this one's handlers have kept."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def count(self, error: Exception) -> None:
+        """Raises the error if it is one too many of them; others do not count."""
+        self._count += isinstance(error, MemoryError)
+        if self._count > MAX_UNEXPECTED:
+            raise error
+
+    def end(self) -> None:
+        """There was memory enough."""
+        self._count = 0
+
+
+def is_lasting(error: Exception) -> bool:
+    """Whether trying again is unlikely to help."""
+    return error.lasting if isinstance(error, StoreUnavailable) else True
+
+
+def describe_error(error: Exception) -> str:
+    """An error as text: the store's own are sentences, others need their type."""
+    return str(error) if isinstance(error, StoreUnavailable) else f"{type(error).__name__}: {error}"
+
+
+class FailureReports:
+    """Emits a failure once for as long as it stays the same."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._reported: dict[str, str] = {}
+
+    def failed(self, doing: str, problem: str) -> None:
+        """It failed."""
+        if self._reported.get(doing) != problem:
+            self._reported[doing] = problem
+            self._emit(StoreFailed(doing=doing, problem=problem))
+
+    def succeeded(self, doing: str) -> None:
+        """It was done."""
+        self._reported.pop(doing, None)

@@ -1,0 +1,1 @@
+"""The supervisor: leases, runner processes, registry, watch."""

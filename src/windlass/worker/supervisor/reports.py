@@ -1,0 +1,111 @@
+"""What a worker says about itself in the registry."""
+
+import asyncio
+import os
+import socket
+
+from windlass.core.events import StoreFailed, StoreRecovered, WorkerStarted
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.store.open import redact
+from windlass.store.records import Note, WorkerInfo
+from windlass.version import __version__
+from windlass.worker.runner.held_jobs import MAX_PREFETCH_WAIT
+from windlass.worker.shared_table import State
+from windlass.worker.store_retry import describe_error
+from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.state import SupervisorState
+
+
+class Registration:
+    """Measures the worker as it beats."""
+
+    def __init__(self, state: SupervisorState) -> None:
+        self._state = state
+        self._ended: tuple[int, Micros] = (0, 0)
+        self._per_minute = 0.0
+        self.draining = False
+
+    def info(self) -> WorkerInfo:
+        """The worker as it is now."""
+        state = self._state
+        self._measure()
+        return WorkerInfo(
+            id=state.id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=__version__,
+            queues=state.queues,
+            types=state.types,
+            processes=state.config.processes,
+            slots=state.config.processes * state.config.concurrency,
+            per_minute=round(self._per_minute, 1),
+            draining=self.draining,
+        )
+
+    def started(self) -> WorkerStarted:
+        """The event once the worker is registered."""
+        state = self._state
+        return WorkerStarted(
+            worker=state.id,
+            processes=state.config.processes,
+            concurrency=state.config.concurrency,
+            queues=state.queues,
+            store=redact(state.store.address),
+        )
+
+    def _measure(self) -> None:
+        ended, now = sum(child.table.completed for child in self._state.children), since_boot()
+        before, then = self._ended
+        if then and now - then > SECOND // 10:
+            self._per_minute = max(0, ended - before) * 60 * SECOND / (now - then)
+        self._ended = (ended, now)
+
+
+class Reports:
+    """The registry and the notes of one worker, refreshed once per beat."""
+
+    def __init__(self, state: SupervisorState, registration: Registration) -> None:
+        self._state = state
+        self._registration = registration
+
+    async def run(self) -> None:
+        """Until cancelled. An outage is emitted once, and its end."""
+        beat, failing = self._state.config.beat / SECOND, False
+        while True:
+            await asyncio.sleep(min(1.0, beat / 4) if failing else beat)
+            try:
+                await self._report()
+            except Exception as error:
+                # Any error: a worker that cannot report still works.
+                if not failing:
+                    self._state.emit(StoreFailed(doing="reporting to the store", problem=describe_error(error)))
+                failing = True
+            else:
+                if failing:
+                    self._state.emit(StoreRecovered(doing="reporting to the store"))
+                failing = False
+
+    async def _report(self) -> None:
+        store, serving = self._state.store, self._state.serving
+        await store.workers.beat(self._registration.info())
+        notes = {child: _started(child) for child in serving.values()}
+        await store.jobs.note([note for each in notes.values() for note in each])
+        for child, each in notes.items():
+            child.noted |= {(note.id, note.attempt) for note in each}
+
+
+def _started(child: RunnerProcess) -> list[Note]:
+    """Jobs that have been running for a while, and were not noted yet: since when."""
+    started = [entry for entry in child.table.held() if entry.state is State.STARTED]
+    child.noted &= {(entry.id, entry.attempt) for entry in started}
+    return [
+        Note(
+            id=entry.id,
+            queue="",
+            attempt=entry.attempt,
+            started_after=max(0, entry.since - (entry.start_by - MAX_PREFETCH_WAIT)),
+        )
+        for entry in started
+        if (entry.id, entry.attempt) not in child.noted
+    ]

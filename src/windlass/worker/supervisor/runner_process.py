@@ -1,0 +1,158 @@
+"""A runner as its supervisor sees it: a process, a channel to it, and the shared table that outlives it."""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import sys
+
+import msgspec
+
+from windlass.core.events import Emit
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.worker.channel import Channel, Overdue, Stop
+from windlass.worker.config import WorkerConfig
+from windlass.worker.processes import MARK, describe_exit, kill_marked
+from windlass.worker.runner.process import RunnerConfig, table_size
+from windlass.worker.shared_table import SharedTable, State
+from windlass.worker.stacks import Stacks
+from windlass.worker.store_retry import FailureReports
+
+MIN_PAUSE, MAX_PAUSE = 0.1, 5.0
+STABLE_AFTER = 10 * SECOND
+"""A runner that lived this long is replaced at once; a younger one is likely to die again, so its start waits."""
+STARTING = "starting a runner"
+
+
+class RunnerProcess:
+    """One runner process."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, channel: Channel, table: SharedTable, stacks: Stacks, mark: str
+    ) -> None:
+        self.process = process
+        self._mark = mark
+        self.channel = channel
+        self.table = table
+        self.stacks = stacks
+        self.hung = False
+        """Whether we ended it because its loop stood still."""
+        self.warned_on: Micros = 0
+        self.runner: str | None = None
+        """Its id, once it has a lease."""
+        self.leasing = asyncio.Lock()
+        self.stopping = False
+        self.said_goodbye = False
+        self.overdue: list[Overdue] = []
+        """Settlements of jobs whose handlers do not end, to be written once this process has."""
+        self.problem: str | None = None
+        self.noted: set[tuple[JobId, int]] = set()
+
+    @classmethod
+    async def start(cls, config: WorkerConfig) -> "RunnerProcess":
+        """A fresh process (exec, not fork), with its end of the line and the table.
+
+        OSError: there is no process or descriptor to be had; nothing of the start is left.
+        """
+        mark = secrets.token_hex(8)
+        with contextlib.ExitStack() as made:
+            ours, theirs = socket.socketpair()
+            made.callback(ours.close)
+            with theirs:
+                table = SharedTable.create(table_size(config))
+                made.callback(table.close)
+                stacks = Stacks.create()
+                made.callback(stacks.close)
+                channel = await Channel.over(ours)
+                made.callback(channel.close)
+                runner_config = RunnerConfig(
+                    worker=config, socket=theirs.fileno(), table=table.descriptor, stacks=stacks.descriptor, mark=mark
+                )
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-m",
+                    "windlass.worker.runner.process",
+                    msgspec.json.encode(runner_config).decode(),
+                    pass_fds=(theirs.fileno(), table.descriptor, stacks.descriptor),
+                    start_new_session=True,
+                )
+            made.pop_all()
+        return cls(process, channel, table, stacks, mark)
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self.process.pid
+
+    @property
+    def gone(self) -> bool:
+        """Whether the process has ended: its id may be another's by now."""
+        return self.process.returncode is not None
+
+    def stop(self, grace: Micros) -> None:
+        """Ask it to end; jobs that it leaves are requeued, not crashed."""
+        self.stopping = True
+        self.channel.send(Stop(grace))
+
+    def kill(self) -> None:
+        """End it now."""
+        if not self.gone:
+            self.process.kill()
+
+    async def end_leftovers(self) -> None:
+        """Its process is gone: end the processes of its handlers, and what those have started."""
+        await asyncio.to_thread(kill_marked, f"{MARK}={self._mark}.")
+
+    def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
+        """The attempts that were in this state when last seen."""
+        return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is state)
+
+    def ending(self) -> str:
+        """How the process ended, in words."""
+        code = self.process.returncode
+        if self.problem is not None:
+            return f"it could not start: {self.problem}"
+        if code is None:
+            return "still running"
+        return describe_exit(code)
+
+    def close(self) -> None:
+        """Let go of everything that is left of it."""
+        self.channel.close()
+        self.table.close()
+        self.stacks.close()
+
+
+class Restarts:
+    """Starts one runner again and again."""
+
+    def __init__(self, config: WorkerConfig, stopping: asyncio.Event, emit: Emit) -> None:
+        self._config = config
+        self._stopping = stopping
+        self._failures = FailureReports(emit)
+        self._started: Micros = 0
+        self._pause = 0.0
+
+    async def start(self) -> RunnerProcess | None:
+        """A new runner, as soon as the system has a process and descriptors for it; None: the worker stops first."""
+        while not self._stopping.is_set():
+            self._started = since_boot()
+            try:
+                child = await RunnerProcess.start(self._config)
+            except OSError as error:
+                self._failures.failed(STARTING, str(error))
+                await self.pause()
+            else:
+                self._failures.succeeded(STARTING)
+                return child
+        return None
+
+    async def pause(self) -> None:
+        """Before the next start, after a runner has ended or could not be started."""
+        old = since_boot() - self._started > STABLE_AFTER
+        self._pause = 0.0 if old else min(MAX_PAUSE, max(MIN_PAUSE, self._pause * 2))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._pause):
+                await self._stopping.wait()

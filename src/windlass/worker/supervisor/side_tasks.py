@@ -1,0 +1,96 @@
+"""Small tasks beside the leases: relay hints, check the schema, keep time, notice an empty store."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+from windlass.core.events import Emit, HintsUnavailable
+from windlass.core.moments import SECOND
+from windlass.core.status import Status
+from windlass.errors import SchemaMismatch
+from windlass.store.clock import since_boot
+from windlass.store.contract import Store
+from windlass.worker.channel import Hint
+from windlass.worker.store_retry import FailureReports, describe_error, retry_until_done
+from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.state import SupervisorState
+
+LISTEN_SECONDS = 60.0
+SCHEMA_CHECK = "checking the schema"
+TIME_STEP_SECONDS = 0.2
+MAX_RUNNERS = 100
+MAX_SCHEDULES = 100
+EMPTY_CHECK_SECONDS = 0.2
+HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
+
+
+async def relay(state: SupervisorState) -> None:
+    """Pass hints on to the runners, until cancelled. Without hints, idle runners poll every second."""
+    signals = state.store.signals
+    signals.subscribe(state.queues)
+    if signals.outage is not None:
+        state.emit(HintsUnavailable(why=signals.outage))
+    while True:
+        cursor = signals.cursor()
+        if await signals.wait(cursor, LISTEN_SECONDS):
+            for child in state.serving.values():
+                child.channel.hint(Hint())
+        await asyncio.sleep(0)
+
+
+async def watch_schema(store: Store, seconds: float, emit: Emit) -> None:
+    """Check now and then, until there is a breaking change: raises SchemaMismatch."""
+    failures = FailureReports(emit)
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await store.check_schema()
+        except SchemaMismatch:
+            raise
+        except Exception as error:
+            # Any error: a worker that cannot check still works.
+            failures.failed(SCHEMA_CHECK, describe_error(error))
+        else:
+            failures.succeeded(SCHEMA_CHECK)
+
+
+async def keep_time(children: Collection[RunnerProcess]) -> None:
+    """Advance the active time of all runners, until cancelled; time in suspension is not counted."""
+    while True:
+        now = since_boot()
+        for child in children:
+            child.table.keep_time(now)
+        await asyncio.sleep(TIME_STEP_SECONDS)
+
+
+async def until_empty(store: Store, queues: Sequence[str], emit: Emit) -> None:
+    """Wait until nothing is left. Hints are not waited for: while jobs flow, one comes with every commit."""
+    while not await retry_until_done("looking for work", lambda: is_empty(store, queues), emit):  # noqa: ASYNC110
+        await asyncio.sleep(EMPTY_CHECK_SECONDS)
+
+
+async def is_empty(store: Store, queues: Sequence[str]) -> bool:
+    """Nothing pending, running, failed, or due within a second, and no tick that is due.
+
+    Paused queues do not count.
+    """
+    # A dead worker may have left jobs under its lease, and no other worker may be there to rescue them.
+    if await store.leases.rescue(MAX_RUNNERS):
+        return False
+    # The cheap read next: while there is work, nothing needs to be counted.
+    if await store.signals.has_work(queues, None):
+        return False
+    paused = {queue.name for queue in await store.queues.list() if queue.paused}
+    counts = (await store.operator.counts()).queues
+    served = [counts[queue] for queue in queues if queue in counts and queue not in paused]
+    if any(queue[status] for queue in served for status in HOLDING):
+        return False
+    # A job may finish between the two reads and free a slot that is not yet reassigned.
+    if any(queue[Status.BLOCKED] for queue in served) and await store.signals.has_work(queues, None):
+        return False
+    if any(queue[Status.SCHEDULED] for queue in served):
+        due = (await store.jobs.admit(0, queues)).next_due_in
+        if due is not None and due <= SECOND:
+            return False
+    ticking = (await store.schedules.due(MAX_SCHEDULES)).schedules
+    # One that cannot be read stays due for ever.
+    return not any(each.problem is None and each.rules.job.queue in {*queues} - paused for each in ticking)

@@ -1,0 +1,65 @@
+"""What the parts of a supervisor share: the worker's id, its runners, its store."""
+
+from windlass.blobs.offload import Offload
+from windlass.blobs.open import open_blobs
+from windlass.core.events import Emit
+from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
+from windlass.store.contract import Store
+from windlass.worker.channel import Hello
+from windlass.worker.config import WorkerConfig
+from windlass.worker.supervisor.runner_process import RunnerProcess
+
+
+class SupervisorState:
+    """One worker. Its store is opened when the first runner says where it is."""
+
+    def __init__(self, id_: str, config: WorkerConfig, emit: Emit) -> None:
+        self.id = id_
+        self.config = config
+        self.emit = emit
+        self.children: set[RunnerProcess] = set()
+        self._opened: tuple[Store, Hello] | None = None
+
+    def set_store(self, store: Store, hello: Hello) -> None:
+        """The first runner's hello."""
+        self._opened = (store, hello)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether any runner has said hello."""
+        return self._opened is not None
+
+    @property
+    def store(self) -> Store:
+        """The store; only after the first hello."""
+        assert self._opened is not None
+        return self._opened[0]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that the app knows."""
+        assert self._opened is not None
+        return self._opened[1].types
+
+    @property
+    def blobs(self) -> Offload | None:
+        """Where large payloads and results are kept, if anywhere."""
+        assert self._opened is not None
+        address = self._opened[1].blobs
+        return None if address is None else open_blobs(address)
+
+    def retry(self, type_: str) -> StoredPolicy:
+        """How a type is retried, as far as it can be said without running its app's code."""
+        assert self._opened is not None
+        return self._opened[1].retries.get(type_, DEFAULT_POLICY)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that are served: those asked for, else all that the app names."""
+        assert self._opened is not None
+        return tuple(self.config.queues) or self._opened[1].queues
+
+    @property
+    def serving(self) -> dict[str, RunnerProcess]:
+        """The runners that have a lease, by id."""
+        return {child.runner: child for child in self.children if child.runner is not None}

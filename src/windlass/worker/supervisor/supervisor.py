@@ -1,0 +1,284 @@
+"""The supervisor: starts and replaces runners, renews their leases, and never runs user code.
+
+So a handler that holds the interpreter for minutes keeps its lease. It is also a candidate for coordinator.
+"""
+
+import asyncio
+import contextlib
+import os
+
+from windlass.coordinator.coordinator import Coordinator
+from windlass.core.events import DrainStarted, Emit, WorkerStopped
+from windlass.core.ids import new_runner_id
+from windlass.core.moments import SECOND
+from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.observe.history import record_calls, record_events
+from windlass.store.clock import since_boot
+from windlass.store.open import open_store
+from windlass.store.records import ProcessRole
+from windlass.worker.channel import Goodbye, Hello, LeaseLapsed, Overdue, StartFailed
+from windlass.worker.config import WorkerConfig
+from windlass.worker.processes import reaping_orphans
+from windlass.worker.stop_signals import on_stop_signals
+from windlass.worker.store_retry import retry_until_done
+from windlass.worker.supervisor.health import Health
+from windlass.worker.supervisor.lease_keeper import LeaseKeeper
+from windlass.worker.supervisor.removal import Removal
+from windlass.worker.supervisor.reports import Registration, Reports
+from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
+from windlass.worker.supervisor.side_tasks import keep_time, relay, until_empty, watch_schema
+from windlass.worker.supervisor.state import SupervisorState
+from windlass.worker.supervisor.watch import Watch
+
+KILL_AFTER = 5.0
+"""A runner that should have ended is killed this many seconds after its drain time, or after its socket closed."""
+RESIGN_SECONDS = 1.0
+UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
+LAST_MESSAGES_SECONDS = 1.0
+"""For reading the last messages of a dead runner."""
+
+
+class Supervisor:
+    """One worker, from its first runner to its sign-off."""
+
+    def __init__(self, config: WorkerConfig, emit: Emit) -> None:
+        self._config = config
+        self._emit = emit = record_events(emit, "supervisor")
+        self._state = SupervisorState(new_runner_id(os.urandom), config, emit)
+        self._registration = Registration(self._state)
+        self._leases = LeaseKeeper(self._state)
+        self._reports = Reports(self._state, self._registration)
+        self._opening_store = asyncio.Lock()
+        self._registered = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._removal = Removal(self._state, self._stopping)
+        self._second_signal = asyncio.Event()
+        self._empty = False
+        self._problem: WindlassError | None = None
+
+    async def run(self) -> int:
+        """Until a signal stops it: the exit code."""
+        on_stop_signals(self.stop)
+        async with reaping_orphans():
+            return await self.work()
+
+    async def work(self) -> int:
+        """Until stopped: the exit code."""
+        health = await self._open_health()
+        keepers = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
+        services = asyncio.create_task(self._serve())
+        timekeeping = asyncio.create_task(keep_time(self._state.children))
+        try:
+            await self._until_stopped([*keepers, services, timekeeping])
+        finally:
+            self._stopping.set()
+            self._registration.draining = True
+            services.cancel()
+            await asyncio.gather(services, return_exceptions=True)
+            await self._end_runners(keepers)
+            timekeeping.cancel()
+            await self._unregister()
+            await health.stop()
+        if self._problem is not None:
+            raise self._problem
+        return 0
+
+    def stop(self) -> None:
+        """The first call starts the drain, the second ends it."""
+        if self._stopping.is_set():
+            self._second_signal.set()
+        self._stopping.set()
+
+    async def _until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
+        stop = asyncio.create_task(self._stopping.wait())
+        done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        for task in done:
+            if task is not stop:
+                task.result()  # a part that ended by itself has failed: let it be seen
+
+    # Runners.
+
+    async def _keep_runner(self) -> None:
+        """Keep one runner alive: start it, and start it again when it dies."""
+        restarts = Restarts(self._config, self._stopping, self._emit)
+        while (child := await restarts.start()) is not None:
+            self._state.children.add(child)
+            if self._stopping.is_set():
+                child.stop(0)
+            await self._follow(child)
+            self._state.children.discard(child)
+            await self._removal.remove(child, announce=child.runner is not None or self._problem is None)
+            await restarts.pause()
+
+    async def _follow(self, child: RunnerProcess) -> None:
+        """Handle a runner's messages until its process has ended."""
+        listening = asyncio.create_task(self._listen(child))
+        dying = asyncio.create_task(child.process.wait())
+        await asyncio.wait([listening, dying], return_when=asyncio.FIRST_COMPLETED)
+        if not listening.done():
+            # It is dead, with its last messages in the socket. A process that its handlers left behind may keep the
+            # socket open for ever, so we close it.
+            await asyncio.wait([listening], timeout=LAST_MESSAGES_SECONDS)
+            child.channel.close()
+            await self._finish(listening)
+        elif not dying.done():
+            # It closed the socket and lives on: a handler closed all descriptors, say. No message can reach it.
+            await asyncio.wait([dying], timeout=KILL_AFTER)
+            child.kill()
+        await asyncio.wait([listening, dying])
+        if not listening.cancelled():
+            listening.result()  # let a failure of ours be seen
+
+    async def _finish(self, listening: asyncio.Task[None]) -> None:
+        """Finish handling the last messages; a worker that stops opens no lease for a dead runner."""
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([listening, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        listening.cancel()
+
+    async def _listen(self, child: RunnerProcess) -> None:
+        async for message in child.channel.from_runner():
+            match message:
+                case Hello():
+                    await self._on_hello(child, message)
+                case LeaseLapsed(runner):
+                    await self._leases.replace(child, runner)
+                case Overdue():
+                    child.overdue.append(message)
+                case Goodbye():
+                    child.said_goodbye = True
+                case StartFailed():
+                    self._on_start_failed(child, message)
+
+    def _on_start_failed(self, child: RunnerProcess, problem: StartFailed) -> None:
+        """A runner cannot start. It is tried again while others work, or if the store has answered before."""
+        child.problem = problem.text
+        if not self._state.serving and not (problem.of_store and self._registered.is_set()):
+            self._give_up(StoreUnavailable(problem.text) if problem.of_store else ConfigError(problem.text))
+
+    def _give_up(self, problem: WindlassError) -> None:
+        self._problem = problem
+        self._stopping.set()
+
+    async def _on_hello(self, child: RunnerProcess, hello: Hello) -> None:
+        async with self._opening_store:
+            if not self._state.has_store:
+                store = record_calls(open_store(hello.store, opener=ProcessRole.SUPERVISOR), "supervisor")
+                store.leases.hold_liveness_lock(self._state.id)
+                self._state.set_store(store, hello)
+                try:
+                    await self._register()
+                except StoreUnavailable as error:
+                    self._give_up(error)
+        if self._registered.is_set():
+            await self._leases.open(child)
+
+    async def _end_runners(self, keepers: list[asyncio.Task[None]]) -> None:
+        """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
+        failed = self._problem is not None and not isinstance(self._problem, SchemaMismatch)
+        grace = 0 if failed or self._second_signal.is_set() else self._config.drain
+        if self._state.serving:
+            self._emit(DrainStarted(worker=self._state.id, seconds=grace / SECOND, empty=self._empty))
+        for child in self._state.children:
+            child.stop(grace if child.runner is not None else 0)
+        helpers = [
+            asyncio.create_task(self._force_stop(grace / SECOND, keepers)),
+            asyncio.create_task(self._end_starting()),
+        ]
+        if self._state.has_store:
+            helpers += [asyncio.create_task(self._leases.run()), asyncio.create_task(self._reports.run())]
+        await asyncio.gather(*keepers, return_exceptions=True)
+        for helper in helpers:
+            helper.cancel()
+
+    async def _end_starting(self) -> None:
+        """A runner without a lease holds no job: kill it if its app or a start hook takes too long."""
+        await asyncio.sleep(KILL_AFTER)
+        for child in self._state.children:
+            if child.runner is None:
+                child.kill()
+
+    async def _force_stop(self, seconds: float, keepers: list[asyncio.Task[None]]) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._second_signal.wait()
+        for child in self._state.children:
+            child.stop(0)
+        await asyncio.sleep(KILL_AFTER)
+        for child in self._state.children:
+            child.kill()
+        # A store that is away must not keep us: another worker rescues what we could not put back.
+        await asyncio.sleep(KILL_AFTER)
+        for keeper in keepers:
+            keeper.cancel()
+
+    # What goes on while runners work.
+
+    async def _serve(self) -> None:
+        await self._registered.wait()
+        try:
+            await self._serve_all()
+        except* SchemaMismatch as errors:
+            # A newer version has changed the store: running jobs finish, and nothing more is claimed.
+            self._give_up(next(error for error in errors.exceptions if isinstance(error, WindlassError)))
+
+    async def _serve_all(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._leases.run())
+            group.create_task(self._reports.run())
+            group.create_task(Watch(self._state).run())
+            group.create_task(watch_schema(self._state.store, self._config.beat / SECOND, self._emit))
+            group.create_task(self._lead())
+            if self._state.store.signals.via_supervisor:
+                group.create_task(relay(self._state))
+            if self._config.until_empty:
+                group.create_task(self._stop_when_empty())
+
+    async def _lead(self) -> None:
+        coordinator = Coordinator(self._state.store, self._state.id, self._emit, blobs=self._state.blobs)
+        try:
+            await coordinator.run()
+        finally:
+            with contextlib.suppress(StoreUnavailable, TimeoutError):
+                await asyncio.wait_for(coordinator.resign(), RESIGN_SECONDS)
+
+    async def _stop_when_empty(self) -> None:
+        await until_empty(self._state.store, self._state.queues, self._emit)
+        self._empty = True
+        self.stop()
+        await asyncio.Event().wait()
+
+    # The beginning and the end.
+
+    async def _register(self) -> None:
+        state = self._state
+        info = self._registration.info()
+        await retry_until_done("registering", lambda: state.store.workers.beat(info), self._emit, hopeful=False)
+        self._leases.beat_at = since_boot()
+        self._registered.set()
+        self._emit(self._registration.started())
+
+    async def _unregister(self) -> None:
+        if not self._state.has_store:
+            return
+        store, worker, signed_off = self._state.store, self._state.id, False
+        # Do not wait again for a store that has just not answered, or never did.
+        answers = self._registered.is_set() and not self._removal.unanswered
+        seconds = UNREGISTER_SECONDS if answers else SHORT_UNREGISTER
+        with contextlib.suppress(StoreUnavailable, TimeoutError):
+            await asyncio.wait_for(store.workers.unregister(worker), seconds)
+            signed_off = True
+        store.leases.release_liveness_lock(worker)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(store.close(), SHORT_UNREGISTER if not signed_off else None)
+        self._emit(WorkerStopped(worker=worker, code=0, signed_off=signed_off))
+
+    async def _open_health(self) -> Health:
+        health = Health(self._leases.live, self._ready)
+        if self._config.health is not None:
+            await health.start(*self._config.health)
+        return health
+
+    def _ready(self) -> bool:
+        return bool(self._state.serving) and not self._stopping.is_set() and self._leases.live()

@@ -1,0 +1,122 @@
+"""Watches runners: forwards cancel requests, requeues jobs behind a blocked event loop, kills hung runners."""
+
+import asyncio
+from random import Random
+
+from windlass.core.events import RunnerBlocked, RunnerHung, StoreFailed, StoreRecovered
+from windlass.core.jobs.outcome import Policy, decide, requeue
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import since_boot
+from windlass.store.records import CancelRequest
+from windlass.worker.channel import Cancel, Overdue
+from windlass.worker.handlers.attempt import timed_out
+from windlass.worker.handlers.work import to_claimed
+from windlass.worker.shared_table import Entry, State
+from windlass.worker.store_retry import describe_error
+from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.state import SupervisorState
+
+EVERY_SECONDS = 0.5
+GAP: Micros = 2 * SECOND
+"""A round that starts this late is skipped: the runners may have been suspended with us."""
+BLOCKED_AFTER: Micros = 2 * SECOND
+"""An event loop that has not run for this long is blocked by a handler."""
+HUNG_AFTER: Micros = 2 * SECOND
+"""This long after its timeout the runner of such a handler is killed."""
+WARN_EVERY: Micros = 30 * SECOND
+HANDSHAKE_SECONDS = 0.002
+
+
+class Watch:
+    """Looks at every runner twice a second."""
+
+    def __init__(self, state: SupervisorState) -> None:
+        self._state = state
+        self._forwarded: set[CancelRequest] = set()
+        self._random = Random()
+
+    async def run(self) -> None:
+        """Until cancelled. An outage is emitted once, and its end."""
+        failing = False
+        while True:
+            before = since_boot()
+            await asyncio.sleep(EVERY_SECONDS)
+            if since_boot() - before > GAP:
+                continue
+            try:
+                await self._check_all()
+            except Exception as error:
+                # Any error: the runners work, and the next round is near.
+                if not failing:
+                    self._state.emit(StoreFailed(doing="watching runners", problem=describe_error(error)))
+                failing = True
+            else:
+                if failing:
+                    self._state.emit(StoreRecovered(doing="watching runners"))
+                failing = False
+
+    async def _check_all(self) -> None:
+        await self._forward_cancels()
+        for child in list(self._state.children):
+            await self._free_stuck(child)
+            await self._check_hung(child)
+
+    async def _forward_cancels(self) -> None:
+        if not any(True for child in self._state.children for _ in child.table.held()):
+            return  # without held jobs there is nothing to cancel
+        serving, wanted = self._state.serving, await self._state.store.leases.cancels(self._state.id)
+        for cancel in wanted:
+            if cancel not in self._forwarded and cancel.runner in serving:
+                serving[cancel.runner].channel.send(Cancel(cancel.id, cancel.attempt))
+        self._forwarded = set(wanted)
+
+    async def _check_hung(self, child: RunnerProcess) -> None:
+        """Report a handler that blocks the loop; past its timeout kill its runner, which cannot do it itself."""
+        now, tick = child.table.active_time(since_boot()), child.table.tick
+        started = [entry for entry in child.table.held() if entry.state is State.STARTED]
+        if child.hung or child.gone or not tick or not started or now - tick < BLOCKED_AFTER:
+            return
+        overdue = [entry for entry in started if entry.deadline and now > entry.deadline + HUNG_AFTER]
+        if overdue:
+            await self._end_hung(child, overdue)
+        elif now - child.warned_on > WARN_EVERY:
+            child.warned_on = now
+            self._state.emit(
+                RunnerBlocked(
+                    runner=child.runner or "",
+                    pid=child.pid,
+                    seconds=(now - tick) / SECOND,
+                    # The youngest first: the loop turned until one of them began.
+                    jobs=tuple(entry.id for entry in sorted(started, key=lambda e: -e.since)[:3]),
+                    where=await child.stacks.ask(child.pid),
+                )
+            )
+
+    async def _end_hung(self, child: RunnerProcess, overdue: list[Entry]) -> None:
+        ids = [entry.id for entry in overdue]
+        where = await child.stacks.ask(child.pid)
+        self._state.emit(RunnerHung(runner=child.runner or "", pid=child.pid, jobs=tuple(ids), where=where))
+        for job in await self._state.store.operator.get(ids):
+            if job is not None:
+                claimed, outcome = to_claimed(job), timed_out(round((job.timeout or 0) * SECOND))
+                settlement = decide(claimed, outcome, Policy(self._state.retry(job.type)), self._random)
+                child.overdue.append(Overdue(settlement, job.type))
+        child.hung = True
+        child.kill()
+
+    async def _free_stuck(self, child: RunnerProcess) -> None:
+        """Requeue prefetched jobs that the runner should have started long ago."""
+        now = since_boot()
+        late = [e for e in child.table.held() if e.state is State.PREFETCHED and now > e.start_by]
+        if not late:
+            return
+        for entry in late:
+            child.table.take(entry.index)
+        # The runner may be starting one of them right now: after this pause one side has seen the other.
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        waiting = {(e.index, e.id, e.attempt) for e in child.table.held() if e.state is State.PREFETCHED}
+        stuck = {(e.id, e.attempt) for e in late if (e.index, e.id, e.attempt) in waiting}
+        if stuck and child.runner is not None:
+            held = await self._state.store.jobs.held(child.runner)
+            back = [requeue(job.id, job.queue, job.attempt) for job in held if (job.id, job.attempt) in stuck]
+            await self._state.store.jobs.settle(back)

@@ -1,0 +1,260 @@
+"""Waiting for results on PostgreSQL: what is written down for it, and what is when the line to the server is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.proxy import Proxy
+from tests.support.seed import claim_one, completed, enqueue, enqueue_one, open_lease, request, running, settle
+from tests.support.servers.places import behind_pooler
+from tests.support.servers.postgres import Mode, PostgresServer
+from tests.support.stores import postgres_url
+from tests.support.told import Told, looked, watched
+from windlass import App, Handle
+from windlass.client.runtime import result_waiter as lookout
+from windlass.core.jobs.job import Claimed
+from windlass.core.moments import DAY
+from windlass.store.contract import Store
+from windlass.store.contract_upkeep import CompletionWatcher
+from windlass.store.open import open_store
+from windlass.store.postgres.connection import session
+from windlass.store.postgres.connection.session import Session, close_cancelled
+from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
+from windlass.store.postgres.store import PostgresStore
+
+CUT_OFF = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE query LIKE '%INTO%result_waits%' AND pid <> pg_backend_pid()
+"""
+"""Who listens has written down for what, and said nothing since."""
+FOR_EVER = 10_000.0
+
+
+@pytest.fixture
+def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+
+
+async def until(found: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(30):
+        while not await found():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def awaited(connection: Any) -> int:
+    return int(await connection.fetchval("SELECT count(*) FROM windlass.result_waits"))
+
+
+async def test_what_is_watched_stands_until_it_ends_or_nobody_waits(store: Store, connection: Any) -> None:
+    await open_lease(store)
+    ids = await enqueue(store, 3)
+    vigil, told = await watched(store, *ids)
+    assert await awaited(connection) == 3
+    job = await claim_one(store)
+    await settle(store, completed(job))
+    assert await told.of(job.id)
+    assert await awaited(connection) == 2
+    vigil.unwatch(next(id_ for id_ in ids if id_ != job.id))
+    await until(lambda: _is(awaited(connection), 1))
+    await vigil.close()
+    assert await awaited(connection) == 0
+
+
+async def _is(found: Awaitable[int], wanted: int) -> bool:
+    return await found == wanted
+
+
+async def test_what_the_dead_have_left_is_cleared_away_after_a_day(
+    store: Store, connection: Any, clock: ManualClock
+) -> None:
+    job = await running(store)
+    vigil, _ = await watched(store, job.id)
+    clock.advance(DAY - 1)
+    await store.operator.prune(100)
+    assert await awaited(connection) == 1
+    clock.advance(1)
+    await store.operator.prune(100)
+    assert await awaited(connection) == 0
+    await vigil.close()
+
+
+async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(store: Store, connection: Any) -> None:
+    job = await running(store)
+    vigil, told = await watched(store, job.id)
+    assert await connection.fetch(CUT_OFF)
+    await settle(store, completed(job))
+    assert await told.of(job.id)
+    assert vigil.silence is None
+    await vigil.close()
+
+
+async def test_jobs_that_nobody_waits_for_are_not_told_of(store: Store, connection: Any) -> None:
+    await open_lease(store)
+    await enqueue(store, 5)
+    said: list[str] = []
+    other = (await enqueue(store, 1))[0]
+    vigil, told = await watched(store, other)
+    assert isinstance(vigil, PostgresCompletionWatcher)
+    await connection.add_listener(vigil._channel, lambda *words: said.append(words[-1]))
+    await store.jobs.settle([completed(job) for job in await store.jobs.claim(request())])
+    assert await told.of(other)
+    await until(lambda: _is(_length(said), 1))
+    assert said == [other]
+    await connection.reset()
+    await vigil.close()
+
+
+async def _length(said: list[str]) -> int:
+    return len(said)
+
+
+async def test_without_notifications_it_says_so_and_who_waits_looks(tmp_path: Path) -> None:
+    url = postgres_url(tmp_path)
+    for address, why in ((f"{url}?notify=off", "notify=off"), (behind_pooler(url), "a pooler is in between")):
+        store = open_store(address)
+        job = await running(store, queue=f"q{why[0]}")
+        vigil = store.signals.watch_completions(Told())
+        vigil.watch(job.id, job.queue)
+        await until(lambda: _says(vigil, why))  # noqa: B023
+        await vigil.close()
+        app = App(address)
+        waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=30))
+        await looked(app)
+        await settle(store, completed(job, "7"))
+        assert await waiting == 7
+        await app.aclose()
+        await store.close()
+
+
+async def _says(vigil: Any, why: str) -> bool:
+    return why in (vigil.silence or "")
+
+
+@asynccontextmanager
+async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.Task[Any]", Claimed]]:
+    """Somebody at this address waits for a job that runs, and is told of it if it ends."""
+    app = App(url)
+    job = await running(settler)
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
+    await until(lambda: _listens(app))
+    yield waiting, job
+    await app.aclose()
+
+
+async def _listens(app: App) -> bool:
+    return app._store_handle.result_waiter(await app._ready())._watcher.silence is None
+
+
+@pytest.mark.usefixtures("nobody_looks_by_himself")
+@pytest.mark.parametrize("mode", [Mode.FAST, Mode.IMMEDIATE])
+async def test_who_waits_hears_of_it_after_the_server_was_started_again(
+    postgres_server: PostgresServer, mode: Mode
+) -> None:
+    settler = open_store(postgres_server.dsn())
+    async with waiting_for(postgres_server.dsn(), settler) as (waiting, job):
+        await asyncio.to_thread(postgres_server.restart, mode)
+        await settle(settler, completed(job, "7"))
+        assert await waiting == 7
+    await settler.close()
+
+
+async def test_who_waits_behind_a_line_that_falls_silent_has_the_result_when_it_speaks_again(tmp_path: Path) -> None:
+    url = postgres_url(tmp_path)
+    settler = open_store(url)
+    host, _, port = url.rpartition("/")[0].rpartition("@")[2].partition(":")
+    with Proxy(host, int(port)) as proxy:
+        async with waiting_for(url.replace(f":{port}/", f":{proxy.port}/"), settler) as (waiting, job):
+            proxy.fall_silent()
+            await settle(settler, completed(job, "7"))
+            proxy.speak()
+            assert await waiting == 7
+    await settler.close()
+
+
+async def test_a_wait_that_is_over_while_the_store_is_away_says_that_it_is(postgres_server: PostgresServer) -> None:
+    settler = open_store(postgres_server.dsn())
+    app = App(postgres_server.dsn(), deadline=1)
+    id_ = await enqueue_one(settler)
+    waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, id_).aresult(timeout=1))
+    await until(lambda: _listens(app))
+    await asyncio.to_thread(postgres_server.stop)
+    with pytest.raises(
+        TimeoutError, match=f"^job {id_} was pending when last seen; what became of it is not known: "
+    ):
+        await waiting
+    await app.aclose()
+    await settler.close()
+
+
+async def test_a_wait_that_is_over_leaves_nothing_though_its_deletion_was_broken_off(
+    store: Store, connection: Any, url: str
+) -> None:
+    """Nobody else deletes it if its job has ended already."""
+    job = await running(store)
+    vigil, _ = await watched(store, job.id)
+    other = await asyncpg.connect(url)
+    async with other.transaction():
+        await other.fetch("SELECT FROM windlass.result_waits FOR UPDATE")
+        vigil.unwatch(job.id)
+        await until(lambda: _deletion(connection))
+        begun = await _deletion(connection)
+        closing = asyncio.create_task(vigil.close())
+        await until(lambda: _is_not(_deletion(connection), begun))
+    await closing
+    assert await awaited(connection) == 0
+    await other.close()
+
+
+async def _deletion(connection: Any) -> Any:
+    """When the statement began that waits for a lock."""
+    waiting = "wait_event_type = 'Lock' AND query LIKE '%DELETE%result_waits%' AND pid <> pg_backend_pid()"
+    return await connection.fetchval(f"SELECT query_start FROM pg_stat_activity WHERE {waiting}")
+
+
+async def _is_not(found: Awaitable[Any], other: Any) -> bool:
+    return bool(await found != other)
+
+
+def test_a_loop_that_ends_while_the_listener_hangs_up_closes_its_connection(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the loop cancels the vigil, and so does whoever closes it then."""
+    sessions: list[Session] = []
+
+    async def slowly(connection: Any) -> None:
+        if connection is sessions[0].connection:
+            await asyncio.sleep(60)
+        await close_cancelled(connection)
+
+    async def end_with_the_loop(vigil: CompletionWatcher) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)  # the vigil, cancelled too, has begun to hang up
+            await vigil.close()
+
+    async def listen() -> None:
+        store = open_store(postgres_url(tmp_path), clock=clock)
+        assert isinstance(store, PostgresStore)
+        open_apart = store._server.open_apart
+        monkeypatch.setattr(store._server, "open_apart", lambda: _noted(open_apart(), sessions))
+        vigil, _ = await watched(store, await enqueue_one(store))
+        monkeypatch.setattr(session, "close_cancelled", slowly)
+        ending = asyncio.create_task(end_with_the_loop(vigil))
+        await asyncio.sleep(0)
+        assert not ending.done()
+
+    asyncio.run(listen())
+    (listener,) = sessions
+    assert listener.connection._transport.is_closing()
+
+
+async def _noted(opening: Awaitable[Session], sessions: list[Session]) -> Session:
+    sessions.append(await opening)
+    return sessions[-1]

@@ -1,0 +1,77 @@
+"""--until-empty: what holds a worker, and what does not."""
+
+import pytest
+
+from tests.support.clock import ManualClock
+from tests.support.seed import completed, enqueue_one, put, running, settle
+from tests.support.timing import MINUTE, add, jobs_of
+from windlass import Queue, Status
+from windlass.coordinator.fire import Fire
+from windlass.core.events import silent
+from windlass.core.moments import SECOND
+from windlass.store.contract import Store
+from windlass.worker.supervisor.side_tasks import is_empty
+
+
+async def test_nothing_at_all_is_empty(store: Store) -> None:
+    assert await is_empty(store, ["default", "never-seen"])
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.RUNNING, Status.FAILED])
+async def test_work_that_is_left_holds_the_worker(store: Store, status: Status) -> None:
+    await put(store, status)
+    assert not await is_empty(store, ["default"])
+
+
+@pytest.mark.parametrize(
+    "status", [Status.COMPLETED, Status.DEAD, Status.CANCELLED, Status.BLOCKED, Status.SCHEDULED]
+)
+async def test_what_has_ended_or_waits_for_long_does_not(store: Store, status: Status) -> None:
+    await put(store, status)
+    assert await is_empty(store, ["default"])
+
+
+@pytest.mark.parametrize(("delay", "empty"), [(SECOND // 2, False), (SECOND, False), (SECOND + 1, True)])
+async def test_what_is_due_within_a_second_does(store: Store, delay: int, empty: bool) -> None:
+    await put(store, Status.SCHEDULED, delay=delay)
+    assert await is_empty(store, ["default"]) is empty
+
+
+async def test_other_queues_do_not(store: Store) -> None:
+    await put(store, Status.PENDING, queue="other")
+    await put(store, Status.SCHEDULED, queue="other", delay=1)
+    assert await is_empty(store, ["default"])
+
+
+async def test_paused_queues_do_not(store: Store) -> None:
+    await put(store, Status.PENDING)
+    await store.queues.pause("default", None)
+    assert await is_empty(store, ["default"])
+
+
+async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = await running(store, concurrency_key="k")
+    await enqueue_one(store, concurrency_key="k")
+    await store.jobs.admit(100)
+    queues, list_ = store.queues, store.queues.list
+
+    async def end_first() -> list[Queue]:
+        await settle(store, completed(holder))
+        return await list_()
+
+    monkeypatch.setattr(type(queues), "list", lambda _: end_first())
+    assert not await is_empty(store, ["default"])
+
+
+async def test_a_tick_that_has_come_does_until_somebody_sees_to_it(store: Store, clock: ManualClock) -> None:
+    await add(store)
+    assert await is_empty(store, ["default"])
+    clock.advance(MINUTE)
+    assert not await is_empty(store, ["default"])
+    assert await is_empty(store, ["other"])
+    await Fire(store, silent).run()
+    assert not await is_empty(store, ["default"])
+    await store.operator.cancel([job.id for job in await jobs_of(store)], "seen")
+    assert await is_empty(store, ["default"])

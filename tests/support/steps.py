@@ -1,0 +1,58 @@
+"""What a newer Windlass does to a store: one more step of its tables or keys, additive or breaking."""
+
+import asyncio
+from functools import partial
+
+import psycopg
+
+from windlass.store.contract import Store
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.records.migrate import STEPS, VERSION, Step, bring_up
+from windlass.store.redis.store import RedisStore
+from windlass.store.sqlite.connection.base import Connection
+from windlass.store.sqlite.store import SqliteStore
+
+NUMBER, NAME = 9000, "9000_tomorrow"
+_POSTGRES_TABLES = """
+SELECT relname FROM pg_class
+WHERE relnamespace = 'windlass'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+"""
+_SQLITE_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'windlass_*'"
+
+
+async def take_step(store: Store, *, breaking: bool) -> None:
+    """Every table gets a column, and there is a new table; on Redis a field that this version does not know."""
+    await store.migrate()
+    match store:
+        case SqliteStore():
+            await store._threads._writer.run(partial(_change_sqlite, breaking=breaking))
+        case PostgresStore():
+            await asyncio.to_thread(_change_postgres, store.address, breaking=breaking)
+        case RedisStore():
+            await bring_up(store._access, VERSION, (*STEPS, Step(NAME, _change_redis, breaking)))
+        case _:
+            raise NotImplementedError(type(store))
+
+
+def _change_sqlite(connection: Connection, *, breaking: bool) -> None:
+    for (table,) in connection.rows(_SQLITE_TABLES):
+        connection.run(f"ALTER TABLE {table} ADD COLUMN of_tomorrow TEXT DEFAULT 'x'")
+    connection.run("CREATE TABLE windlass_tomorrow (id INTEGER)")
+    connection.run(
+        "INSERT INTO windlass_schema (number, name, breaking) VALUES (?, ?, ?)", (NUMBER, NAME, int(breaking))
+    )
+
+
+def _change_postgres(url: str, *, breaking: bool) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for (table,) in connection.execute(_POSTGRES_TABLES).fetchall():
+            connection.execute(f"ALTER TABLE windlass.{table} ADD COLUMN of_tomorrow text DEFAULT 'x'")
+        connection.execute("CREATE TABLE windlass.tomorrow (id integer)")
+        connection.execute(
+            "INSERT INTO windlass.schema (number, name, breaking) VALUES (%s, %s, %s)", (NUMBER, NAME, breaking)
+        )
+
+
+async def _change_redis(access: Access) -> None:
+    await access.command("HSET", "meta", "of_tomorrow", "x")

@@ -1,0 +1,27 @@
+"""Another session locks a table of ours for longer than a lease: CREATE INDEX, VACUUM FULL, somebody's migration."""
+
+from contextlib import suppress
+
+from psycopg.errors import LockNotAvailable
+
+from tests.support.processes import let_pass
+from tests.support.servers.postgres import PostgresServer
+from tests.torture.faults.long_jobs import long_fault
+from tests.torture.nemesis import Nemesis
+
+LOCKS = ("ACCESS EXCLUSIVE", "ACCESS EXCLUSIVE", "SHARE")
+"""SHARE is what CREATE INDEX takes: it stops who writes, and nobody who reads."""
+TABLES = ("jobs", "jobs", "history", "queues")
+
+
+def stranger_lock(nemesis: Nemesis, server: PostgresServer) -> None:
+    table, mode = nemesis.dice.choice(TABLES), nemesis.dice.choice(LOCKS)
+    with (
+        long_fault(nemesis, f"{mode} on {table}") as seconds,
+        server.address.connect() as stranger,
+        suppress(LockNotAvailable),  # it waited for an old reader, and everybody else waited behind it
+        stranger.transaction(),
+    ):
+        stranger.execute(f"SET LOCAL lock_timeout = '{seconds * 1000:.0f}ms'".encode())
+        stranger.execute(f"LOCK TABLE windlass.{table} IN {mode} MODE".encode())
+        let_pass(seconds)
