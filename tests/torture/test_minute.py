@@ -98,4 +98,6 @@ def spend(nemesis: Nemesis, long: Mapping[str, Kind], seconds: float) -> None:
     assert report.figures["faults"] > seconds / 5
     under_rules = touched(nemesis.yard.dump())
     print(json.dumps(under_rules))
-    assert min(under_rules.values()) > seconds / 10, "hardly anything was limited"
+    assert sum(under_rules.values()) > seconds, "hardly anything was limited"
+    if seconds > SHORT_SECONDS:  # too short for some of every kind, whatever the faults do
+        assert min(under_rules.values()) > seconds / 10, "hardly anything was limited in one way"

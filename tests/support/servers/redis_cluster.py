@@ -5,14 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import redis
 
 from tests.support.processes import until
+from tests.support.servers.ports import OF_CLUSTERS
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_programs import Program
 
 MASTERS, SLOTS = 3, 16_384
 NODE_TIMEOUT = 1000
 """Milliseconds after which a silent node is voted down: as short as a busy machine allows."""
-PORTS = range(10_000, 20_000)
-"""Nodes talk to each other ten thousand ports higher: that, too, is below the ports that clients are given."""
 SETTINGS = f"""
 cluster-enabled yes
 cluster-config-file nodes.conf
@@ -82,13 +81,13 @@ class RedisCluster:
 
 def new_cluster(program: Program | None = None) -> RedisCluster:
     """Six nodes that are not started yet."""
-    return RedisCluster([new_redis(SETTINGS, program, PORTS) for _ in range(2 * MASTERS)])
+    return RedisCluster([new_redis(SETTINGS, program, OF_CLUSTERS) for _ in range(2 * MASTERS)])
 
 
 def new_cluster_without_replicas() -> RedisCluster:
     """Three nodes that are not started yet: where one is away, the others answer for what they have."""
     settings = f"{SETTINGS}cluster-require-full-coverage no\n"
-    return RedisCluster([new_redis(settings, None, PORTS) for _ in range(MASTERS)])
+    return RedisCluster([new_redis(settings, None, OF_CLUSTERS) for _ in range(MASTERS)])
 
 
 def _knows(node: RedisServer, others: int) -> bool:
