@@ -1,8 +1,6 @@
 """What a verb works with: statements by name, the clocks and the liveness locks."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -10,10 +8,11 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.clock import Clock
+from windlass.store.sql.statements import statements_of
 from windlass.store.sqlite.connection.base import Statements, Values
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 
-_FOLDERS = ("", "verbs", "limits", "liveness", "doctor")
+_PACKAGE = "windlass.store.sqlite"
 _TEXT_COLUMNS = (
     *("payload", "reason", "worker", "idempotency_key", "concurrency_key", "tenant"),
     *("parent", "flow", "error", "attempts", "tags", "meta"),
@@ -21,23 +20,14 @@ _TEXT_COLUMNS = (
 UNREADABLE_PREFIX = "not UTF-8: "
 
 
-@cache
 def load_statements() -> dict[str, str]:
-    """The statements of all .sql files by name (`-- name: claim`).
-
-    Called when a store is opened: later there may be no file descriptor left.
-    """
-    package = resources.files(__package__)
-    files = [file for folder in _FOLDERS for file in package.joinpath(folder).iterdir() if file.name.endswith(".sql")]
-    blocks = [block for file in files for block in file.read_text().split("-- name: ")[1:]]
-    found = {name: text.strip() for name, _, text in (block.partition("\n") for block in blocks)}
-    assert len(found) == len(blocks), "two statements have the same name"
-    return found
+    """The statements of this store by name; called when a store is opened."""
+    return statements_of(_PACKAGE)
 
 
 def sql(name: str) -> str:
     """The text of a statement."""
-    return load_statements()[name]
+    return statements_of(_PACKAGE)[name]
 
 
 class UnreadableText(Exception):

@@ -1,14 +1,14 @@
-"""The SQL of this store: one file per statement, beside the module that uses it.
+"""The SQL of this store, for its drivers.
 
-In a file `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock.
+In a statement `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock.
 """
 
 import re
 from collections.abc import Callable
-from functools import cache
-from importlib import resources
 
 import msgspec
+
+from windlass.store.sql.statements import statements_of
 
 SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that it is evaluated once per statement and not per row."""
@@ -26,20 +26,8 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def sql(name: str) -> str:
-    """The text of `<name>.sql`, without its comments."""
-    return _texts()[name]
-
-
-@cache
-def _texts() -> dict[str, str]:
-    """By name, from all folders. All at once: later the process may be out of file descriptors."""
-    folders = [each for each in resources.files(_PACKAGE).iterdir() if each.is_dir() and each.name != "migrations"]
-    files = [file for folder in folders for file in folder.iterdir() if file.name.endswith(".sql")]
-    return {file.name.removesuffix(".sql"): _code(file.read_text()) for file in files}
-
-
-def _code(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+    """The text of a statement."""
+    return statements_of(_PACKAGE)[name]
 
 
 def in_schema(text: str, schema: str) -> str:

@@ -73,7 +73,7 @@ async def _lock_dependents(db: Db, ended: Mapping[JobId, Status]) -> dict[JobId,
 
 
 class CancelledDependent(NamedTuple):
-    """A row of cancelled_because_of.sql."""
+    """A row of the statement `cancelled_because_of`."""
 
     id: JobId
     queue: str

@@ -17,7 +17,7 @@ _settings = msgspec.json.Decoder(QueueSettings)
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
-    """A row of limited.sql."""
+    """A row of the statement `queue_limits`."""
 
     leased: bool | None
     """None: the runner has no lease."""

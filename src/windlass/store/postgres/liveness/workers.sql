@@ -1,3 +1,11 @@
+-- name: beat
+INSERT INTO windlass.workers (id, info, started_at, beat_at) VALUES (:id, :info, :now, :now)
+ON CONFLICT (id) DO UPDATE SET info = excluded.info, beat_at = excluded.beat_at
+
+-- name: unregister_worker
+DELETE FROM windlass.workers WHERE id = :id
+
+-- name: workers
 -- Live workers, with the number of jobs that their runners hold, from lease to lease by jobs_held.
 SELECT worker.info, worker.started_at, worker.beat_at, coalesce(busy.jobs, 0)::bigint
 FROM windlass.workers AS worker
@@ -10,3 +18,6 @@ LEFT JOIN (
 ) AS busy ON busy.worker = worker.id
 WHERE worker.beat_at > :now - :silent::bigint
 ORDER BY worker.started_at, worker.id
+
+-- name: drop_silent_workers
+DELETE FROM windlass.workers WHERE beat_at <= :now - :silent::bigint

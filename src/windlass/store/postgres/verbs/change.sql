@@ -1,3 +1,22 @@
+-- name: run_now
+-- Jobs become pending, or wait for their key, before their time; budget and expiry stay. By ids, not by a scan of all
+-- waiting jobs.
+WITH ready AS (
+    UPDATE windlass.jobs AS job
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+        run_at = :now, rank = :now, updated_at = :now, tenant_queue = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+        )
+    WHERE id = ANY (:ids::uuid[]) AND status || '' IN ('scheduled', 'failed')
+    RETURNING id, queue, sort_priority, rank, status, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM ready WHERE status = 'blocked'
+)
+SELECT id::text, status, queue, sort_priority, rank FROM ready
+
+-- name: change
 -- Change waiting jobs, locked by the caller: each has its own timing, the rest is the same for all. Keys of freed
 -- slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another
 -- priority; its delay after its parents when it gets a time.
