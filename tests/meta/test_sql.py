@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.tree import POSTGRES, SOURCE, SQLITE, name_of, python_files
+from tests.meta.tree import POSTGRES, SHARED, SOURCE, SQLITE, name_of, python_files
 from windlass.store.sql.statements import statements_of
 
 STORES = pytest.mark.parametrize("store", [POSTGRES, SQLITE], ids=lambda folder: folder.name)
@@ -17,8 +17,9 @@ STATEMENT = re.compile(r"\b(SELECT .*FROM|INSERT INTO|UPDATE .*SET|DELETE FROM)\
 
 @STORES
 def test_every_statement_that_is_named_in_the_code_exists(store: Path) -> None:
-    assert len(_named(store)) > 40
-    assert _named(store) <= _statements(store).keys()
+    named = _named(store) | _named(SHARED)
+    assert len(named) > 80
+    assert named <= _statements(store).keys()
 
 
 @STORES
@@ -27,7 +28,7 @@ def test_every_statement_is_used_by_the_module_beside_it(store: Path) -> None:
         f"{name_of(path)}: {name}"
         for path in _files(store)
         for name in re.findall(r"^-- name: (\w+)$", path.read_text(), re.MULTILINE)
-        if f'"{name}"' not in path.with_suffix(".py").read_text()
+        if f'"{name}"' not in (path.parent / f"{path.name.partition('.')[0]}.py").read_text()
     ]
     assert unused == []
 
@@ -48,11 +49,12 @@ def test_a_comment_on_a_statement_is_a_sentence(store: Path) -> None:
 
 
 def _files(store: Path) -> list[Path]:
-    return sorted(path for path in store.rglob("*.sql") if path.parent.name != "migrations")
+    shared = [path for path in SHARED.glob("*.sql") if path.name.split(".")[1] in ("sql", store.name)]
+    return sorted(path for path in [*store.rglob("*.sql"), *shared] if path.parent.name != "migrations")
 
 
 def _statements(store: Path) -> dict[str, str]:
-    return statements_of(f"windlass.store.{store.name}")
+    return statements_of(store.name)
 
 
 def _named(folder: Path) -> set[str]:

@@ -180,20 +180,20 @@ def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> W
 _buckets = msgspec.json.Decoder(Buckets)
 
 
-def meter_values(slot: Micros, meter: Meter) -> dict[str, Any]:
+def meter_values(start: Micros, meter: Meter) -> dict[str, Any]:
     """A meter's values by column."""
     values: dict[str, Any] = {name: getattr(meter, name) for name in ("queue", "type", *COUNTERS)}
     for name in ("wait", "run"):
         values[name] = msgspec.json.encode(getattr(meter, name).buckets).decode()
-    return {"slot": slot, **values}
+    return {"interval_start": start, **values}
 
 
 def to_meter(row: tuple[Any, ...]) -> Meter:
     """A row of interval start, queue, type, the counters in order, wait and run."""
-    slot, queue, type_, *counted, wait, run = row
+    start, queue, type_, *counted, wait, run = row
     counters = dict(zip(COUNTERS, counted, strict=True))
     return Meter(
-        interval_start=slot, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
+        interval_start=start, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
     )
 
 

@@ -49,6 +49,8 @@ class Texts:
 class Db:
     """A connection with the store's statements and clock."""
 
+    dead_history = "windlass.history_dead"
+
     def __init__(self, connection: Statements, texts: Texts) -> None:
         self._connection = connection
         self._texts = texts
@@ -78,6 +80,10 @@ class Db:
         """The rows of a statement given as text, which is built from constants only."""
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._with_clock(values))
+
+    def wall_time(self, expires_at: Micros) -> Micros:
+        """Leases end by the server's clock."""
+        return expires_at
 
     def _with_clock(self, values: Values) -> Values:
         clock = self._texts.clock

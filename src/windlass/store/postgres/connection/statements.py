@@ -13,7 +13,6 @@ from windlass.store.sql.statements import statements_of
 SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
 """In a subselect, so that it is evaluated once per statement and not per row."""
 
-_PACKAGE = "windlass.store.postgres"
 _NAME = re.compile(r"(?<![:\w]):([a-z_]+)")
 _SCHEMA = re.compile(r"\bwindlass\.")
 
@@ -27,7 +26,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 def sql(name: str) -> str:
     """The text of a statement."""
-    return statements_of(_PACKAGE)[name]
+    return statements_of("postgres")[name]
 
 
 def in_schema(text: str, schema: str) -> str:

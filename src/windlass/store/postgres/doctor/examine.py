@@ -24,7 +24,7 @@ from windlass.store.postgres.doctor.server import (
 from windlass.store.postgres.doctor.vacuum import check_dead_rows, check_snapshots
 from windlass.store.postgres.liveness.leadership import current_leader
 from windlass.store.postgres.liveness.workers import live_workers
-from windlass.store.postgres.verbs.schedules import all_schedules
+from windlass.store.sql.schedules import all_schedules
 
 MAX_COUNTED = 20_000
 """Per queue, per parked type, of delayed jobs: a check of millions must not take long."""

@@ -7,17 +7,18 @@ a second, and is tried again at the next call.
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from windlass.core.flow.queue import TOMBSTONE_RETENTION
 from windlass.core.flow.rate import SET_BACK
 from windlass.core.ids import JobId
 from windlass.core.moments import DAY, SECOND, Micros
-from windlass.core.stats.meter import METER_RETENTION, interval_of
+from windlass.core.stats.samples import SAMPLE_RETENTION
 from windlass.store.clock import since_boot
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.history.samples import SamplePruner
 from windlass.store.records import RowsHeld
+from windlass.store.sql.stats import prune_meters, prune_samples
 
 PARTITIONS = 32
 EVER: Micros = 2**62
@@ -50,7 +51,8 @@ class Pruner:
 
     def __init__(self) -> None:
         self._looked: tuple[int, JobId] = (0, _FIRST)
-        self._samples = SamplePruner()
+        self._samples_pruned = dict.fromkeys(SAMPLE_RETENTION, 0)
+        """Up to when: an old snapshot keeps dead rows before that."""
         self._limit = 0
         self._behind: set[str] = set()
         """Statements for which the time was not enough."""
@@ -73,7 +75,8 @@ class Pruner:
         await _forget(access)
         await access.once(lambda db: db.run("reset_future_buckets", {"little": SET_BACK}))
         await self._clear(access, "prune_buckets")
-        await self._samples.prune(access)
+        for step, since in self._samples_pruned.items():
+            self._samples_pruned[step] = await access.write(partial(prune_samples, step=step, since=since))
         return dropped
 
     async def catch_up(self, access: Access) -> None:
@@ -127,7 +130,7 @@ async def _prune_rows(db: Db, limit: int) -> list[JobId]:
     """Jobs pruned row by row, and old meters."""
     ids = [row[0] for row in await db.rows("lock_prunable", {"limit": limit})]
     dropped = await drop(db, ids)
-    await db.run("prune_meters", {"before": interval_of(await db.now() - METER_RETENTION)})
+    await prune_meters(db)
     return dropped
 
 

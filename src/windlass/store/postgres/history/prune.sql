@@ -118,9 +118,6 @@ WITH loose AS MATERIALIZED (
 SELECT id::text FROM (SELECT * FROM loose UNION ALL SELECT * FROM dead) AS both_partitions
 ORDER BY drop_at LIMIT :limit::integer
 
--- name: prune_meters
-DELETE FROM windlass.meters WHERE interval_start < :before::bigint
-
 -- name: expired_tombstones
 -- Yesterday's partition of tombstones, if it has rows, and whether all have expired: they have, unless the clock was
 -- set back.

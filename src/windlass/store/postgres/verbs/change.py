@@ -13,8 +13,8 @@ from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import release, take
 from windlass.store.postgres.limits.key_queue import let_run
 from windlass.store.postgres.verbs.operator_verbs import Found, JobState, each, find
-from windlass.store.postgres.verbs.queues import make_if_new
 from windlass.store.records import Transition
+from windlass.store.sql.queues import add_missing
 
 
 async def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
@@ -52,7 +52,7 @@ async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | No
     moving = [id_ for id_ in ids if queue is not None and found[id_].queue != queue]
     if queue is None or not moving:
         return holders
-    await make_if_new(db, [queue])
+    await add_missing(db, [queue])
     keyed = [(key, id_) for id_ in moving if (key := found[id_].key) is not None]
     # In order of the keys; of two jobs with the same key, the first that was named gets it.
     for key, id_ in sorted(keyed, key=lambda each: each[0]):

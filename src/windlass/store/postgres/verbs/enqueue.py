@@ -29,8 +29,8 @@ from windlass.store.postgres.dependencies.parents import (
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
 from windlass.store.postgres.signals.hints import Hint
-from windlass.store.postgres.verbs.queues import is_closed, make_if_new
 from windlass.store.postgres.verbs.timed import is_timed, statement_of, times_of
+from windlass.store.sql.queues import add_missing, queue
 
 MAX_IN_STATEMENT = 10_000
 MAX_TEXT = 32_000_000
@@ -133,7 +133,7 @@ async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hin
 
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
-    await make_if_new(db, sorted({queue for queue, _ in places}))
+    await add_missing(db, {name for name, _ in places})
     await watermarks.make_places(db, places)
 
 
@@ -244,7 +244,7 @@ def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
     """Why nothing was stored: the queue is closed, or its watermark is gone."""
-    if await is_closed(db, job.queue):
+    if (await queue(db, job.queue)).closed:
         return QueueClosed(job.queue)
     return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")
 

@@ -19,8 +19,8 @@ from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import SLACK_SECONDS
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
 from windlass.store.postgres.signals.hints import Hint, Hints
-from windlass.store.postgres.verbs import queues
 from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
+from windlass.store.sql.queues import declare, is_undeclared
 
 Store = Callable[[Sequence[NewJob], float | None], Awaitable[list[Enqueued]]]
 """Stores jobs, until a moment of the loop's clock if one is given."""
@@ -209,8 +209,8 @@ class Enqueuer:
         return await visit(access.server, connection, work)
 
     async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
-        if await access.read(lambda db: queues.undeclared(db, declared)):
-            await access.write(lambda db: queues.declare(db, declared))
+        if await access.read(lambda db: is_undeclared(db, declared)):
+            await access.write(lambda db: declare(db, declared))
         self._declared = declared
 
 

@@ -14,10 +14,12 @@ import msgspec
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
+from windlass.store.drive import drive
+from windlass.store.sql.schedules import all_schedules
 from windlass.store.sqlite.address import Address, connections_of
 from windlass.store.sqlite.connection.base import DriverError, to_store_error
 from windlass.store.sqlite.connection.files import companion
-from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.db import Db, SharedDb
 from windlass.store.sqlite.doctor.file import check_header, check_log, check_names, check_presence, check_rights
 from windlass.store.sqlite.doctor.inside import (
     check_idempotency_keys,
@@ -30,7 +32,6 @@ from windlass.store.sqlite.doctor.place import check_durability, check_file_syst
 from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
-from windlass.store.sqlite.verbs.schedules import all_schedules
 
 T = TypeVar("T")
 
@@ -140,7 +141,7 @@ def take_census(db: Db) -> Census:
         late_runners=len(late),
         late_jobs=sum(len(db.rows("held", {"runner": runner})) for runner in late),
         coordinator=leader(db),
-        schedules=tuple(all_schedules(db)),
+        schedules=tuple(drive(all_schedules(SharedDb(db)))),
     )
 
 

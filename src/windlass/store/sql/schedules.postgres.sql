@@ -1,19 +1,3 @@
--- name: named_schedules
-SELECT name, declared, changed, paused, created_at, last_at, next_at, last_job::text, missed, skipped, revision
-FROM windlass.schedules WHERE name = ANY(:names::text[])
-
--- name: lock_schedules
--- Lock schedules that are about to be changed or fired, in order.
-SELECT name, declared, changed, paused, created_at, last_at, next_at, last_job::text, missed, skipped, revision
-FROM windlass.schedules WHERE name = ANY(:names::text[]) ORDER BY name FOR UPDATE
-
--- name: schedules
-SELECT name, declared, changed, paused, created_at, last_at, next_at, last_job::text, missed, skipped, revision
-FROM windlass.schedules ORDER BY name
-
--- name: drop_schedule
-DELETE FROM windlass.schedules WHERE name = :name::text
-
 -- name: due_schedules
 -- Due schedules, the longest overdue first, and the current time.
 SELECT name, declared, changed, paused, created_at, last_at, next_at, last_job::text, missed, skipped, revision, now
@@ -29,9 +13,6 @@ UPDATE windlass.schedules AS schedule
 SET last_at = now.last_at, next_at = now.next_at, last_job = now.last_job, missed = now.missed, skipped = now.skipped
 FROM json_populate_recordset(NULL::windlass.schedules, :rows::json) AS now
 WHERE schedule.name = now.name AND schedule.name = ANY(:names::text[])
-
--- name: closed_queues
-SELECT name FROM windlass.queues WHERE name = ANY(:names::text[]) AND closed
 
 -- name: set_schedules
 -- Write schedules, locked by the caller.

@@ -1,16 +1,4 @@
--- name: typical_durations
-SELECT run FROM windlass.meters WHERE interval_start >= :since::bigint AND queue = :queue::text AND type = :type::text
-
--- name: worker_of_runner
-SELECT worker FROM windlass.leases WHERE runner = :runner::text
-
--- name: sort_key
-SELECT sort_priority, rank FROM windlass.jobs WHERE id = :id::uuid
-
--- name: buckets
-SELECT key, credit, period, at FROM windlass.buckets WHERE queue = :queue::text AND key IN ('', :key::text)
-
--- name: position
+-- name: queue_position
 -- What is ahead of a waiting job, each counted up to a bound by an index: at higher priorities; at its own; in its
 -- tenant queue; all at its priority; jobs that wait for its key; running jobs of its queue; held slots of its key.
 -- Pending jobs are above the watermarks.
@@ -19,25 +7,25 @@ SELECT
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
             WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
-            LIMIT :most_ahead::bigint
+            LIMIT :max_ahead::bigint
         ) AS job
-        WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :most_ahead::bigint
-    ) AS sooner),
+        WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :max_ahead::bigint
+    ) AS higher),
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
             WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
             AND (rank, id) < (:rank::bigint, :id::uuid)
-            LIMIT :most_ahead::bigint
+            LIMIT :max_ahead::bigint
         ) AS job
         WHERE place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
     ) AS before),
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND tenant_queue IS NOT NULL AND tenant_queue = :lane::text
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
             AND rank >= place.rank AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
-            LIMIT :most_ahead::bigint
+            LIMIT :max_ahead::bigint
         ) AS job
         WHERE :fair::boolean AND place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
     ) AS tenant_queue),
@@ -46,32 +34,32 @@ SELECT
             SELECT FROM windlass.jobs
             WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
             AND id <> :id::uuid
-            LIMIT :most_ahead::bigint
+            LIMIT :max_ahead::bigint
         ) AS job
         WHERE :fair::boolean AND place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
-    ) AS beside),
+    ) AS same_priority),
     (SELECT count(*) FROM (
         SELECT FROM windlass.jobs
-        WHERE :in_line::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
-        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) < :order::integer
-        LIMIT :most_in_line::bigint
-    ) AS sooner_in_line) + (SELECT count(*) FROM (
+        WHERE :waits_for_key::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
+        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) < :key_priority::integer
+        LIMIT :max_for_key::bigint
+    ) AS first_for_key) + (SELECT count(*) FROM (
         SELECT FROM windlass.jobs
-        WHERE :in_line::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
-        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) = :order::integer
-        AND (rank, id) < (:line_rank::bigint, :id::uuid) LIMIT :most_in_line::bigint
-    ) AS before_in_line),
+        WHERE :waits_for_key::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
+        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) = :key_priority::integer
+        AND (rank, id) < (:key_rank::bigint, :id::uuid) LIMIT :max_for_key::bigint
+    ) AS before_for_key),
     (SELECT count(*) FROM (
         SELECT FROM windlass.leases AS lease CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text
-            LIMIT :most_in_line::bigint
+            LIMIT :max_for_key::bigint
         ) AS job
-        LIMIT :most_in_line::bigint
+        LIMIT :max_for_key::bigint
     ) AS running),
     (SELECT count(*) FROM (
         SELECT FROM windlass.jobs
-        WHERE :in_line::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
-        LIMIT :most_in_line::bigint
+        WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+        LIMIT :max_for_key::bigint
     ) AS slots)
 
 -- name: waiting_tenants
@@ -91,32 +79,20 @@ WITH RECURSIVE bottom AS MATERIALIZED (
         WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
         AND tenant_queue > walk.tenant_queue AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
-    ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :most_tenants::integer
+    ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants::integer
 )
 SELECT tenant_queue FROM walk WHERE tenant_queue IS NOT NULL
-
--- name: parents
--- The parents of a job, live ones first.
-SELECT id::text, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass.jobs
-WHERE id = ANY (:ids::uuid[])
-UNION ALL
-SELECT id::text, status, finished_at, run_at, worker FROM windlass.history WHERE id = ANY (:ids::uuid[])
-LIMIT :most_named::bigint
 
 -- name: longest_running
 -- The longest running jobs of a queue, from lease to lease by jobs_held.
 SELECT job.id::text, job.status, job.claimed_at, job.run_at, job.worker
 FROM windlass.leases AS lease CROSS JOIN LATERAL (
     SELECT id, status, claimed_at, run_at, worker FROM windlass.jobs
-    WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text LIMIT :most_in_line::bigint
+    WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text LIMIT :max_for_key::bigint
 ) AS job
-ORDER BY job.claimed_at, job.id LIMIT :most_named::bigint
+ORDER BY job.claimed_at, job.id LIMIT :max_named::bigint
 
 -- name: slot_holders
 SELECT id::text, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass.jobs
-WHERE :in_line::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
-ORDER BY slot LIMIT :most_named::bigint
-
--- name: throughput
-SELECT interval_start, sum(completed + failed + dead + cancelled + snoozed + crashed)::bigint FROM windlass.meters
-WHERE interval_start >= :since::bigint AND queue = :queue::text GROUP BY interval_start
+WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+ORDER BY slot LIMIT :max_named::bigint

@@ -1,9 +1,6 @@
 -- name: held
 SELECT id::text, attempt, queue FROM windlass.jobs WHERE worker = :runner::text AND status = 'running'
 
--- name: outcomes
-SELECT id::text, coalesce(outcome, '') FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now
-
 -- name: counts
 -- Jobs by queue and status: each status by its partial index, finished ones by history_counts. Pending and scheduled
 -- jobs are above the watermarks; below are only dead entries.

@@ -1,6 +1,3 @@
--- name: queues_named
-SELECT name, declared, changed, paused, paused_until, closed, :now FROM windlass.queues WHERE name = ANY(:names::text[])
-
 -- name: add_queues
 -- Add queues where there are none. They are searched first: in a caller's transaction with an old snapshot an INSERT
 -- that conflicts with a changed row is a serialization failure.
@@ -13,24 +10,17 @@ FROM unnest(:names::text[]) WITH ORDINALITY AS new (name, place)
 WHERE NOT EXISTS (SELECT 1 FROM windlass.queues AS old WHERE old.name = new.name) ORDER BY place
 ON CONFLICT (name) DO NOTHING
 
--- name: queues
-SELECT name, declared, changed, paused, paused_until, closed, :now FROM windlass.queues ORDER BY name COLLATE "C"
-
--- name: lock_queues
--- Lock queues that are about to be changed, in order.
-SELECT name, declared, changed, paused, paused_until, closed, :now FROM windlass.queues
-WHERE name = ANY(:names::text[]) ORDER BY name COLLATE "C" FOR UPDATE
-
 -- name: set_queue
--- Write a queue, locked by the caller.
+-- Write a queue, locked by the caller. If it gets a limit, what its runners run was not counted before.
+WITH uncounted AS (
+    UPDATE windlass.quotas SET slots = NULL
+    WHERE queue = :name AND :max_concurrency::integer IS NOT NULL
+    AND (SELECT old.max_concurrency FROM windlass.queues AS old WHERE old.name = :name) IS NULL
+)
 UPDATE windlass.queues SET
     declared = :declared, changed = :changed, paused = :paused, paused_until = :paused_until,
     max_attempts = :max_attempts, timeout = :timeout,
     keep_completed = :keep_completed, keep_cancelled = :keep_cancelled, keep_dead = :keep_dead,
     closed = :closed, max_concurrency = :max_concurrency, rate_limit = :rate_limit, fair = :fair, ageing = :ageing,
-    limited = :ruled
+    limited = :limited
 WHERE name = :name
-
--- name: reset_quotas
--- The queue got a limit: what its runners run was not counted before.
-UPDATE windlass.quotas SET slots = NULL WHERE queue = :queue::text
