@@ -10,9 +10,8 @@ from windlass.core.ids import new_id
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.postgres.connection.connect import connect
-from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.db import Db, Statement, Texts
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.connection.statements import Statement
 from windlass.store.records import JobFilter
 from windlass.store.sql import read_jobs
 

@@ -13,8 +13,8 @@ from windlass.core.stats.meter import Meter, histogram
 from windlass.core.stats.samples import HOUR, LAG, MINUTE, SAMPLE_RETENTION
 from windlass.core.stats.timeline import SampleQuery
 from windlass.store.contract import Store
-from windlass.store.postgres.history.prune import Pruner
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.verbs.prune import Pruner
 
 FILL = """
 INSERT INTO windlass.samples

@@ -14,8 +14,8 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import completed
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
+from windlass.store.postgres.connection.db import numbered, sql
 from windlass.store.postgres.connection.session import SETTINGS
-from windlass.store.postgres.connection.statements import numbered, sql
 from windlass.store.postgres.limits import watermarks
 from windlass.store.records import RunnerEnd
 from windlass.store.why_facts import SortKey, values_of

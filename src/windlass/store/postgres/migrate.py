@@ -12,9 +12,8 @@ import asyncpg
 
 from windlass.errors import StoreUnavailable
 from windlass.store.migrations import Migration, check_newer, migrations_of
-from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.db import Db, Texts, in_schema
 from windlass.store.postgres.connection.session import Frame, Session
-from windlass.store.postgres.connection.statements import in_schema
 
 T = TypeVar("T")
 

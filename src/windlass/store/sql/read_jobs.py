@@ -12,7 +12,7 @@ from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import FINISHED, Status
 from windlass.store.records import Counts, Held, JobFilter, JobPage, Page
-from windlass.store.rows import FINISHED_COLUMNS, LIVE_COLUMNS, to_job
+from windlass.store.rows import FINISHED_COLUMNS, SHARED, to_job
 from windlass.store.sql.session import Session, SharedRole, reading
 
 MAX_ROWS_PER_PAGE = 10_000
@@ -34,7 +34,8 @@ def _as_texts(columns: str) -> str:
     return ", ".join(f"{name}::text" if name in _UUIDS else name for name in columns.split(", "))
 
 
-_LIVE = _as_texts(LIVE_COLUMNS)
+_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority")
+_LIVE = _as_texts(f"{_AS_ENQUEUED}, NULL::bigint AS finished_at, NULL::text AS result")
 _FINISHED = _as_texts(FINISHED_COLUMNS)
 
 _NOTES = """

@@ -1,5 +1,6 @@
 """record, recent, sample, samples: statistics, summed up so that reading them never scans jobs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,12 +99,12 @@ def _rows(values: Sequence[dict[str, Any]]) -> dict[str, str]:
     return {"rows": msgspec.json.encode(values).decode()}
 
 
-class StatsVerbs(SharedRole):
+class StatsVerbs(SharedRole, ABC):
     """Meters, and the samples made of them; each read has its own session, so that no snapshot is held meanwhile."""
 
+    @abstractmethod
     async def oldest(self) -> dict[str, Micros]:
         """Differs by store."""
-        raise NotImplementedError
 
     async def sample(self) -> Sampled:
         return await sample(self)

@@ -19,7 +19,7 @@ from asyncpg import connect_utils
 from windlass.core.moments import SECOND, Micros
 from windlass.native import poll
 from windlass.store.clock import since_boot
-from windlass.store.postgres.connection.statements import Statement, numbered
+from windlass.store.postgres.connection.db import Statement, numbered
 from windlass.store.postgres.connection.trouble import TROUBLE, is_lost
 
 CANCEL_SECONDS = 2.0

@@ -7,23 +7,27 @@ from collections.abc import AsyncIterator, Callable
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.address import Address
-from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.connect import Address, connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import translate
-from windlass.store.postgres.doctor.contents import check_contents, check_idempotency_keys, check_retention
-from windlass.store.postgres.doctor.schema import check_rights, check_schema
+from windlass.store.postgres.doctor.contents import (
+    check_contents,
+    check_idempotency_keys,
+    check_retention,
+    check_rights,
+    check_schema,
+)
 from windlass.store.postgres.doctor.server import (
     check_connections,
+    check_dead_rows,
     check_durability,
     check_notices,
     check_role,
+    check_snapshots,
     check_versions,
 )
-from windlass.store.postgres.doctor.vacuum import check_dead_rows, check_snapshots
-from windlass.store.postgres.liveness.leadership import current_leader
-from windlass.store.postgres.liveness.workers import live_workers
+from windlass.store.postgres.liveness.workers import current_leader, live_workers
 from windlass.store.sql.schedules import all_schedules
 
 MAX_COUNTED = 20_000

@@ -1,6 +1,6 @@
 """Claims from limited queues: concurrency limits, rates, fairness. One queue at a time.
 
-Quotas are in quotas.py, rates in rate_check.py, fairness in fairness.py.
+Quotas are in queue_limits.py, rates in rate_check.py, fairness in fairness.py.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ import msgspec
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.limits import quotas
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.limits.limited_attempt import Asked, ClaimMemory, Leave, LimitedAttempt, Outcome
+from windlass.store.postgres.limits.queue_limits import ask_for_slots
 from windlass.store.postgres.limits.rate_check import Grant
 from windlass.store.rate_waits import RateWaits
 
@@ -55,7 +55,7 @@ class LimitedClaims:
             outcome = await self._try(access, asked, Leave(admit=False, ask=True))
         if outcome.short:
             shrunk = outcome.shrunk
-            await quotas.ask(access, asked.queue, asked.request.runner, outcome.short)
+            await ask_for_slots(access, asked.queue, asked.request.runner, outcome.short)
             outcome = await self._try(access, asked, Leave(admit=False, ask=False))
             outcome = msgspec.structs.replace(outcome, shrunk=shrunk or outcome.shrunk)
         return outcome

@@ -1,5 +1,7 @@
-"""The limits of a queue, as a claim sees them."""
+"""The limits of a queue as a claim sees them, and the quotas of its runners."""
 
+import asyncio
+import random
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -9,10 +11,15 @@ import msgspec
 from windlass.core.flow.queue import QueueSettings, merge
 from windlass.core.flow.rate import Bucket, Rate, full, refilled
 from windlass.core.moments import Micros
+from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.rate_check import rate_of
 from windlass.store.rate_waits import RateWaits
 
+TRIES = 8
+PAUSE_SECONDS = 0.01
+RESERVE = 10
+"""A runner gets at most 1/10 of what is free beyond what it needs, so that it asks less often."""
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
@@ -87,3 +94,41 @@ def _is_shut(row: Any, openings: RateWaits) -> bool:
     if rate is None or row["credit"] is None:
         return False
     return not refilled(Bucket(row["credit"], row["period"], row["at"]), rate, row["now"]).tokens
+
+
+async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> bool:
+    """Give a runner more slots, or as many as there are; whether it got any."""
+    for _ in range(TRIES):
+        given = await access.write(lambda db: _give(db, queue, runner, slots))
+        if given is not None:
+            return given > 0
+        await asyncio.sleep(PAUSE_SECONDS * random.random())
+    return False
+
+
+async def _give(db: Db, queue: str, runner: str, slots: int) -> int | None:
+    """None: another process assigns quotas at this moment."""
+    here = {"queue": queue, "runner": runner}
+    locked = await db.rows("lock_limit", here)
+    if not locked:
+        return None
+    await db.run("count_quotas", here)
+    free: int = locked[0][0] - (await db.rows("sum_quotas", here))[0][0]
+    if free < slots and (holders := [row[0] for row in await db.rows("lock_quotas", here)]):
+        free += (await db.rows("trim_quotas", {**here, "runners": holders}))[0][0]
+    given = max(0, min(free, max(slots, free // RESERVE)))
+    if given:
+        await db.run("add_slots", {**here, "slots": given})
+    return given
+
+
+async def drop_quotas(db: Db, runners: Sequence[str]) -> None:
+    """Delete the quotas of dead runners whose jobs are put back."""
+    await db.run("drop_quotas", {"runners": list(runners)})
+
+
+async def drop_orphaned_quotas(access: Access) -> None:
+    """Delete quotas that were locked by a late claim, or whose rescuer died."""
+    runners = [row[0] for row in await access.read(lambda db: db.rows("orphan_quotas"))]
+    if runners:
+        await access.once(lambda db: drop_quotas(db, runners))

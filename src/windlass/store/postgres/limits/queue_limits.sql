@@ -27,3 +27,66 @@ SELECT EXISTS (
     AND run_at >= (SELECT due FROM windlass.due_watermark)
 )
 OR EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = ANY(:queues::text[]))
+
+-- name: lock_limit
+-- Lock the queue: one process at a time assigns quotas. Its commit need not be flushed: the claim that follows is
+-- later in the WAL.
+SELECT coalesce(max_concurrency, 0), set_config('synchronous_commit', 'off', true) FROM windlass.queues
+WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: count_quotas
+-- Count what runners without a counted quota run: they are new, or the queue had no limit.
+INSERT INTO windlass.quotas AS quota (queue, runner, slots)
+SELECT :queue::text, lease.runner, (
+    SELECT count(*) FROM windlass.jobs
+    WHERE worker = lease.runner AND status = 'running' AND queue || '' = :queue::text
+)
+FROM windlass.leases AS lease
+WHERE lease.expires_at > :now AND NOT EXISTS (
+    SELECT 1 FROM windlass.quotas AS counted
+    WHERE counted.queue = :queue::text AND counted.runner = lease.runner AND counted.slots IS NOT NULL
+)
+ORDER BY lease.runner
+ON CONFLICT (queue, runner) DO UPDATE SET slots = coalesce(quota.slots, excluded.slots)
+
+-- name: sum_quotas
+SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text
+
+-- name: lock_quotas
+-- Lock the quotas of other runners, in order; those of claiming runners are skipped.
+SELECT runner FROM windlass.quotas
+WHERE queue = :queue::text AND runner <> :runner::text AND slots > 0 ORDER BY runner FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: trim_quotas
+-- Cut locked quotas down to what their runners run; returns how many slots that frees.
+WITH used AS MATERIALIZED (
+    SELECT holder.runner, (
+        SELECT count(*) FROM windlass.jobs
+        WHERE worker = holder.runner AND status = 'running' AND queue || '' = :queue::text
+    ) AS jobs
+    FROM unnest(:runners::text[]) AS holder (runner)
+), trimmed AS (
+    UPDATE windlass.quotas AS quota SET slots = used.jobs FROM used
+    WHERE quota.queue = :queue::text AND quota.runner = used.runner AND quota.slots > used.jobs
+)
+SELECT coalesce(sum(quota.slots - used.jobs), 0)::bigint
+FROM used JOIN windlass.quotas AS quota ON quota.queue = :queue::text AND quota.runner = used.runner
+WHERE quota.slots > used.jobs
+
+-- name: add_slots
+UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue::text AND runner = :runner::text
+
+-- name: drop_quotas
+-- Delete quotas of dead runners after their jobs were put back. A quota that a late claim has locked, under which
+-- jobs run, or whose tokens are valid, stays for the next call.
+DELETE FROM windlass.quotas WHERE ctid = ANY(ARRAY(
+    SELECT quota.ctid FROM windlass.quotas AS quota
+    WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now
+    AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)
+    AND NOT EXISTS (SELECT 1 FROM windlass.jobs AS job WHERE job.worker = quota.runner AND job.status = 'running' OFFSET 0)
+    FOR UPDATE SKIP LOCKED
+))
+
+-- name: orphan_quotas
+SELECT DISTINCT quota.runner FROM windlass.quotas AS quota
+WHERE NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)

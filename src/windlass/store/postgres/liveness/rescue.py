@@ -13,9 +13,9 @@ from windlass.core.moments import SECOND, Micros
 from windlass.store.ending import Running, after_runner_death, crash_result_of
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.limits.quotas import forget, forget_orphans
+from windlass.store.postgres.limits.queue_limits import drop_orphaned_quotas, drop_quotas
 from windlass.store.postgres.liveness.leases import forgive_silence
-from windlass.store.postgres.verbs.end_attempts import end
+from windlass.store.postgres.verbs.settle import end
 from windlass.store.records import Rescued, RowsHeld, RunnerEnd
 
 PORTION = 500
@@ -49,7 +49,7 @@ class Rescuer:
         if not now < self._orphans_at <= now + ORPHANS_EVERY:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _adopt(access, limit, now - ORPHAN_AGE)
-            await forget_orphans(access)
+            await drop_orphaned_quotas(access)
         return rescued
 
 
@@ -66,7 +66,7 @@ async def _end_runner(db: Db, ended: RunnerEnd, statement: str) -> list[Rescued]
     await db.run("drop_lease", {"runner": ended.runner})
     rows = await db.rows(statement, {"runner": ended.runner, "runners": [ended.runner], "before": EVER, "limit": ALL})
     rescued = await _end(db, [Running(*row) for row in rows], lambda job: crash_result_of(job, ended))
-    await forget(db, [ended.runner])
+    await drop_quotas(db, [ended.runner])
     return rescued
 
 
@@ -91,7 +91,7 @@ async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> l
         rescued += some
         if len(some) < PORTION:
             break
-    await access.once(lambda db: forget(db, runners))
+    await access.once(lambda db: drop_quotas(db, runners))
     return rescued
 
 

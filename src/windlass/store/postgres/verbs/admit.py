@@ -3,8 +3,8 @@
 from windlass.core.jobs.admission import EXPIRED
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import cancel_with_dependents
 from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.verbs.dependents import cancel_with_dependents
 from windlass.store.records import Admitted
 
 HEAD = 1000

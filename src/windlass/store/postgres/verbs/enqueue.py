@@ -13,12 +13,14 @@ from windlass.core.jobs.idempotency import OnConflict, replaced_by
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
-from windlass.store.batching import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.keys import KeyConflicts, KeyRef, key_refs
 from windlass.store.postgres.connection import packing
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import cancel_with_dependents
-from windlass.store.postgres.dependencies.parents import (
+from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
+from windlass.store.postgres.signals.hints import Hint
+from windlass.store.postgres.verbs.dependents import cancel_with_dependents
+from windlass.store.postgres.verbs.parents import (
     KnownParents,
     add_dependencies,
     by_kind,
@@ -26,10 +28,8 @@ from windlass.store.postgres.dependencies.parents import (
     lock_parents,
     parents_of,
 )
-from windlass.store.postgres.limits import watermarks
-from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
-from windlass.store.postgres.signals.hints import Hint
 from windlass.store.postgres.verbs.timed import is_timed, statement_of, times_of
+from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.sql.queues import add_missing, queue
 
 MAX_IN_STATEMENT = 10_000

@@ -11,15 +11,14 @@ import msgspec
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
-from windlass.store.batching import shared_values
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.caller_drivers import check_kind, visit
-from windlass.store.postgres.connection.caller_transaction import on_our_own
+from windlass.store.postgres.connection.caller_transaction import check_kind, on_our_own, visit
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import SLACK_SECONDS
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
 from windlass.store.postgres.signals.hints import Hint, Hints
 from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
+from windlass.store.rows import shared_values
 from windlass.store.sql.queues import declare, is_undeclared
 
 Store = Callable[[Sequence[NewJob], float | None], Awaitable[list[Enqueued]]]

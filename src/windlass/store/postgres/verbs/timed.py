@@ -5,8 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from windlass.core.jobs.job import NewJob
-from windlass.store.batching import PER_JOB, shared_values
 from windlass.store.postgres.connection import packing
+from windlass.store.rows import PER_JOB, shared_values
 
 _TIMES = ("run_at", "delay")
 _like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, *_TIMES)))

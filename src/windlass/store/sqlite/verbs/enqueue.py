@@ -16,9 +16,9 @@ from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueu
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.errors import QueueClosed
-from windlass.store.batching import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.drive import drive
 from windlass.store.keys import KeyConflicts, key_refs
+from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.sql.queues import add_missing
 from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import hold, holders

@@ -13,10 +13,10 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import ParentState, check_parents
 from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
-from windlass.store.batching import shared_child_values
 from windlass.store.postgres.connection import packing
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import after_parents_ended
+from windlass.store.postgres.verbs.dependents import after_parents_ended
+from windlass.store.rows import shared_child_values
 
 LOOKS = 2
 """A parent may be revived between the two reads: then the next round finds it."""

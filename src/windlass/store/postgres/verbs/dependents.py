@@ -15,8 +15,8 @@ from windlass.core.jobs.dependencies import ParentEffect, effect_of, parent_ende
 from windlass.core.status import Status
 from windlass.store.keys import Keyed
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.history.prune import drop
 from windlass.store.postgres.limits.idempotency_keys import release, take
+from windlass.store.postgres.verbs.prune import drop
 
 
 async def cancel_all(db: Db, reasons: Mapping[JobId, str]) -> None:
