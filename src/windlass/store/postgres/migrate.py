@@ -32,7 +32,7 @@ class Obstacle:
     def __init__(self) -> None:
         self.text = ""
 
-    async def look(self, db: Db) -> None:
+    async def find(self, db: Db) -> None:
         """Find the transactions that hold locks in this schema, the oldest first."""
         found = await db.rows("schema_locks", {"schema": db.schema, "limit": SHOWN})
         holders = [
@@ -54,7 +54,7 @@ async def with_locks(
                 await session.script(f"SET LOCAL lock_timeout = {round(LOCK_SECONDS * 1000)}")
                 done = await work()
         except asyncpg.LockNotAvailableError as error:
-            await obstacle.look(Db(session, texts))
+            await obstacle.find(Db(session, texts))
             if loop.time() > end:
                 raise StoreUnavailable(f"{obstacle.text}; end that, and try again") from error
         else:

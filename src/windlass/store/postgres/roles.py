@@ -87,14 +87,14 @@ class PostgresJobs(Role):
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
-        await self._assigner.go_on(self._access)
-        if await self._claims.key_queues.look(self._access) or admitted.jobs:
+        await self._assigner.assign_some(self._access)
+        if await self._claims.key_queues.admit_dirty(self._access) or admitted.jobs:
             self._hints.announce()
         return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         jobs = await self._claims.claim(self._access, request)
-        if self._claims.spare and since_boot() - self._announced >= ANNOUNCE_EVERY:
+        if self._claims.admitted_more and since_boot() - self._announced >= ANNOUNCE_EVERY:
             self._announced = since_boot()
             self._hints.announce()
         return jobs
@@ -115,7 +115,7 @@ class PostgresJobs(Role):
             await self._access.write(lambda db: note(db, notes))
 
     async def park(self) -> dict[str, int]:
-        if await park.free(self._access):
+        if await park.unpark_known(self._access):
             self._hints.announce()
         if not await self._access.read(park.needs_parking):
             return {}
@@ -232,7 +232,7 @@ class PostgresSignals(Role):
 
     def __init__(self, access: Access, hints: Hints, claims: Claims) -> None:
         super().__init__(access, hints)
-        self._rate_waits = claims.limited.openings
+        self._rate_waits = claims.limited.rate_waits
         self.subscribe = hints.subscribe
         self.wake = hints.hear
         self.cursor = hints.cursor

@@ -108,7 +108,7 @@ class PostgresStore:
     async def tidy(self) -> None:
         """Raise watermarks, sweep concurrency keys, continue pruning."""
         await self._watermarks.tidy(self._access)
-        await self._sweeper.go_on(self._access)
+        await self._sweeper.sweep_some(self._access)
         await self._pruner.catch_up(self._access)
 
     async def migrate(self) -> list[str]:

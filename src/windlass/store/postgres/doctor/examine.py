@@ -95,20 +95,20 @@ Check = Callable[[Db], AsyncIterator[Finding]]
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
     """Examine a server, reachable or not, with our tables or without."""
-    book = Notebook(shown)
+    report = Report(shown)
     try:
         session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
-        book.findings.append(problem("server", str(translate(error, shown)), advice))
-        return Examination(tuple(book.findings), None)
+        report.findings.append(problem("server", str(translate(error, shown)), advice))
+        return Examination(tuple(report.findings), None)
     try:
-        return await _inside(address, session, Db(session, Texts(address.schema, clock)), book, deep=deep)
+        return await _inside(address, session, Db(session, Texts(address.schema, clock)), report, deep=deep)
     finally:
         await session.close()
 
 
-async def _inside(address: Address, session: Session, db: Db, book: "Notebook", *, deep: bool) -> Examination:
+async def _inside(address: Address, session: Session, db: Db, report: "Report", *, deep: bool) -> Examination:
     of_server: dict[str, Check] = {
         "versions": check_versions,
         "durability": check_durability,
@@ -117,27 +117,27 @@ async def _inside(address: Address, session: Session, db: Db, book: "Notebook", 
         "vacuum": check_snapshots,
     }
     for name, check in of_server.items():
-        await book.look(name, check(db), session)
-    await book.look("wake-up", check_notices(address, session), session)
+        await report.check(name, check(db), session)
+    await report.check("wake-up", check_notices(address, session), session)
     census = None
-    if await book.look("schema", check_schema(db), session):
+    if await report.check("schema", check_schema(db), session):
         for name, check in {"rights": check_rights, "vacuum": check_dead_rows, "retention": check_retention}.items():
-            await book.look(name, check(db), session)
+            await report.check(name, check(db), session)
         if deep:
-            await book.look("contents", check_contents(db), session, seconds=None)
-            await book.look("idempotency keys", check_idempotency_keys(db), session, seconds=None)
-        census = await book.count(db, session)
-    return Examination(tuple(book.findings), census)
+            await report.check("contents", check_contents(db), session, seconds=None)
+            await report.check("idempotency keys", check_idempotency_keys(db), session, seconds=None)
+        census = await report.count(db, session)
+    return Examination(tuple(report.findings), census)
 
 
-class Notebook:
+class Report:
     """The findings so far."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
         self.findings: list[Finding] = []
 
-    async def look(
+    async def check(
         self, name: str, check: AsyncIterator[Finding], session: Session, seconds: float | None = SECONDS_TO_CHECK
     ) -> bool:
         """Run a check; whether its findings are no problems."""

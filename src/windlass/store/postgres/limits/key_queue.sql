@@ -38,7 +38,7 @@ WITH taken AS (
     ) AS head
 ), room AS MATERIALIZED (
     -- As many as the first says, and one further if who is next knows of a higher limit.
-    SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :most::integer) AS looked, CASE
+    SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
         WHEN cardinality(slots) > 0 THEN ARRAY(
             SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(slots) ORDER BY n
         )

@@ -31,7 +31,7 @@ class LimitedClaims:
         self._key_queues = key_queues
         self._memory = ClaimMemory()
         self._grants: dict[tuple[str, str], Grant] = {}
-        self.openings = RateWaits()
+        self.rate_waits = RateWaits()
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
         """One queue's part of a claim; asks for a larger quota if needed, and tries once more."""
@@ -62,7 +62,7 @@ class LimitedClaims:
 
     async def _try(self, access: Access, asked: Asked, leave: Leave) -> Outcome:
         at = (asked.queue, asked.request.runner)
-        self.openings.forget(asked.queue)
+        self.rate_waits.forget(asked.queue)
         # Without an answer it is unknown what was spent.
         grant = self._grants.pop(at, None)
         visit = LimitedAttempt(self._memory, asked, grant, leave, since=self._key_queues.since([asked.queue]))
@@ -77,7 +77,7 @@ class LimitedClaims:
         if (limits := visit.limits) is not None:
             self._key_queues.note([asked.queue], [asked.queue] if limits.marked else [], limits.behind)
             if outcome.wait is not None:
-                self.openings.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
+                self.rate_waits.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
             if not outcome.short and not outcome.admit:
                 self._memory.cursors(asked.queue).end(outcome.rows, fair=limits.fair, flowing=outcome.found)
                 self._memory.turns(asked.queue).after_claim(outcome.rows, limits.weights)

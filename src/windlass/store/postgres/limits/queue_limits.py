@@ -29,7 +29,7 @@ class QueueLimits(msgspec.Struct, frozen=True):
     leased: bool | None
     """None: the runner has no lease."""
     again: bool
-    most: int | None
+    max_concurrency: int | None
     rate_limit: str | None
     fair: bool
     rated: bool
@@ -58,7 +58,7 @@ class QueueLimits(msgspec.Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether the queue is not limited any more."""
-        return self.most is None and self.rate_limit is None and not self.fair and not self.rated
+        return self.max_concurrency is None and self.rate_limit is None and not self.fair and not self.rated
 
     @property
     def weights(self) -> dict[str, float]:
@@ -77,16 +77,18 @@ def _weights(declared: str, changed: str) -> dict[str, float]:
     return merge(_settings.decode(declared), _settings.decode(changed)).weights
 
 
-async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, openings: RateWaits) -> bool:
+async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, rate_waits: RateWaits) -> bool:
     """Whether a claim or an admission would find anything; not in queues that are full or without tokens."""
-    shut = {row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, openings)}
+    shut = {
+        row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, rate_waits)
+    }
     opened = [queue for queue in queues if queue not in shut]
     rows = await db.rows("has_work", {"queues": opened, "types": None if types is None else list(types)})
     return bool(rows[0][0])
 
 
-def _is_shut(row: Any, openings: RateWaits) -> bool:
-    if openings.is_shut(row["name"], row["now"], row["rate_limit"]):
+def _is_shut(row: Any, rate_waits: RateWaits) -> bool:
+    if rate_waits.is_shut(row["name"], row["now"], row["rate_limit"]):
         return True
     if row["max_concurrency"] is not None and row["running"] >= row["max_concurrency"]:
         return True

@@ -58,14 +58,14 @@ async def cancel_with_dependents(db: Db, reasons: Mapping[JobId, str]) -> None:
 
 async def _lock_dependents(db: Db, ended: Mapping[JobId, Status]) -> dict[JobId, str]:
     """All dependents, direct or not, locked; and why each is cancelled."""
-    fallen: dict[JobId, str] = {}
+    cancelled: dict[JobId, str] = {}
     while True:
-        rows = await db.rows("descendants", {"ids": [*ended, *fallen]})
-        new = {child: parent for child, parent in rows if child not in fallen and child not in ended}
+        rows = await db.rows("descendants", {"ids": [*ended, *cancelled]})
+        new = {child: parent for child, parent in rows if child not in cancelled and child not in ended}
         if not new:
-            return fallen
+            return cancelled
         living = {row[0] for row in await db.rows("lock_live", {"ids": sorted(new)})}
-        fallen |= {
+        cancelled |= {
             child: parent_ended_reason(parent, ended.get(parent, Status.CANCELLED))
             for child, parent in new.items()
             if child in living

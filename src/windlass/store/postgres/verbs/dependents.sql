@@ -35,10 +35,10 @@ SELECT id::text, queue, idempotency_key, idempotency_window, keep = 0 FROM ended
 
 -- name: notify_result_waits
 -- Notify the clients that wait for these jobs, which end with this transaction.
-WITH told AS (
+WITH notified AS (
     DELETE FROM windlass.result_waits WHERE job = ANY(:ids::uuid[]) RETURNING channel, job
 )
-SELECT pg_notify(channel, job::text)::text FROM told
+SELECT pg_notify(channel, job::text)::text FROM notified
 
 -- name: release_dependents
 -- Release the dependents of completed jobs that the caller has locked; returns how many may run now.

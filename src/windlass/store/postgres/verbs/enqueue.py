@@ -81,40 +81,40 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     outside = parents_of(jobs).difference(job.id for job in jobs)
     known_parents = KnownParents(await lock_parents(db, outside) if outside else {})
     existing = await _existing(db, jobs)
-    contest, claimed = await _contest(db, [job for job in jobs if job.id not in existing])
-    new = _sort(jobs, existing, contest)
+    conflicts, claimed = await _key_conflicts(db, [job for job in jobs if job.id not in existing])
+    new = _sort(jobs, existing, conflicts)
     late = await _store_all(db, new, known_parents, hint)
     # Keys first: a dependent that is cancelled at once releases its own; a replaced job then has none to release.
-    await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
-    await _give_up_keys(db, contest, claimed, late)
+    await hand_over(db, {place: id_ for place, id_ in conflicts.taken.items() if id_ not in late})
+    await _give_up_keys(db, conflicts, claimed, late)
     await _add_dependencies(db, [job for job in new.links if job.id not in late], known_parents, hint)
-    unmoved = late | {id_ for id_, why in contest.replaced.items() if why in set(map(replaced_by, late))}
-    await cancel_with_dependents(db, {id_: why for id_, why in contest.replaced.items() if id_ not in unmoved})
+    unmoved = late | {id_ for id_, why in conflicts.replaced.items() if why in set(map(replaced_by, late))}
+    await cancel_with_dependents(db, {id_: why for id_, why in conflicts.replaced.items() if id_ not in unmoved})
     return [Enqueued(each.id, existing=True) if each.id in late else each for each in new.answers]
 
 
-def _sort(jobs: Sequence[NewJob], standing: set[JobId], contest: KeyConflicts) -> Sorted:
+def _sort(jobs: Sequence[NewJob], existing: set[JobId], conflicts: KeyConflicts) -> Sorted:
     """Known ids and key conflicts return the existing job; dependents then wait for that one."""
     wanted = parents_of(jobs)
     new = Sorted([], defaultdict(list), [], [])
-    stands: dict[JobId, JobId] = {}
+    existing_ids: dict[JobId, JobId] = {}
     for job in jobs:
-        holder: JobId | None = job.id if job.id in standing else None
+        holder: JobId | None = job.id if job.id in existing else None
         if holder is None and job.idempotency_key is not None:
-            holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
+            holder = conflicts.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
         new.answers.append(Enqueued(holder or job.id, existing=holder is not None))
         if holder is not None:
             if holder != job.id:
-                stands[job.id] = holder
+                existing_ids[job.id] = holder
             continue
-        standing.add(job.id)
+        existing.add(job.id)
         if job.parents:
             new.links.append(job)
         elif job.tick is not None:
             new.ticks.append(job)
         else:
             new.plain[statement_of(job), job.id in wanted].append(job)
-    return new._replace(links=[with_existing_parents(job, stands) for job in new.links])
+    return new._replace(links=[with_existing_parents(job, existing_ids) for job in new.links])
 
 
 async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hint) -> set[JobId]:
@@ -143,7 +143,7 @@ async def _existing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
     return {row[0] for row in await db.rows("existing_ids", {"ids": ids})} if ids else set()
 
 
-async def _contest(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
+async def _key_conflicts(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
     """Resolve key conflicts; also returns the keys that were taken, some of which must be given up."""
     keyed = [job for job in jobs if job.idempotency_key is not None]
     places = key_refs(keyed)
@@ -158,10 +158,10 @@ async def _contest(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[K
     return KeyConflicts(held, keyed), {place: id_ for place, id_ in wanted.items() if place not in held}
 
 
-async def _give_up_keys(db: Db, contest: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
+async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
     """Give up keys taken for jobs that existed, or that came twice in one enqueue: nothing else would free them."""
-    given_up = {place: id_ for place, id_ in claimed.items() if place not in contest.taken}
-    given_up |= {place: id_ for place, id_ in contest.taken.items() if id_ in late}
+    given_up = {place: id_ for place, id_ in claimed.items() if place not in conflicts.taken}
+    given_up |= {place: id_ for place, id_ in conflicts.taken.items() if id_ in late}
     if given_up:
         await give_up(db, given_up)
 
@@ -177,7 +177,7 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool)
         ((there, stored, _),) = await db.rows("enqueue_known", {**common, **_own(part)})
         if not there:
             raise await _refused(db, part[0])
-        late |= await _late(db, part, stored or [])
+        late |= await _existing_after_all(db, part, stored or [])
     return late
 
 
@@ -188,7 +188,7 @@ async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobI
     ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
     if refused is not None:
         raise await _refused(db, next(job for job in ticks if job.id == refused))
-    return await _late(db, ticks, stored or [])
+    return await _existing_after_all(db, ticks, stored or [])
 
 
 async def _insert_links(db: Db, links: Sequence[NewJob], hint: Hint) -> set[JobId]:
@@ -202,7 +202,7 @@ async def _insert_links(db: Db, links: Sequence[NewJob], hint: Hint) -> set[JobI
             )
             if not there:
                 raise await _refused(db, part[0])
-            late |= await _late(db, part, stored or [])
+            late |= await _existing_after_all(db, part, stored or [])
     return late
 
 
@@ -212,7 +212,7 @@ async def _add_dependencies(db: Db, links: Sequence[NewJob], known_parents: Know
         await db.rows("notify", {"channel": hint.channel, "queues": sorted({job.queue for job in links})})
 
 
-async def _late(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
+async def _existing_after_all(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
     """Those that existed before, live or not."""
     over = {row[0] for row in await db.rows("ended_ids", {"ids": stored})} if not part[0].fresh else set()
     if over:

@@ -12,7 +12,7 @@ from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.caller_transaction import check_kind, on_our_own, visit
+from windlass.store.postgres.connection.caller_transaction import check_kind, on_own_connection, run_inside
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import SLACK_SECONDS
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
@@ -204,8 +204,8 @@ class Enqueuer:
 
         check_kind(connection)
         if access.server.identity is None or self._declared != declared:
-            await on_our_own(access.server, lambda: self._declare(access, declared))
-        return await visit(access.server, connection, work)
+            await on_own_connection(access.server, lambda: self._declare(access, declared))
+        return await run_inside(access.server, connection, work)
 
     async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
         if await access.read(lambda db: is_undeclared(db, declared)):

@@ -25,7 +25,7 @@ from windlass.store.records import Transition
 from windlass.store.rows import add_attempt, last_attempt
 from windlass.store.sql.queues import add_missing
 
-LOOKS = 2
+MAX_READS = 2
 """A job may be revived between the two reads: then the next round finds it."""
 
 Found = dict[JobId, "JobState"]
@@ -53,14 +53,14 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
     """Those that exist. Needs a transaction."""
     found: Found = {}
-    for _ in range(LOOKS):
-        found |= await _living(db, [id_ for id_ in ids if id_ not in found])
+    for _ in range(MAX_READS):
+        found |= await _live(db, [id_ for id_ in ids if id_ not in found])
         # A later statement: a job settled while we waited for its lock is in history now.
         found |= await _finished(db, [id_ for id_ in ids if id_ not in found], lock=lock_finished)
     return found
 
 
-async def _living(db: Db, ids: list[JobId]) -> Found:
+async def _live(db: Db, ids: list[JobId]) -> Found:
     rows = await db.rows("lock_live", {"ids": ids}) if ids else []
     return {
         id_: JobState(

@@ -18,7 +18,7 @@ from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.verbs.dependents import after_parents_ended
 from windlass.store.rows import shared_child_values
 
-LOOKS = 2
+MAX_READS = 2
 """A parent may be revived between the two reads: then the next round finds it."""
 
 
@@ -30,7 +30,7 @@ def parents_of(jobs: Iterable[NewJob]) -> set[JobId]:
 async def lock_parents(db: Db, ids: Collection[JobId]) -> dict[JobId, ParentState]:
     """Those that exist, locked: none ends, is revived or dropped before this transaction ends."""
     held: dict[JobId, ParentState] = {}
-    for _ in range(LOOKS):
+    for _ in range(MAX_READS):
         for name in ("lock_parents", "share_lock_finished"):
             wanted = sorted(set(ids) - set(held))
             rows = await db.rows(name, {"ids": wanted}) if wanted else []

@@ -10,7 +10,7 @@ WHERE head.type <> ALL(:known::text[]) LIMIT 1
 -- name: park
 -- Park jobs of unknown types among the first of each queue and priority; jobs that are being claimed are skipped.
 -- Their slots are freed, except in strict order.
-WITH strange AS MATERIALIZED (
+WITH unknown AS MATERIALIZED (
     SELECT head.id
     FROM windlass.watermarks AS place CROSS JOIN LATERAL (
         SELECT id FROM windlass.jobs
@@ -26,7 +26,7 @@ WITH strange AS MATERIALIZED (
 ), parked AS (
     UPDATE windlass.jobs
     SET status = 'blocked', reason = 'no worker for type', updated_at = :now, slot = CASE WHEN key_strict THEN slot END
-    WHERE id = ANY(ARRAY(SELECT id FROM strange)) RETURNING type, queue, concurrency_key, slot
+    WHERE id = ANY(ARRAY(SELECT id FROM unknown)) RETURNING type, queue, concurrency_key, slot
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key)
     SELECT DISTINCT queue, concurrency_key FROM parked WHERE concurrency_key IS NOT NULL AND slot IS NULL

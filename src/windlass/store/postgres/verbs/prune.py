@@ -50,11 +50,11 @@ class Pruner:
     """Prunes, and remembers how far it has scanned a partition. Any number of them may prune."""
 
     def __init__(self) -> None:
-        self._looked: tuple[int, JobId] = (0, _FIRST)
+        self._scanned: tuple[int, JobId] = (0, _FIRST)
         self._samples_pruned = dict.fromkeys(SAMPLE_RETENTION, 0)
         """Up to when: an old snapshot keeps dead rows before that."""
         self._limit = 0
-        self._behind: set[str] = set()
+        self._unfinished: set[str] = set()
         """Statements for which the time was not enough."""
 
     async def prune(self, access: Access, limit: int) -> list[JobId]:
@@ -68,12 +68,12 @@ class Pruner:
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:
                 break
-            some, seen = await self._drop_laden(access, day, limit - len(dropped), every=shared)
+            some, seen = await self._drop_one_by_one(access, day, limit - len(dropped), every=shared)
             dropped += some
             if seen:
-                await (_forget_day(access, day) if shared else _truncate_partition(access, day))
-        await _forget(access)
-        await access.once(lambda db: db.run("reset_future_buckets", {"little": SET_BACK}))
+                await (_drop_day_counts(access, day) if shared else _truncate_partition(access, day))
+        await _truncate_old_tombstones(access)
+        await access.once(lambda db: db.run("reset_future_buckets", {"tolerance": SET_BACK}))
         await self._clear(access, "prune_buckets")
         for step, since in self._samples_pruned.items():
             self._samples_pruned[step] = await access.write(partial(prune_samples, step=step, since=since))
@@ -81,31 +81,33 @@ class Pruner:
 
     async def catch_up(self, access: Access) -> None:
         """Continue what one call a minute does not finish."""
-        for name in sorted(self._behind):
+        for name in sorted(self._unfinished):
             await self._clear(access, name)
 
     async def _clear(self, access: Access, name: str) -> None:
         done = await (_sum_counts(access) if name == SUM_COUNTS else _drop_all(access, name, self._limit))
-        (self._behind.discard if done else self._behind.add)(name)
+        (self._unfinished.discard if done else self._unfinished.add)(name)
 
-    async def _drop_laden(self, access: Access, day: int, limit: int, *, every: bool) -> tuple[list[JobId], bool]:
+    async def _drop_one_by_one(
+        self, access: Access, day: int, limit: int, *, every: bool
+    ) -> tuple[list[JobId], bool]:
         """Drop the jobs that must go one by one; whether all of the partition was seen."""
         dropped: list[JobId] = []
-        after = self._looked[1] if self._looked[0] == day else _FIRST
+        after = self._scanned[1] if self._scanned[0] == day else _FIRST
         for _ in range(PAGES):
             left = limit - len(dropped)
-            last, laden = await _laden(access, day, after, left, every=every)
+            last, ids = await _next_page(access, day, after, left, every=every)
             if last is None:
                 return dropped, True
-            dropped += await _drop(access, laden, (day + 1) * DAY)
-            after = laden[-1] if len(laden) == left else last
-            self._looked = (day, after)
-            if len(laden) == left:
+            dropped += await _drop(access, ids, (day + 1) * DAY)
+            after = ids[-1] if len(ids) == left else last
+            self._scanned = (day, after)
+            if len(ids) == left:
                 break
         return dropped, False
 
 
-async def _laden(
+async def _next_page(
     access: Access, day: int, after: JobId, limit: int, *, every: bool
 ) -> tuple[JobId | None, list[JobId]]:
     """The last id of the next page, and the jobs in it that must go one by one."""
@@ -118,8 +120,8 @@ async def _laden(
         "every": every,
         "tombstone": TOMBSTONE_RETENTION,
     }
-    last, laden = (await access.read(lambda db: db.rows("drop_one_by_one", values)))[0]
-    return last, laden
+    last, ids = (await access.read(lambda db: db.rows("drop_one_by_one", values)))[0]
+    return last, ids
 
 
 async def _drop(access: Access, ids: list[JobId], before: Micros) -> list[JobId]:
@@ -137,7 +139,7 @@ async def _prune_rows(db: Db, limit: int) -> list[JobId]:
 async def _sum_counts(access: Access) -> bool:
     """Sum up the counts, within the time; whether few rows are left."""
     ends = since_boot() + MAX_REPEATING
-    values = {"enough": MIN_ROWS_TO_SUM, "most": MAX_ROWS_TO_SUM}
+    values = {"min_rows": MIN_ROWS_TO_SUM, "max_rows": MAX_ROWS_TO_SUM}
     while True:
         ((rows, sums),) = await access.once(lambda db: db.rows(SUM_COUNTS, values))
         # A portion that hardly shrinks has that many queues and days: it would only sum up sums again.
@@ -156,7 +158,7 @@ async def _drop_all(access: Access, name: str, limit: int) -> bool:
     return True
 
 
-async def _forget(access: Access) -> None:
+async def _truncate_old_tombstones(access: Access) -> None:
     """Truncate the tombstones of a day that is over."""
     for day, over in await access.read(lambda db: db.rows("expired_tombstones")):
         if over:
@@ -197,7 +199,7 @@ async def _if_free(access: Access, empty: Callable[[Db], Awaitable[None]]) -> No
         await access.write(empty)
 
 
-async def _forget_day(access: Access, day: int) -> None:
+async def _drop_day_counts(access: Access, day: int) -> None:
     """Nothing of that day is left in the partition, which another day uses by now."""
     await access.write(lambda db: _drop_counts(db, day))
 

@@ -3,8 +3,8 @@
 -- the rows or their sums; inserts do not conflict, and concurrent calls skip locked rows.
 WITH many AS MATERIALIZED (
     SELECT ctid FROM windlass.history_counts
-    WHERE (SELECT count(*) FROM (SELECT FROM windlass.history_counts LIMIT :enough::integer) AS first) = :enough::integer
-    LIMIT :most::integer FOR UPDATE SKIP LOCKED
+    WHERE (SELECT count(*) FROM (SELECT FROM windlass.history_counts LIMIT :min_rows::integer) AS first) = :min_rows::integer
+    LIMIT :max_rows::integer FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM windlass.history_counts WHERE ctid = ANY (ARRAY(SELECT ctid FROM many)) RETURNING queue, status, day, jobs
 ), sums AS (
@@ -30,7 +30,7 @@ WITH gone AS (
 ), noted AS (
     DELETE FROM windlass.notes WHERE job = ANY (ARRAY(SELECT id FROM gone))
 ), unlinked AS (
-    -- Who is dropped waits for nobody.
+    -- A dropped job waits for no parent.
     DELETE FROM windlass.dependencies WHERE ctid = ANY (ARRAY(
         SELECT dependency.at FROM gone CROSS JOIN LATERAL json_array_elements_text(gone.parents::json) AS named (parent)
         CROSS JOIN LATERAL (
@@ -68,7 +68,7 @@ ORDER BY old.day
 -- Buckets of the future: the clock was set back. They keep their tokens, and are refilled from now on; jobs that wait
 -- for their tokens wait for as much less. Locked rows are skipped.
 WITH ahead AS MATERIALIZED (
-    SELECT queue, key, at, at - :now AS by FROM windlass.buckets WHERE at > :now + :little::bigint
+    SELECT queue, key, at, at - :now AS by FROM windlass.buckets WHERE at > :now + :tolerance::bigint
     ORDER BY queue, key FOR NO KEY UPDATE SKIP LOCKED
 ), waiting AS MATERIALIZED (
     SELECT job.id, ahead.by FROM ahead CROSS JOIN LATERAL (

@@ -23,7 +23,7 @@ from windlass.store.records import Note, Settled
 from windlass.store.rows import add_note
 
 _COUNTERS = ("failures", "crashes", "rescues", "suspicions", "requeues", "snoozes")
-_THERE_ALREADY = "23505"
+_UNIQUE_VIOLATION = "23505"
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
@@ -34,13 +34,13 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[lis
     try:
         return await _settle(access, settlements)
     except StoreUnavailable as error:
-        if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+        if error.__cause__ is None or state_of(error.__cause__) != _UNIQUE_VIOLATION:
             raise
-    await access.write(lambda db: _drop_twins(db, [s.id for s in settlements]))
+    await access.write(lambda db: _drop_duplicates(db, [s.id for s in settlements]))
     return await _settle(access, settlements)
 
 
-async def _drop_twins(db: Db, ids: list[JobId]) -> None:
+async def _drop_duplicates(db: Db, ids: list[JobId]) -> None:
     """Jobs that had ended and were enqueued again where that was not visible: history wins."""
     rows = await db.rows("drop_duplicates", {"ids": ids})
     await release(db, [Keyed(*row[:4]) for row in rows])
@@ -169,7 +169,7 @@ async def end(db: Db, endings: Sequence[tuple[Running, Ending]]) -> list[Status]
     values = [{**ending_values(job, ending, now), "ending": ending, "job": job} for job, ending in resolved]
     await _finish(db, [each for each in values if each["ending"].status in FINISHED])
     await _put_back(db, [each for each in values if each["ending"].status is Status.PENDING])
-    await _put_off(db, [each for each in values if each["ending"].status in (Status.FAILED, Status.SCHEDULED)])
+    await _reschedule(db, [each for each in values if each["ending"].status in (Status.FAILED, Status.SCHEDULED)])
     return [ending.status for _, ending in resolved]
 
 
@@ -201,7 +201,7 @@ async def _put_back(db: Db, values: list[dict[str, Any]]) -> None:
         await watermarks.lower(db, [tuple(row) for row in await db.rows("requeue", columns)])
 
 
-async def _put_off(db: Db, values: list[dict[str, Any]]) -> None:
+async def _reschedule(db: Db, values: list[dict[str, Any]]) -> None:
     if not values:
         return
     columns = {

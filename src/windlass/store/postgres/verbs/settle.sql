@@ -69,7 +69,7 @@ WITH done AS MATERIALIZED (
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
-), told AS (
+), notified AS (
     DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM ended)) RETURNING channel, job
 )
 SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
@@ -79,7 +79,7 @@ SELECT NULL FROM (
     FROM ended WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
 -- Whoever waits for one of them: no row, but it must be said.
-UNION ALL SELECT NULL FROM told WHERE pg_notify(channel, job::text)::text IS NULL
+UNION ALL SELECT NULL FROM notified WHERE pg_notify(channel, job::text)::text IS NULL
 
 -- name: running
 -- Lock running attempts, in the order of their ids. By ids: an old plan would scan all running jobs. With a
