@@ -15,18 +15,18 @@ from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.limits.fairness import TenantQueueAssigner
 from windlass.store.postgres.limits.queue_limits import has_work
 from windlass.store.postgres.liveness import leases, workers
 from windlass.store.postgres.liveness import workers as leadership
 from windlass.store.postgres.liveness.rescue import Rescuer, end_runner
-from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
-from windlass.store.postgres.signals.hints import Hints
 from windlass.store.postgres.verbs import operator_verbs, park
 from windlass.store.postgres.verbs import operator_verbs as change
 from windlass.store.postgres.verbs.admit import admit, expire, is_any_due, oldest
 from windlass.store.postgres.verbs.admit import age as age_jobs
 from windlass.store.postgres.verbs.claim import Claims
+from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.fire import fire_all
 from windlass.store.postgres.verbs.prune import Pruner

@@ -8,6 +8,7 @@ from windlass.store.clock import Clock
 from windlass.store.postgres.connection.access import CONNECT_SECONDS, Access, ConnectionRole, Server
 from windlass.store.postgres.connection.connect import Address, connect
 from windlass.store.postgres.connection.db import Texts
+from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import TROUBLE, translate
 from windlass.store.postgres.limits.key_queue import KeySweeper
@@ -24,7 +25,6 @@ from windlass.store.postgres.roles import (
     PostgresStats,
     PostgresWorkers,
 )
-from windlass.store.postgres.signals.hints import Hints
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.prune import Pruner

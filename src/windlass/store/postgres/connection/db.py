@@ -4,11 +4,12 @@ In a statement `windlass.` stands for the schema, `:name` for a parameter, and `
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.clock import Clock
 from windlass.store.sql.statements import statements_of
@@ -149,3 +150,22 @@ class Db:
     def _with_clock(self, values: Values) -> Values:
         clock = self._texts.clock
         return values if clock is None else {**values, "now": clock.wall()}
+
+
+# Many values in one parameter: the driver encodes each element of an array, but a text as a whole. Statements unpack
+# them by `string_to_array(:ids, ',')::uuid[]`; only values that cannot contain the separator are packed.
+
+
+def pack_ids(values: Iterable[JobId]) -> str:
+    """Ids, separated by commas."""
+    return ",".join(values)
+
+
+def pack_numbers(values: Iterable[int | None]) -> str:
+    """Numbers, separated by commas; None is empty."""
+    return ",".join(["" if value is None else str(value) for value in values])
+
+
+def pack_texts(values: Sequence[str | None]) -> Sequence[str | None] | None:
+    """Texts as an array, since they may contain anything; None if all are None."""
+    return values if any(value is not None for value in values) else None

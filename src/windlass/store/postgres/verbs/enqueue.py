@@ -14,11 +14,10 @@ from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
 from windlass.store.keys import KeyConflicts, KeyRef, key_refs
-from windlass.store.postgres.connection import packing
-from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.db import Db, pack_ids, pack_texts
+from windlass.store.postgres.connection.hints import Hint
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
-from windlass.store.postgres.signals.hints import Hint
 from windlass.store.postgres.verbs.dependents import cancel_with_dependents
 from windlass.store.postgres.verbs.parents import (
     KnownParents,
@@ -251,10 +250,10 @@ async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
 
 def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
     return {
-        "ids": packing.ids([job.id for job in jobs]),
+        "ids": pack_ids([job.id for job in jobs]),
         "payloads": [job.payload for job in jobs],
-        "keys": packing.texts([job.idempotency_key for job in jobs]),
-        "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
+        "keys": pack_texts([job.idempotency_key for job in jobs]),
+        "concurrency_keys": pack_texts([job.concurrency_key for job in jobs]),
     }
 
 

@@ -15,8 +15,8 @@ from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.caller_transaction import check_kind, on_own_connection, run_inside
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import SLACK_SECONDS
+from windlass.store.postgres.connection.hints import Hint, Hints
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
-from windlass.store.postgres.signals.hints import Hint, Hints
 from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
 from windlass.store.rows import shared_values
 from windlass.store.sql.queues import declare, is_undeclared

@@ -13,8 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import ParentState, check_parents
 from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
-from windlass.store.postgres.connection import packing
-from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.db import Db, pack_ids, pack_numbers, pack_texts
 from windlass.store.postgres.verbs.dependents import after_parents_ended
 from windlass.store.rows import shared_child_values
 
@@ -78,7 +77,7 @@ async def add_dependencies(db: Db, links: Sequence[NewJob], known_parents: Known
     await _check(db, links, known_parents.sources)
     edges = [(parent, job.id) for job in links for parent in set(job.parents)]
     parents, children = zip(*edges, strict=True)
-    await db.run("add_dependencies", {"parents": packing.ids(parents), "children": packing.ids(children)})
+    await db.run("add_dependencies", {"parents": pack_ids(parents), "children": pack_ids(children)})
     if unmarked := known_parents.unmarked(links):
         await db.run("set_has_dependents", {"ids": sorted(unmarked)})
     ended = known_parents.ended()
@@ -105,11 +104,11 @@ def dependent_columns(links: Sequence[NewJob], with_dependents: Collection[JobId
     parents = [tuple(dict.fromkeys(job.parents)) for job in links]
     return {
         "own_parents": ",".join(job.parent or "" for job in links),
-        "flows": packing.texts([job.flow for job in links]),
+        "flows": pack_texts([job.flow for job in links]),
         "parents": [encode(each, "parents") for each in parents],
-        "result_params": packing.texts(
+        "result_params": pack_texts(
             [encode(job.result_params, "result_params") if job.result_params else None for job in links]
         ),
-        "pending_parents": packing.numbers(map(len, parents)),
-        "has_dependents": packing.numbers(int(job.id in with_dependents) for job in links),
+        "pending_parents": pack_numbers(map(len, parents)),
+        "has_dependents": pack_numbers(int(job.id in with_dependents) for job in links),
     }

@@ -11,9 +11,8 @@ from windlass.core.status import FINISHED, Status
 from windlass.errors import StoreUnavailable
 from windlass.store.ending import Ending, Running, ending_values, is_repeat, resolve, settled
 from windlass.store.keys import Keyed
-from windlass.store.postgres.connection import packing
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.db import Db, pack_ids, pack_numbers, pack_texts
 from windlass.store.postgres.connection.trouble import state_of
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import release
@@ -84,10 +83,10 @@ async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | No
     None is among them if dependents may run now.
     """
     values = {
-        "ids": packing.ids([s.id for s in settlements]),
-        "attempts": packing.numbers([s.attempt for s in settlements]),
-        "started": packing.numbers([s.started_after for s in settlements]),
-        "results": packing.texts([s.result for s in settlements]),
+        "ids": pack_ids([s.id for s in settlements]),
+        "attempts": pack_numbers([s.attempt for s in settlements]),
+        "started": pack_numbers([s.started_after for s in settlements]),
+        "results": pack_texts([s.result for s in settlements]),
         "keep": DEFAULT_RETENTION[Status.COMPLETED],
         "tombstone": TOMBSTONE_RETENTION,
     }
