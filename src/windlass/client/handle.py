@@ -13,12 +13,12 @@ from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.result_waiter import Wait
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.verbs.links import cause_of, front_of
-from windlass.core.codec import decode_object
+from windlass.core.codec import decode_object, unstorable_problem
 from windlass.core.jobs.dependencies import describe_cause
 from windlass.core.jobs.job import Job
 from windlass.core.reference import Reference
 from windlass.core.status import Status
-from windlass.errors import JobCancelled, JobDead, StoreUnavailable
+from windlass.errors import JobCancelled, JobDead, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
@@ -57,7 +57,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         """Wait until the job has ended, through all its retries, and return its result.
 
         Waits through outages of the store. Raises JobDead, JobCancelled, JobNotFound (it is not kept; `outcome` tells
-        whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
+        whether it completed), ResultUnavailable (it completed, and its result could not be kept), BlobUnavailable,
+        TimeoutError, or StoreUnavailable.
         """
         store = await self._home._ready()
         waiter = self._home._store_handle.result_waiter(store)
@@ -88,6 +89,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:
             raise JobDead(job.id, job.reason or "no reason kept", job.error)
+        if (problem := unstorable_problem(job.result)) is not None:
+            raise ResultUnavailable(job.id, problem)
         try:
             result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):

@@ -32,6 +32,7 @@ from windlass.core.events import (
     LeadershipGained,
     LeadershipLost,
     LeaseExpired,
+    ResultNotKept,
     RunnerBlocked,
     RunnerEnded,
     RunnerHung,
@@ -164,6 +165,9 @@ def _info_sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, (
                 f"{_count(event.jobs, 'job')} set aside: no live worker knows {', '.join(event.types)}"
             )
+        case ResultNotKept():
+            what = f"job {event.job} ({event.type}) attempt {event.attempt}"
+            return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
         case JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsAged():
