@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
-from tests.support.seed import completed, enqueue, failed, open_lease, request
+from tests.support.seed import completed, enqueue, failed, nothing, open_lease, request
 from windlass import App, SchemaMismatch, Status
 from windlass.core.events import AttemptEnded, ResultNotKept, StaleWrite
 from windlass.core.ids import JobId
@@ -31,7 +31,7 @@ class Bench:
         self.listener = Listener()
         self.done: list[Work] = []
         self.app = App("sqlite:///never-opened.db")
-        self.app.task(type="t")(lambda: None)
+        self.app.task(type="t")(nothing)
 
     def settler(self, *failures: str, verbose: bool = False) -> Settler:
         role: Any = Flaky(self.store.jobs, "settle", failures)
