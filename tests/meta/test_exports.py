@@ -10,8 +10,8 @@ import windlass
 from windlass import testing
 
 PUBLIC = [
-    *("PREVIOUS", "App", "Attempt", "BlobUnavailable", "ByError", "Cancel", "Chain", "ChainHandle", "ChildHandle"),
-    *("ConfigError", "Context", "Dead"),
+    *("PREVIOUS", "App", "Attempt", "BlobUnavailable", "ByError", "Cancel", "Chain", "ChainHandle"),
+    *("ConfigError", "Context", "ContextTask", "Dead"),
     *("EnqueueFailed", "EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName"),
     *("InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobNotFound"),
     *(
@@ -33,8 +33,17 @@ PUBLIC = [
 """A change here is a change of the public face: it belongs into the changelog."""
 
 PUBLIC_FOR_TESTS = [
-    *("ManualClock", "Report", "RunOptions", "Sandbox", "arun_all", "assert_enqueued", "assert_not_enqueued"),
-    *("enqueued", "run_all", "sandbox"),
+    *(
+        "ManualClock",
+        "RecordedContext",
+        "Report",
+        "RunOptions",
+        "Sandbox",
+        "arun_all",
+        "assert_enqueued",
+        "assert_not_enqueued",
+    ),
+    *("context", "enqueued", "run_all", "sandbox"),
 ]
 
 

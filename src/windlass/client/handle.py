@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -121,20 +120,3 @@ async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
         if (front := await front_of(store.operator, job, NEAR)) is not None:
             told += f"; its chain is at {describe_cause(front)}"
     return told
-
-
-class ChildHandle(Handle[T], eq=False):
-    """The result of `ctx.enqueue`: in `async def`, `await` it to enqueue the job; in `def` it is enqueued already."""
-
-    _enqueue: Coroutine[Any, Any, list[Handle[Any]]] | None = None
-
-    def __await__(self) -> Generator[Any, None, Handle[T]]:
-        return self._enqueued().__await__()
-
-    async def _enqueued(self) -> Handle[T]:
-        """Enqueue the job, once."""
-        if self._enqueue is not None:
-            enqueue, self._enqueue = self._enqueue, None
-            (stands,) = await enqueue
-            self.id, self.existing = stands.id, stands.existing
-        return self

@@ -74,7 +74,7 @@ def _prints(handler: logging.Handler, record: logging.LogRecord) -> bool:
 def _keep(link: Link, record: logging.LogRecord) -> None:
     error = record.exc_info[1] if record.exc_info else None
     why = "" if error is None else f" ({type(error).__name__}: {error})"
-    Context(link).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
+    Context(link, awaits=False).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
 
 
 def keep_job_logs(level: int | None, *, printed: bool = False) -> None:
