@@ -64,7 +64,7 @@ class App(Registrar):
     are on several machines.
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
-    of `ctx.log`; None keeps nothing. Levels of loggers are not changed.
+    of `ctx.log`; None keeps nothing. If the app configures no logging, a worker shows INFO and above.
     """
 
     def __init__(
