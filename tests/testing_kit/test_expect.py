@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass import App, ConfigError, InvalidPayload, UnknownTask
+from windlass import App, InvalidPayload, UnknownTask
 from windlass.client.tasks.task import Task
 from windlass.testing import assert_enqueued, assert_not_enqueued, enqueued, run_all
 
@@ -137,12 +137,3 @@ def test_what_waits_is_listed_in_the_order_of_hand_in(app: App, welcome: Welcome
     assert [job.payload["n"] for job in enqueued(app, work)] == [1, 2]
     assert [job.type for job in enqueued(app, queue="mail")] == ["welcome"]
     assert [job.type for job in enqueued(app, "welcome", queue="default")] == []
-
-
-def test_an_app_that_is_not_under_test_is_refused(real: App) -> None:
-    @real.task
-    def work() -> None: ...
-
-    for look in (enqueued, assert_enqueued, assert_not_enqueued):
-        with pytest.raises(ConfigError, match="is not under test"):
-            look(real, work)

@@ -130,7 +130,6 @@ def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
 
 async def _all_jobs(app: App) -> list[Job]:
     """Every job, oldest first."""
-    _ = app.clock  # refuses an app that is not under test
     jobs: list[Job] = []
     cursor = None
     while True:
