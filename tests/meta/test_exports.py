@@ -33,7 +33,8 @@ PUBLIC = [
 """A change here is a change of the public face: it belongs into the changelog."""
 
 PUBLIC_FOR_TESTS = [
-    *("ManualClock", "Report", "RunOptions", "Sandbox", "arun_all", "assert_enqueued", "assert_not_enqueued"),
+    *("CrashOptions", "CrashReport", "CrashStep", "Effects", "ManualClock", "NotIdempotent", "Report", "RunOptions"),
+    *("Sandbox", "acrash_test", "arun_all", "assert_enqueued", "assert_not_enqueued", "crash_test"),
     *("enqueued", "run_all", "sandbox"),
 ]
 

@@ -120,7 +120,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
         open_end = [] if self.exact else ["…"]
         where = "" if self.queue is None else f" in queue {self.queue}"
         when = "" if self.delay is None else f", due after {show_duration(self.delay)}"
-        return f"{self.type}({', '.join([*_arguments(self.payload), *open_end])}){where}{when}"
+        return f"{self.type}({', '.join([*shown_arguments(self.payload), *open_end])}){where}{when}"
 
 
 def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
@@ -156,13 +156,14 @@ def _told(sentence: str, terms: _Terms, everything: list[Job]) -> str:
 
 
 def _shown(job: Job) -> str:
-    call = ", ".join(_arguments(job.payload))
+    call = ", ".join(shown_arguments(job.payload))
     due = to_micros(job.run_at) - to_micros(job.created_at)
     when = f", due after {show_duration(due)}" if job.status is Status.SCHEDULED else ""
     return f"{job.type}({call}) in queue {job.queue}, {job.status}{when}"
 
 
-def _arguments(payload: Any) -> list[str]:
+def shown_arguments(payload: Any) -> list[str]:
+    """The arguments of a call, as text."""
     if not isinstance(payload, dict):
         return [repr(payload)[:_MAX_SHOWN_LENGTH]]
     return [f"{name}={value!r:.{_MAX_SHOWN_LENGTH}}" for name, value in payload.items()]

@@ -37,10 +37,12 @@ class RunOptions(TypedDict, total=False):
     """The options of `run_all`; `advance` and `until` need the clock of a test.
 
     - `advance`: let time pass until nothing waits: retries, snoozes, delays, rates. It jumps; `catch_up` decides
-    which skipped ticks of schedules run - `until`: let time pass up to this moment, or for this long; it stops at
-    every tick of a schedule and everything that becomes due - `raise_errors`: raise the first error of a handler,
-    after it was recorded - `queues`: only these, in this order - `limit`: at most this many attempts (10,000), so
-    that a job that never ends is an error
+      which skipped ticks of schedules run
+    - `until`: let time pass up to this moment, or for this long; it stops at every tick of a schedule and everything
+      that becomes due
+    - `raise_errors`: raise the first error of a handler, after it was recorded
+    - `queues`: only these, in this order
+    - `limit`: at most this many attempts (10,000), so that a job that never ends is an error
     """
 
     advance: bool
