@@ -136,11 +136,12 @@ def absolute(url: str, folder: str | None) -> str:
 
 
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:
-    """A new store in the memory of this process, for tests."""
+    """A new store in the memory of this process, for tests; callers' transactions are on databases of their own."""
+    from windlass.store.memory.threads import MemoryThreads
     from windlass.store.sqlite.connection.database import MemoryDatabase
     from windlass.store.sqlite.store import SqliteStore
 
-    return SqliteStore(MemoryDatabase(), clock=clock, deadline=deadline)
+    return SqliteStore(MemoryDatabase(), clock=clock, deadline=deadline, threads=MemoryThreads)
 
 
 def missing(url: str) -> str | None:

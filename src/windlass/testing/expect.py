@@ -12,6 +12,7 @@ from windlass.core.codec import decode
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.moments import duration, show_duration, to_micros
 from windlass.core.status import WAITING, Status
+from windlass.store.drive import running_loop
 
 T = TypeVar("T")
 
@@ -124,8 +125,8 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _ask(app: App, work: Coroutine[Any, Any, T]) -> T:
-    """An immediate answer, also on a running loop: a store in memory does not suspend."""
-    return app._portal().run(work, waits=True)
+    """An answer, also on a running loop; else in this thread if the store can, as a caller's connection may need."""
+    return app._portal().run(work, waits=running_loop() is not None)
 
 
 async def _all_jobs(app: App) -> list[Job]:
