@@ -1,4 +1,4 @@
-"""The threads of a database in memory, and the transactions of callers on databases of their own."""
+"""The store in memory, and the transactions of callers on databases of their own."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -7,11 +7,25 @@ from windlass.store.clock import Clock
 from windlass.store.memory.batch import Batch, Fate
 from windlass.store.memory.callers import caller_of
 from windlass.store.sqlite.connection.access import DbThreads
-from windlass.store.sqlite.connection.database import Database
+from windlass.store.sqlite.connection.database import Database, MemoryDatabase
 from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
 X = TypeVar("X")
+
+
+class MemoryStore(SqliteStore):
+    """An SQLite store in the memory of this process, for tests."""
+
+    def __init__(self, *, clock: Clock | None = None, deadline: float | None = None) -> None:
+        super().__init__(MemoryDatabase(), clock=clock, deadline=deadline, threads=MemoryThreads)
+
+    @property
+    def uncommitted(self) -> int:
+        """How many enqueues wait for the commit of their caller."""
+        assert isinstance(self._threads, MemoryThreads)
+        return len(self._threads.batches)
 
 
 class MemoryThreads(DbThreads):
@@ -19,17 +33,18 @@ class MemoryThreads(DbThreads):
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
-        self._batches: list[Batch] = []
+        self.batches: list[Batch] = []
+        """Enqueues in callers' transactions that are open, as far as is known."""
 
     async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
         """Run the work when the caller commits; the answer, or the error, is that of a trial now."""
         await self._enqueue_committed()
         caller = await caller_of(connection)
         batch = Batch(work, caller.owner)
-        before = [each for each in self._batches if each.owner is batch.owner and each.fate is Fate.OPEN]
+        before = [each for each in self.batches if each.owner is batch.owner and each.fate is Fate.OPEN]
         answer: T = await self._try([*before, batch])
         await caller.join(batch)
-        self._batches.append(batch)
+        self.batches.append(batch)
         return answer
 
     async def write(self, work: Callable[[Db], T], deadline: float | None, verb: str | None = None) -> T:
@@ -47,14 +62,14 @@ class MemoryThreads(DbThreads):
         return await super().read(work, deadline)
 
     async def _enqueue_committed(self) -> None:
-        if not self._batches:
+        if not self.batches:
             return
-        batches, self._batches = self._batches, []
+        batches, self.batches = self.batches, []
         for batch in batches:
             if batch.fate is Fate.OPEN:
                 batch.look()
         committed = [batch for batch in batches if batch.fate is Fate.COMMITTED]
-        self._batches[:0] = [batch for batch in batches if batch.fate is Fate.OPEN]
+        self.batches[:0] = [batch for batch in batches if batch.fate is Fate.OPEN]
         for batch in committed:
             await super().write(batch.work, None)
 
