@@ -33,17 +33,9 @@ PUBLIC = [
 """A change here is a change of the public face: it belongs into the changelog."""
 
 PUBLIC_FOR_TESTS = [
-    *(
-        "ManualClock",
-        "RecordedContext",
-        "Report",
-        "RunOptions",
-        "Sandbox",
-        "arun_all",
-        "assert_enqueued",
-        "assert_not_enqueued",
-    ),
-    *("context", "enqueued", "run_all", "sandbox"),
+    *("CrashOptions", "CrashReport", "CrashStep", "Effects", "ManualClock", "NotIdempotent", "RecordedContext"),
+    *("Report", "RunOptions", "Sandbox", "acrash_test", "arun_all", "assert_enqueued", "assert_not_enqueued"),
+    *("context", "crash_test", "enqueued", "run_all", "sandbox"),
 ]
 
 

@@ -1,5 +1,7 @@
 """What waits, and what a test is told when it is something else."""
 
+import contextlib
+import sqlite3
 from datetime import timedelta
 from typing import Any
 
@@ -41,7 +43,7 @@ def test_a_job_that_waits_is_found_by_what_is_said_of_it(
     assert job.payload == {"user": 42, "lang": "de"}
     assert assert_enqueued(app, "welcome", *args, **kwargs) == [job]
     if "count" not in kwargs:
-        with pytest.raises(AssertionError, match="no job should wait"):
+        with pytest.raises(AssertionError, match="is enqueued, and should not be"):
             assert_not_enqueued(app, welcome, *args, **kwargs)
 
 
@@ -58,13 +60,13 @@ def test_a_job_that_waits_is_found_by_what_is_said_of_it(
 def test_another_job_is_not_taken_for_it(
     app: App, welcome: Welcome, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    with pytest.raises(AssertionError, match="none does"):
+    with pytest.raises(AssertionError, match="is not enqueued"):
         assert_enqueued(app, welcome, *args, **kwargs)
     assert_not_enqueued(app, welcome, *args, **kwargs)
 
 
 def test_the_number_must_be_right_if_it_is_said(app: App, welcome: Welcome) -> None:
-    with pytest.raises(AssertionError, match=r"^2 jobs should wait: welcome\(…\); 1 job\n"):
+    with pytest.raises(AssertionError, match=r"^welcome\(…\) is enqueued 1 time, not 2 times\n"):
         assert_enqueued(app, welcome, count=2)
     assert assert_enqueued(app, welcome, 7, count=0) == []
 
@@ -94,10 +96,10 @@ def test_the_message_says_what_waits_and_what_has_run(app: App, welcome: Welcome
     with pytest.raises(AssertionError) as caught:
         assert_enqueued(app, clean)
     assert str(caught.value).splitlines() == [
-        "a job should wait: clean(…); none does",
-        "What waits:",
+        "clean(…) is not enqueued",
+        "Enqueued:",
         "  welcome(user=42, lang='de') in queue mail, scheduled, due after 1m",
-        "What has run already:",
+        "Ran already:",
         "  clean() in queue default, completed",
     ]
 
@@ -106,7 +108,7 @@ def test_the_message_says_that_nothing_waits(app: App) -> None:
     @app.task
     def clean() -> None: ...
 
-    with pytest.raises(AssertionError, match=r"^a job should wait: clean\(…\); none does\nNothing waits at all\.$"):
+    with pytest.raises(AssertionError, match=r"^clean\(…\) is not enqueued\nNothing is enqueued\.$"):
         assert_enqueued(app, clean)
 
 
@@ -139,10 +141,45 @@ def test_what_waits_is_listed_in_the_order_of_hand_in(app: App, welcome: Welcome
     assert [job.type for job in enqueued(app, "welcome", queue="default")] == []
 
 
-def test_an_app_that_is_not_under_test_is_refused(real: App) -> None:
-    @real.task
-    def work() -> None: ...
+def test_the_message_says_what_is_different_about_a_job_of_the_task(app: App, welcome: Welcome) -> None:
+    @app.task
+    def clean() -> None: ...
+
+    clean.enqueue()
+    with pytest.raises(AssertionError) as caught:
+        assert_enqueued(app, welcome, 41, queue="default", delay=90)
+    assert str(caught.value).splitlines()[1:] == [
+        "Enqueued:",
+        "  welcome(user=42, lang='de') in queue mail, scheduled, due after 1m: "
+        "user is 42, not 41; the queue is mail, not default; due after 1m, not 1m 30s",
+        "  clean() in queue default, pending",
+    ]
+    with pytest.raises(AssertionError, match="lang is 'de', not 'en'"):
+        assert_enqueued(app, welcome.job(42, "en"))
+
+
+def test_the_message_says_that_a_commit_is_missing(app: App, welcome: Welcome) -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        welcome.using(connection=db).enqueue(7)
+        with pytest.raises(AssertionError, match=r"\nIn transactions that have not committed: 1 enqueue$"):
+            assert_enqueued(app, welcome, 7)
+        db.commit()
+        assert_enqueued(app, welcome, 7)
+
+
+def test_what_is_no_app_or_no_task_of_it_is_an_error(app: App, welcome: Welcome) -> None:
+    def plain() -> None: ...
+
+    other = App.testing()
+
+    @other.task(type="welcome")
+    def stranger() -> None: ...
 
     for look in (enqueued, assert_enqueued, assert_not_enqueued):
-        with pytest.raises(ConfigError, match="is not under test"):
-            look(real, work)
+        with pytest.raises(TypeError, match=r"the first argument is the app under test, not Task\('welcome'\)"):
+            look(welcome, 42)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"give a task.*not <function .*plain.*decorated with @app.task\?"):
+            look(app, plain)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match=r"Task\('welcome'\) is no task of App"):
+            look(app, stranger)
+    other.close()

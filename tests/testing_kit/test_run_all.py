@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass import App, Cancel, ConfigError, Context, Dead, Fixed, Retry, Snooze, Status, UseAsync
+from windlass import App, Cancel, Context, Dead, Fixed, Retry, Snooze, Status, UseAsync
 from windlass.testing import enqueued, run_all
 
 
@@ -258,16 +258,6 @@ def test_an_interrupt_stops_the_test_and_puts_the_job_back(app: App) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_all(app)
     assert [job.status for job in enqueued(app)] == ["pending"]
-
-
-def test_an_app_that_is_not_under_test_is_refused_and_its_jobs_stay(real: App) -> None:
-    @real.task
-    def work() -> None: ...
-
-    work.enqueue()
-    with pytest.raises(ConfigError, match=r"is not under test.*App.testing\(\).*sandbox"):
-        run_all(real)
-    assert [job.status for job in real.jobs.list().items] == ["pending"]
 
 
 async def test_the_blocking_form_names_the_other_on_a_running_loop(app: App) -> None:

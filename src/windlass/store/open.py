@@ -136,11 +136,10 @@ def absolute(url: str, folder: str | None) -> str:
 
 
 def open_memory(*, clock: Clock | None = None, deadline: float | None = None) -> Store:
-    """A new store in the memory of this process, for tests."""
-    from windlass.store.sqlite.connection.database import MemoryDatabase
-    from windlass.store.sqlite.store import SqliteStore
+    """A new store in the memory of this process, for tests; callers' transactions are on databases of their own."""
+    from windlass.store.memory.store import MemoryStore
 
-    return SqliteStore(MemoryDatabase(), clock=clock, deadline=deadline)
+    return MemoryStore(clock=clock, deadline=deadline)
 
 
 def missing(url: str) -> str | None:

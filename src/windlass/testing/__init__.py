@@ -7,10 +7,13 @@ run_all(app)                            runs what is due, through the same code 
 app.clock.advance(hours=1)              lets time pass
 assert_enqueued(app, welcome, 42)       a job waits, with these arguments
 render(context(), 7)                    calls a handler that takes a Context
+crash_test(app, pay.job(7), ...)        kills the handler at every step, to show whether it is idempotent
 """
 
 from windlass.store.clock import ManualClock
 from windlass.testing.context import RecordedContext, context
+from windlass.testing.crash import CrashOptions, CrashReport, CrashStep, NotIdempotent, acrash_test, crash_test
+from windlass.testing.effects import Effects
 from windlass.testing.expect import assert_enqueued, assert_not_enqueued, enqueued
 from windlass.testing.hand import RunOptions
 from windlass.testing.report import Report
@@ -18,15 +21,22 @@ from windlass.testing.run import arun_all, run_all
 from windlass.testing.sandbox import Sandbox, sandbox
 
 __all__ = [
+    "CrashOptions",
+    "CrashReport",
+    "CrashStep",
+    "Effects",
     "ManualClock",
+    "NotIdempotent",
     "RecordedContext",
     "Report",
     "RunOptions",
     "Sandbox",
+    "acrash_test",
     "arun_all",
     "assert_enqueued",
     "assert_not_enqueued",
     "context",
+    "crash_test",
     "enqueued",
     "run_all",
     "sandbox",

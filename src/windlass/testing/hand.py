@@ -14,10 +14,11 @@ from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.jobs.job import Claimed, Job
 from windlass.core.jobs.outcome import Outcome, Raised, decide
-from windlass.core.moments import MAX_DURATION, Micros, duration, to_datetime, to_micros
+from windlass.core.moments import MAX_DURATION, SECOND, Micros, duration, to_datetime, to_micros
 from windlass.core.names import check_name
 from windlass.core.status import Status
-from windlass.errors import InvalidOption
+from windlass.errors import ConfigError, InvalidOption
+from windlass.store.clock import ManualClock, since_boot
 from windlass.store.contract import Store
 from windlass.store.records import ClaimRequest, LeaseRequest, QueueQuota, RunnerEnd
 from windlass.testing.report import Report
@@ -26,17 +27,22 @@ from windlass.worker.runner.notes import take_note
 
 MAX_ADMITTED = 500
 MAX_ATTEMPTS = 10_000
+MAX_RESCUED = 100
+REAL_LEASE = 3600 * SECOND
+"""On a real store, so that the jobs of a test run that was killed come back."""
 _INSTANT = timedelta(microseconds=1)
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of `run_all`.
+    """The options of `run_all`; `advance` and `until` need the clock of a test.
 
     - `advance`: let time pass until nothing waits: retries, snoozes, delays, rates. It jumps; `catch_up` decides
-    which skipped ticks of schedules run - `until`: let time pass up to this moment, or for this long; it stops at
-    every tick of a schedule and everything that becomes due - `raise_errors`: raise the first error of a handler,
-    after it was recorded - `queues`: only these, in this order - `limit`: at most this many attempts (10,000), so
-    that a job that never ends is an error
+      which skipped ticks of schedules run
+    - `until`: let time pass up to this moment, or for this long; it stops at every tick of a schedule and everything
+      that becomes due
+    - `raise_errors`: raise the first error of a handler, after it was recorded
+    - `queues`: only these, in this order
+    - `limit`: at most this many attempts (10,000), so that a job that never ends is an error
     """
 
     advance: bool
@@ -60,11 +66,13 @@ class Hand:
         limit: int = MAX_ATTEMPTS,
     ) -> None:
         self._app = app
-        self._clock = app.clock
+        self._clock = app._store_handle.clock
         self._advance = advance
-        self._until = None if until is None else _end(self._clock.now, until)
+        self._until = None if until is None else _end(_turned(self._clock, "until").now, until)
         if advance and until is not None:
             raise InvalidOption("until", "cannot be given together with advance")
+        if advance:
+            _turned(self._clock, "advance")
         self._raises = raise_errors
         self._only = None if queues is None else [check_name(name, "queues") for name in queues]
         self._limit = limit
@@ -84,13 +92,27 @@ class Hand:
         """What a runner does before its first claim."""
         self._store = await self._app._ready()
         self._fire = Fire(self._store, lambda event: None)
-        # The clock may jump far while handlers run: our lease must not lapse by that.
-        await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=MAX_DURATION))
+        if self._clock is None:
+            await self._refuse_workers()
+        # The clock of a test may jump far while handlers run: our lease must not lapse by that.
+        length = REAL_LEASE if self._clock is None else MAX_DURATION
+        self._store.leases.hold_liveness_lock(self._runner)
+        await self._store.leases.open(LeaseRequest(runner=self._runner, worker="a test", length=length))
+        await self._store.leases.rescue(MAX_RESCUED)
         await self._learn()
 
     async def end(self) -> None:
         """What a stopping runner does: requeue what it still holds."""
         await self._store.leases.end(RunnerEnd(runner=self._runner, started=frozenset(), crashed=False))
+        self._store.leases.release_liveness_lock(self._runner)
+
+    async def _refuse_workers(self) -> None:
+        """A worker would run some of the jobs, in parallel and elsewhere."""
+        for worker in await self._store.workers.list():
+            raise ConfigError(
+                f"{self._app!r} has a live worker, process {worker.pid} on {worker.host}, which would take jobs from "
+                "run_all: stop it, or give the tests a store of their own"
+            )
 
     async def take(self) -> Work | None:
         """The next job, best first, or None if nothing is due."""
@@ -161,6 +183,7 @@ class Hand:
 
     def _pass(self, length: timedelta | None) -> bool:
         """Let time pass, if allowed; returns whether it did. None: nothing more will be due."""
+        assert self._clock is not None  # checked with the options
         now = self._clock.now
         if self._until is None:
             moment = now if length is None else now + length
@@ -196,10 +219,17 @@ class Hand:
         return not set(self._rules) <= before
 
     def _work(self, job: Claimed) -> Work:
-        now = self._clock.since_boot()
+        now = since_boot() if self._clock is None else self._clock.since_boot()
         work = Work(job, self._app.registry.get(job.type), -1, now)
         work.started_on = now
         return work
+
+
+def _turned(clock: ManualClock | None, field: str) -> ManualClock:
+    """The clock that this option moves."""
+    if clock is None:
+        raise InvalidOption(field, "moves the clock of a test, and the time of this app's store is real")
+    return clock
 
 
 def _end(now: datetime, until: datetime | timedelta) -> datetime:

@@ -23,6 +23,9 @@ def run_all(app: App, **options: Unpack[RunOptions]) -> Report:
     Jobs are claimed, run, decided and settled as by a worker. Handlers run one at a time, best first: `def` in this
     thread, `async def` on an event loop of their own, `run_in="process"` like the others. Start and stop hooks run
     once around it all; what they or an `on_dead` hook raise is raised here.
+
+    It also runs what is due on a real store, of which the test is the only worker; a live worker is refused. There
+    time is real: a delayed job waits, unless `app.jobs.run_now(job.id)` makes it due.
     """
     refuse_on_loop("run_all")
     hand, life, wait = Hand(app, **options), Life(app), app._portal().run

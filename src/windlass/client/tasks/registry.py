@@ -44,13 +44,14 @@ class Registry:
         bound = self._bound(definition)
         self._definitions.update(dict.fromkeys(names, bound))
 
-    def surround(self, middleware: Middleware) -> None:
-        """Wrap every task in it, also later ones, inside of the middlewares before it."""
-        self._middlewares.append(middleware)
+    def surround(self, middleware: Middleware, *, outermost: bool = False) -> None:
+        """Wrap every task in it, also later ones, inside of the middlewares before it or outside of all."""
+        before = self._middlewares
+        self._middlewares = [middleware, *before] if outermost else [*before, middleware]
         try:
             bound = {name: self._bound(each) for name, each in self._definitions.items()}
         except ConfigError:
-            self._middlewares.pop()
+            self._middlewares = before
             raise
         self._definitions = bound
 

@@ -13,12 +13,19 @@ class SqliteStore:
 
     works_without_loop = True
 
-    def __init__(self, database: Database, *, clock: Clock | None = None, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock | None = None,
+        deadline: float | None = None,
+        threads: type[DbThreads] = DbThreads,
+    ) -> None:
         """`deadline` bounds every call."""
         load_statements()
         self.address = database.address
         clock = clock or SystemClock()
-        self._share(DbThreads(database, clock), ClaimMemory(clock), deadline)
+        self._share(threads(database, clock), ClaimMemory(clock), deadline)
 
     def _share(self, threads: DbThreads, memory: ClaimMemory, deadline: float | None) -> None:
         access = Access(threads, deadline)

@@ -1,0 +1,1 @@
+"""What the in-memory store of tests adds to SQLite: enqueueing when a caller's own transaction commits."""
