@@ -11,10 +11,12 @@ LAZY = {
     "src/windlass/cli/bench.py",
     "src/windlass/cli/dev.py",
     "src/windlass/cli/run.py",
+    "src/windlass/client/embedded.py",
     "src/windlass/client/runtime/loops.py",
     "src/windlass/store/open.py",
 }
-"""Where an import may stand inside a function: a store that is not used, and uvloop, need not be there.
+"""Where an import may stand inside a function: a store that is not used, and uvloop, need not be there, and only a
+process that runs a worker loads it.
 No command waits for what only another one needs."""
 
 
