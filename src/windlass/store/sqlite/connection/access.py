@@ -61,13 +61,13 @@ class DbThreads:
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
         """Run the work in a snapshot."""
         if not self._migrated:
-            await self.write(lambda db: None, deadline)
+            await self._migrate(deadline)
         return await self._run(self._reader, work, deadline)
 
     async def check_schema(self) -> None:
         """Raise SchemaMismatch after a breaking migration since the file was opened."""
         if not self._migrated:
-            await self.write(lambda db: None, None)
+            await self._migrate(None)
         await self._reader.run(check_schema)
 
     async def inside(self, connection: object, work: Callable[[Db], T]) -> T:
@@ -80,7 +80,7 @@ class DbThreads:
         try:
             return await with_caller_connection(connection, enter)
         except MissingTables:
-            await self.write(lambda db: None, None)
+            await self._migrate(None)
             return await with_caller_connection(connection, enter)
 
     async def close(self) -> None:
@@ -92,6 +92,10 @@ class DbThreads:
         await self._writer.close()
         await self._reader.close()
         self._database.close()
+
+    async def _migrate(self, deadline: float | None) -> None:
+        """Opening the write connection migrates; not as part of the caller's verb."""
+        await self._run(self._writer, lambda db: None, deadline)
 
     async def _run(self, thread: DbThread, work: Callable[[Db], T], deadline: float | None) -> T:
         try:
