@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, ForwardRef, Literal, Union, get_args, get_origin, get_overloads
 
 import msgspec
 import typer
@@ -22,12 +23,13 @@ from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.runtime.portal import blocking
 from windlass.client.tasks.options import JobOptions, TaskOptions
-from windlass.client.tasks.registrar import Registrar
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.core import events
 from windlass.core.flow.queue import QueueOptions
+from windlass.core.schedules.schedule import ScheduleOptions
 from windlass.store.redis.connection.acl import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -176,12 +178,18 @@ def event_classes() -> list[type[events.Event]]:
 
 
 def _type(annotation: Any) -> str:
-    text = (
-        annotation.__name__
-        if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
-        else str(annotation)
-    )
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
+    """An annotation as one writes it, without modules."""
+    inner = [_type(each) for each in get_args(annotation)]
+    if get_origin(annotation) in (Union, UnionType):
+        return " | ".join(inner)
+    if get_origin(annotation) is Literal:
+        return f"Literal[{', '.join(map(repr, get_args(annotation)))}]"
+    if annotation in (None, NoneType) or isinstance(annotation, ForwardRef):
+        return "None" if annotation in (None, NoneType) else _type(annotation.__forward_arg__)
+    plain = inspect.isclass(annotation) and not inner
+    text = annotation.__name__ if plain else annotation if isinstance(annotation, str) else str(annotation)
+    text = re.sub(r"^\*<class '.*\.(\w+)'>$", r"Unpack[\1]", text)
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])|~|'", "", text)
 
 
 # Settings.
@@ -209,13 +217,16 @@ def python_page() -> Iterator[str]:
         if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
         elif inspect.isfunction(thing):
-            yield from _section(f"{name}{_signature(thing)}", thing)
-    for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
+            yield from _section(name, thing)
+            yield ""
+            yield _calls(name, thing)
+    for each, face in FACES.items():
         yield from _class(each, face)
     for options, where in {
         TaskOptions: "Options of @app.task(...)",
         JobOptions: "Options of using(...)",
         QueueOptions: "Options of app.queue(...) and app.queues.set(...)",
+        ScheduleOptions: "Options of app.schedule(...)",
     }.items():
         yield from _section(where, options)
         hints = inspect.get_annotations(options)
@@ -238,7 +249,7 @@ def testing_page() -> Iterator[str]:
             call = "await " if inspect.iscoroutinefunction(thing) else ""
             yield from _section(name, thing)
             yield ""
-            yield f"`{call}{name}{_signature(thing)}`"
+            yield _calls(call + name, thing)
     yield ""
     yield "## Fixtures of the pytest plugin"
     yield ""
@@ -257,47 +268,64 @@ def _section(title: str, thing: Any) -> Iterator[str]:
 def _class(thing: type, title: str) -> Iterator[str]:
     yield from _section(title, thing)
     if issubclass(thing, msgspec.Struct):
-        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in msgspec.structs.fields(thing)]
+        fields = [each for each in msgspec.structs.fields(thing) if not each.name.startswith("_")]
+        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in fields]
         yield from table(["field", "type", "default"], rows)
     elif "__init__" in vars(thing) and thing not in MADE_FOR_YOU:
         yield ""
-        yield f"`{title}{_signature(thing.__init__)}`"
+        yield _calls(title, thing.__init__)
     elif hasattr(thing, "__members__"):
         yield ""
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
-    twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
-    for name, member in _members(thing).items():
-        if not name.startswith("_"):
+    members = _members(thing)
+    twins = {each._method.__name__: name for name, each in members.items() if isinstance(each, blocking)}
+    for name, member in members.items():
+        if not name.startswith("_") and name not in INTERNAL:
             yield from _member(name, member, twins.get(name))
 
 
 def _members(thing: type) -> dict[str, Any]:
-    """Its own, and those that it shares with others of the public face."""
-    shared = vars(Registrar) if issubclass(thing, Registrar) else {}
-    return {**{name: each for name, each in shared.items() if name not in vars(thing)}, **vars(thing)}
+    """Its own, and those that it inherits from a class of ours."""
+    ours = [each for each in thing.__mro__ if each.__module__.startswith("windlass.")]
+    found: dict[str, Any] = {}
+    for each in ours:
+        found = {**{name: member for name, member in vars(each).items() if name not in found}, **found}
+    return found
 
 
 def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
     if isinstance(member, property):
         yield f"- `.{name}`: {_prose(member)}"
     elif twin is not None:
-        yield f"- `.{twin}{_signature(member)}`, `await .{name}(…)`: {_prose(member)}"
+        yield f"- {_calls(f'.{twin}', member)}, `await .{name}(…)`: {_prose(member)}"
     elif isinstance(member, classmethod):
-        yield f"- `App.{name}{_signature(member.__func__)}`: {_prose(member)}"
+        yield f"- {_calls(f'App.{name}', member.__func__)}: {_prose(member)}"
     elif inspect.isfunction(member):
         call = "await " if inspect.iscoroutinefunction(member) else ""
-        yield f"- `{call}.{name}{_signature(member)}`: {_prose(member)}"
+        yield f"- {_calls(f'{call}.{name}', member)}: {_prose(member)}"
+
+
+def _calls(name: str, function: Any) -> str:
+    """Every way to call it: its overloads, or the one signature."""
+    return "<br>".join(f"`{name}{_signature(each)}`" for each in get_overloads(function) or [function])
+
+
+class Shown(str):
+    """An annotation that is printed as it is."""
+
+    __repr__ = str.__str__
 
 
 def _signature(function: Any) -> str:
     found = inspect.signature(function)
-    shown = str(
-        found.replace(parameters=[each for each in found.parameters.values() if each.name not in ("self", "cls")])
-    )
-    shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
-    shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
+    parameters = [
+        each.replace(annotation=each.annotation if each.annotation is each.empty else Shown(_type(each.annotation)))
+        for each in found.parameters.values()
+        if each.name not in ("self", "cls")
+    ]
+    returns = Shown(_type(found.return_annotation))
+    return str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None")
 
 
 def _field_default(field: Any) -> str:
@@ -306,11 +334,17 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
-MADE_FOR_YOU = (
-    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
-    *(Jobs, Queues, Workers, Stats),
-)
+FACES = {
+    Jobs: "app.jobs",
+    Queues: "app.queues",
+    Schedules: "app.schedules",
+    Workers: "app.workers",
+    Stats: "app.stats",
+}
+MADE_FOR_YOU = (windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task, *FACES)
 """Nobody calls these classes; the app does."""
+INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
+"""What the parts of Windlass call of each other: no promise to users."""
 
 # Redis.
 
