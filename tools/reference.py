@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from types import NoneType, UnionType
-from typing import Any, ForwardRef, Literal, Union, get_args, get_origin, get_overloads
+from typing import Any
 
 import msgspec
 import typer
 from limits import sections
+from signatures import calls, type_text
 
 import windlass
 import windlass_pytest
@@ -27,6 +27,7 @@ from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
+from windlass.contrib.django import fresh_connections
 from windlass.core import events
 from windlass.core.flow.queue import QueueOptions
 from windlass.core.schedules.schedule import ScheduleOptions
@@ -167,7 +168,7 @@ def events_page() -> Iterator[str]:
         yield ""
         yield _prose(each)
         yield from table(
-            ["field", "type"], [[f"`{f.name}`", f"`{_type(f.type)}`"] for f in msgspec.structs.fields(each)]
+            ["field", "type"], [[f"`{f.name}`", f"`{type_text(f.type)}`"] for f in msgspec.structs.fields(each)]
         )
 
 
@@ -175,21 +176,6 @@ def event_classes() -> list[type[events.Event]]:
     """Every event there is, in the order of the module."""
     found = [each for each in vars(events).values() if inspect.isclass(each) and issubclass(each, events.Event)]
     return [each for each in found if each is not events.Event]
-
-
-def _type(annotation: Any) -> str:
-    """An annotation as one writes it, without modules."""
-    inner = [_type(each) for each in get_args(annotation)]
-    if get_origin(annotation) in (Union, UnionType):
-        return " | ".join(inner)
-    if get_origin(annotation) is Literal:
-        return f"Literal[{', '.join(map(repr, get_args(annotation)))}]"
-    if annotation in (None, NoneType) or isinstance(annotation, ForwardRef):
-        return "None" if annotation in (None, NoneType) else _type(annotation.__forward_arg__)
-    plain = inspect.isclass(annotation) and not inner
-    text = annotation.__name__ if plain else annotation if isinstance(annotation, str) else str(annotation)
-    text = re.sub(r"^\*<class '.*\.(\w+)'>$", r"Unpack[\1]", text)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])|~|'", "", text)
 
 
 # Settings.
@@ -211,7 +197,7 @@ def python_page() -> Iterator[str]:
     """Every public name with its signature."""
     yield "# Python"
     yield ""
-    yield "Everything here is importable from `windlass`. Errors have [a page of their own](errors.md)."
+    yield "Everything is importable from `windlass`, unless it names a module; errors have [a page](errors.md)."
     for name in windlass.__all__:
         thing = getattr(windlass, name)
         if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
@@ -219,9 +205,12 @@ def python_page() -> Iterator[str]:
         elif inspect.isfunction(thing):
             yield from _section(name, thing)
             yield ""
-            yield _calls(name, thing)
+            yield calls(name, thing)
     for each, face in FACES.items():
         yield from _class(each, face)
+    yield from _section("windlass.contrib.django", fresh_connections)
+    yield ""
+    yield calls("fresh_connections", fresh_connections)
     for options, where in {
         TaskOptions: "Options of @app.task(...)",
         JobOptions: "Options of using(...)",
@@ -230,7 +219,7 @@ def python_page() -> Iterator[str]:
     }.items():
         yield from _section(where, options)
         hints = inspect.get_annotations(options)
-        yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+        yield from table(["option", "type"], [[f"`{key}`", f"`{type_text(hint)}`"] for key, hint in hints.items()])
 
 
 # Testing.
@@ -249,7 +238,7 @@ def testing_page() -> Iterator[str]:
             call = "await " if inspect.iscoroutinefunction(thing) else ""
             yield from _section(name, thing)
             yield ""
-            yield _calls(call + name, thing)
+            yield calls(call + name, thing)
     yield ""
     yield "## Fixtures of the pytest plugin"
     yield ""
@@ -269,11 +258,11 @@ def _class(thing: type, title: str) -> Iterator[str]:
     yield from _section(title, thing)
     if issubclass(thing, msgspec.Struct):
         fields = [each for each in msgspec.structs.fields(thing) if not each.name.startswith("_")]
-        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in fields]
+        rows = [[f"`{f.name}`", f"`{type_text(f.type)}`", _field_default(f)] for f in fields]
         yield from table(["field", "type", "default"], rows)
     elif "__init__" in vars(thing) and thing not in MADE_FOR_YOU:
         yield ""
-        yield _calls(title, thing.__init__)
+        yield calls(title, thing.__init__)
     elif hasattr(thing, "__members__"):
         yield ""
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
@@ -298,34 +287,12 @@ def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
     if isinstance(member, property):
         yield f"- `.{name}`: {_prose(member)}"
     elif twin is not None:
-        yield f"- {_calls(f'.{twin}', member)}, `await .{name}(…)`: {_prose(member)}"
+        yield f"- {calls(f'.{twin}', member)}, `await .{name}(…)`: {_prose(member)}"
     elif isinstance(member, classmethod):
-        yield f"- {_calls(f'App.{name}', member.__func__)}: {_prose(member)}"
+        yield f"- {calls(f'App.{name}', member.__func__)}: {_prose(member)}"
     elif inspect.isfunction(member):
         call = "await " if inspect.iscoroutinefunction(member) else ""
-        yield f"- {_calls(f'{call}.{name}', member)}: {_prose(member)}"
-
-
-def _calls(name: str, function: Any) -> str:
-    """Every way to call it: its overloads, or the one signature."""
-    return "<br>".join(f"`{name}{_signature(each)}`" for each in get_overloads(function) or [function])
-
-
-class Shown(str):
-    """An annotation that is printed as it is."""
-
-    __repr__ = str.__str__
-
-
-def _signature(function: Any) -> str:
-    found = inspect.signature(function)
-    parameters = [
-        each.replace(annotation=each.annotation if each.annotation is each.empty else Shown(_type(each.annotation)))
-        for each in found.parameters.values()
-        if each.name not in ("self", "cls")
-    ]
-    returns = Shown(_type(found.return_annotation))
-    return str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None")
+        yield f"- {calls(f'{call}.{name}', member)}: {_prose(member)}"
 
 
 def _field_default(field: Any) -> str:
