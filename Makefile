@@ -81,7 +81,7 @@ pictures: $(READY)  ## Take the pictures of the README again: two minutes of rea
 	$(BIN)/python tools/pictures.py
 
 clean:  ## Remove the environment and every cache
-	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The environment is made anew when the project file changes.
 $(READY): pyproject.toml
