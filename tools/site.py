@@ -13,6 +13,8 @@ ROOT = Path(__file__).parent.parent
 BESIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 """Pages of the site that are beside docs/ and not in it."""
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<file>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+ROW, CODE = re.compile(r"^\|.*$", re.MULTILINE), re.compile(r"`[^`]*`")
+"""In a table GitHub wants `|` escaped in code too; Python-Markdown would show the backslash."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -46,4 +48,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"{link['text']} (`{target}`)"
         return f"[{link['text']}]({relpath(found, str(PurePosixPath(uri).parent))}{link['anchor'] or ''})"
 
-    return LINK.sub(replaced, markdown)
+    return ROW.sub(
+        lambda row: CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), LINK.sub(replaced, markdown)
+    )

@@ -83,3 +83,9 @@ def test_a_link_to_the_code_is_its_name_and_one_to_a_document_a_page(site: Path)
     walk, guide = (site / "walk.html").read_text(), (site / "project" / "CONTRIBUTING.html").read_text()
     assert "src/windlass/client/tasks/task.py</code>" in walk
     assert 'href="../walk.html"' in guide
+
+
+def test_a_bar_in_the_code_of_a_table_is_shown_without_its_escape(site: Path) -> None:
+    page = (site / "reference" / "python.html").read_text()
+    assert "<td><code>str | None</code></td>" in page
+    assert "\\|" not in page
