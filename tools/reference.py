@@ -308,7 +308,10 @@ FACES = {
     Workers: "app.workers",
     Stats: "app.stats",
 }
-MADE_FOR_YOU = (windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task, *FACES)
+MADE_FOR_YOU = (
+    *(testing.RecordedContext, windlass.Context, windlass.ContextTask),
+    *(windlass.Handle, windlass.State, windlass.Task, *FACES),
+)
 """Nobody calls these classes; the app does."""
 INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
 """What the parts of Windlass call of each other: no promise to users."""
