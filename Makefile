@@ -14,7 +14,7 @@ PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs pictures bench fleet mutants torture soak clean
+.PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs site pictures bench fleet mutants torture soak clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -74,11 +74,14 @@ format: $(READY)  ## Rewrite the code in the house format
 docs: $(READY)  ## Rewrite docs/reference from the code
 	$(BIN)/python tools/reference.py
 
+site: $(READY)  ## Build the documentation as a site into build/site; look at it with python3 -m http.server -d build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 pictures: $(READY)  ## Take the pictures of the README again: two minutes of real work
 	$(BIN)/python tools/pictures.py
 
 clean:  ## Remove the environment and every cache
-	rm -rf $(VENV) $(VENV)-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The environment is made anew when the project file changes.
 $(READY): pyproject.toml

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import typer
 from limits import sections
+from signatures import calls, type_text
 
 import windlass
 import windlass_pytest
@@ -22,12 +23,14 @@ from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.runtime.portal import blocking
 from windlass.client.tasks.options import JobOptions, TaskOptions
-from windlass.client.tasks.registrar import Registrar
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
+from windlass.contrib.django import fresh_connections
 from windlass.core import events
 from windlass.core.flow.queue import QueueOptions
+from windlass.core.schedules.schedule import ScheduleOptions
 from windlass.store.redis.connection.acl import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -165,7 +168,7 @@ def events_page() -> Iterator[str]:
         yield ""
         yield _prose(each)
         yield from table(
-            ["field", "type"], [[f"`{f.name}`", f"`{_type(f.type)}`"] for f in msgspec.structs.fields(each)]
+            ["field", "type"], [[f"`{f.name}`", f"`{type_text(f.type)}`"] for f in msgspec.structs.fields(each)]
         )
 
 
@@ -173,15 +176,6 @@ def event_classes() -> list[type[events.Event]]:
     """Every event there is, in the order of the module."""
     found = [each for each in vars(events).values() if inspect.isclass(each) and issubclass(each, events.Event)]
     return [each for each in found if each is not events.Event]
-
-
-def _type(annotation: Any) -> str:
-    text = (
-        annotation.__name__
-        if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
-        else str(annotation)
-    )
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
 
 
 # Settings.
@@ -203,23 +197,29 @@ def python_page() -> Iterator[str]:
     """Every public name with its signature."""
     yield "# Python"
     yield ""
-    yield "Everything here is importable from `windlass`. Errors have [a page of their own](errors.md)."
+    yield "Everything is importable from `windlass`, unless it names a module; errors have [a page](errors.md)."
     for name in windlass.__all__:
         thing = getattr(windlass, name)
         if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
         elif inspect.isfunction(thing):
-            yield from _section(f"{name}{_signature(thing)}", thing)
-    for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
+            yield from _section(name, thing)
+            yield ""
+            yield calls(name, thing)
+    for each, face in FACES.items():
         yield from _class(each, face)
+    yield from _section("windlass.contrib.django", fresh_connections)
+    yield ""
+    yield calls("fresh_connections", fresh_connections)
     for options, where in {
         TaskOptions: "Options of @app.task(...)",
         JobOptions: "Options of using(...)",
         QueueOptions: "Options of app.queue(...) and app.queues.set(...)",
+        ScheduleOptions: "Options of app.schedule(...)",
     }.items():
         yield from _section(where, options)
         hints = inspect.get_annotations(options)
-        yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+        yield from table(["option", "type"], [[f"`{key}`", f"`{type_text(hint)}`"] for key, hint in hints.items()])
 
 
 # Testing.
@@ -238,7 +238,7 @@ def testing_page() -> Iterator[str]:
             call = "await " if inspect.iscoroutinefunction(thing) else ""
             yield from _section(name, thing)
             yield ""
-            yield f"`{call}{name}{_signature(thing)}`"
+            yield calls(call + name, thing)
     yield ""
     yield "## Fixtures of the pytest plugin"
     yield ""
@@ -257,47 +257,42 @@ def _section(title: str, thing: Any) -> Iterator[str]:
 def _class(thing: type, title: str) -> Iterator[str]:
     yield from _section(title, thing)
     if issubclass(thing, msgspec.Struct):
-        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in msgspec.structs.fields(thing)]
+        fields = [each for each in msgspec.structs.fields(thing) if not each.name.startswith("_")]
+        rows = [[f"`{f.name}`", f"`{type_text(f.type)}`", _field_default(f)] for f in fields]
         yield from table(["field", "type", "default"], rows)
     elif "__init__" in vars(thing) and thing not in MADE_FOR_YOU:
         yield ""
-        yield f"`{title}{_signature(thing.__init__)}`"
+        yield calls(title, thing.__init__)
     elif hasattr(thing, "__members__"):
         yield ""
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
-    twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
-    for name, member in _members(thing).items():
-        if not name.startswith("_"):
+    members = _members(thing)
+    twins = {each._method.__name__: name for name, each in members.items() if isinstance(each, blocking)}
+    for name, member in members.items():
+        if not name.startswith("_") and name not in INTERNAL:
             yield from _member(name, member, twins.get(name))
 
 
 def _members(thing: type) -> dict[str, Any]:
-    """Its own, and those that it shares with others of the public face."""
-    shared = vars(Registrar) if issubclass(thing, Registrar) else {}
-    return {**{name: each for name, each in shared.items() if name not in vars(thing)}, **vars(thing)}
+    """Its own, and those that it inherits from a class of ours."""
+    ours = [each for each in thing.__mro__ if each.__module__.startswith("windlass.")]
+    found: dict[str, Any] = {}
+    for each in ours:
+        found = {**{name: member for name, member in vars(each).items() if name not in found}, **found}
+    return found
 
 
 def _member(name: str, member: Any, twin: str | None) -> Iterator[str]:
     if isinstance(member, property):
         yield f"- `.{name}`: {_prose(member)}"
     elif twin is not None:
-        yield f"- `.{twin}{_signature(member)}`, `await .{name}(…)`: {_prose(member)}"
+        yield f"- {calls(f'.{twin}', member)}, `await .{name}(…)`: {_prose(member)}"
     elif isinstance(member, classmethod):
-        yield f"- `App.{name}{_signature(member.__func__)}`: {_prose(member)}"
+        yield f"- {calls(f'App.{name}', member.__func__)}: {_prose(member)}"
     elif inspect.isfunction(member):
         call = "await " if inspect.iscoroutinefunction(member) else ""
-        yield f"- `{call}.{name}{_signature(member)}`: {_prose(member)}"
-
-
-def _signature(function: Any) -> str:
-    found = inspect.signature(function)
-    shown = str(
-        found.replace(parameters=[each for each in found.parameters.values() if each.name not in ("self", "cls")])
-    )
-    shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
-    shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
+        yield f"- {calls(f'{call}.{name}', member)}: {_prose(member)}"
 
 
 def _field_default(field: Any) -> str:
@@ -306,18 +301,20 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
+FACES = {
+    Jobs: "app.jobs",
+    Queues: "app.queues",
+    Schedules: "app.schedules",
+    Workers: "app.workers",
+    Stats: "app.stats",
+}
 MADE_FOR_YOU = (
-    *(
-        testing.RecordedContext,
-        windlass.Context,
-        windlass.ContextTask,
-        windlass.Handle,
-        windlass.State,
-        windlass.Task,
-    ),
-    *(Jobs, Queues, Workers, Stats),
+    *(testing.RecordedContext, windlass.Context, windlass.ContextTask),
+    *(windlass.Handle, windlass.State, windlass.Task, *FACES),
 )
 """Nobody calls these classes; the app does."""
+INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
+"""What the parts of Windlass call of each other: no promise to users."""
 
 # Redis.
 

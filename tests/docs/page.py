@@ -5,7 +5,7 @@ What a block is, is said by its language, and by a comment on the line before it
     ```python, first line `# shop.py`     a file; `# shop.py, continued` is added to it
     ```python                             a script
     ```sh                                 commands for bash; variables hold for the rest of the page
-    ```ini, toml, dockerfile              must be well-formed; `# /etc/…/name` or `# name` first
+    ```ini, toml, yaml, dockerfile        must be well-formed; `# /etc/…/name` or `# name` first
     ```text, ```mermaid                   not run
     postgresql://localhost/shop           wherever it stands: an empty database of the page's own
     redis://localhost/0                   the same: a prefix of the page's own
@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 RUN = ("python", "sh")
-PARSED = ("ini", "toml", "dockerfile")
+PARSED = ("ini", "toml", "yaml", "dockerfile")
 SHOWN = ("text", "mermaid")
 MARKS = ("output", "fails", "background", "needs", "skip")
 

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import msgspec
+import yaml
 
 from tests.docs.page import PARSED, Block
 from tests.support.processes import MARK, Process, Processes, until
@@ -128,6 +129,8 @@ def parse(block: Block) -> None:
     """Settings must be well-formed; a service for systemd says what it must."""
     if block.kind == "toml":
         assert tomllib.loads(block.text)
+    elif block.kind == "yaml":
+        assert all(yaml.safe_load_all(block.text))
     elif block.kind == "ini":
         assert read_ini(block.text).sections()
     elif block.kind == "dockerfile":

@@ -1,5 +1,6 @@
 """Every example of the documentation is run; one that fails, or prints something else, fails here."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -95,6 +96,18 @@ def test_a_service_for_systemd_gives_the_worker_longer_than_its_drain() -> None:
         assert {"User", "WorkingDirectory", "ExecStart"} <= service["Service"].keys()
         drain = service["Service"]["ExecStart"].partition("--drain ")[2].split()[0]
         assert int(service["Service"]["TimeoutStopSec"]) >= int(drain.removesuffix("s")) + 10
+
+
+def test_an_orchestrator_gives_the_worker_longer_than_its_drain() -> None:
+    pages = [
+        block.text for page in PAGES for block in blocks(page) if block.kind == "yaml" and "--drain" in block.text
+    ]
+    assert len(pages) == 2
+    for text in pages:
+        drain, grace = (re.search(rf"{word}\D+(\d+)", text) for word in ("--drain", "(?:grace_p|GraceP)eriod"))
+        assert drain is not None
+        assert grace is not None
+        assert int(grace[1]) >= int(drain[1]) + 10
 
 
 def _services() -> list[Block]:

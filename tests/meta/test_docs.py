@@ -4,11 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_overloads
 
 import pytest
 
 from tests.meta.tree import ROOT, markdown_files, name_of
+from windlass import App, Context, chain
 from windlass.version import __version__
 
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -27,6 +30,22 @@ def test_the_reference_names_no_path_of_this_machine() -> None:
     assert "windlass worker" in pages
     assert str(ROOT) not in pages
     assert " at 0x" not in pages
+
+
+def test_the_reference_shows_no_private_name() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs" / "reference").glob("*.md"))
+    code = re.findall(r"`([^`\n]+)`", pages)
+    assert [each for each in code if re.search(r"(^|[^\w])_[a-z]", each)] == []
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "function"),
+    [("App", ".task", App.task), ("Context", ".enqueue", Context.enqueue), ("chain", "chain", chain)],
+)
+def test_the_reference_shows_every_overload(section: str, name: str, function: Callable[..., object]) -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    shown = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0].count(f"`{name}(")
+    assert shown - (section == "chain") == len(get_overloads(function)) > 1  # the docstring of chain calls it too
 
 
 def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:

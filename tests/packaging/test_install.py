@@ -9,8 +9,9 @@ IMPORT_EVERYTHING = """
 import importlib, pkgutil, windlass
 names = [module.name for module in pkgutil.walk_packages(windlass.__path__, "windlass.")]
 for name in names:
-    # What an extra is needed for is not there: peers, and a store with a driver of its own.
-    if not name.endswith("__main__") and not any(part in name for part in (".peers.", "postgres", "redis", "_trips")):
+    # What an extra or a framework is needed for is not there: peers, and a store with a driver of its own.
+    parts = (".peers.", "postgres", "redis", "_trips", ".contrib.")
+    if not name.endswith("__main__") and not any(part in name for part in parts):
         importlib.import_module(name)
 print(len(names), windlass.__file__)
 """

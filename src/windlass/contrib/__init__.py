@@ -1,0 +1,1 @@
+"""For frameworks: each module needs its framework, and nothing else imports it."""
