@@ -9,7 +9,7 @@ import pytest
 from tests.client.labour import Labour
 from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
 from windlass.store.postgres.verbs import read_jobs as postgres_look
-from windlass.store.redis.operator import list_jobs as redis_walk
+from windlass.store.redis.operator import read_jobs as redis_walk
 from windlass.store.sqlite.verbs import read_jobs as sqlite_look
 
 LATER = datetime.now(UTC) + timedelta(days=1)

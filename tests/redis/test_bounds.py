@@ -44,10 +44,10 @@ WHOLE = {
     ("waiting_types", "HGETALL", "pending_counts"): "a field for each type of the queue",
     ("waiting_types", "HGETALL", "types"): "a field for each type of the queue",
     ("known_runners", "HKEYS", "leases"): "the runners that claim in the queue",
-    ("registrations", "ZRANGEBYLEX", "registrations"): "the queues of a runner, or of a worker's runners",
+    ("runners", "ZRANGEBYLEX", "registrations"): "the queues of a runner, or of a worker's runners",
     ("live_workers", "ZRANGEBYSCORE", "heartbeats"): "the workers that are alive",
     ("claims", "ZREMRANGEBYLEX", "held"): "one claim",
-    ("fairness_state", "DEL", "fairness"): "a bounded number of rounds",
+    ("fair_claim", "DEL", "fairness"): "a bounded number of rounds",
     ("set_queue", "UNLINK", "tenant_queues"): "freed in the background",
     ("list_ids", "ZRANGE", "[place]"): "only where there are few",
 }

@@ -10,17 +10,17 @@ from windlass.errors import InvalidOption
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.duties import age, park, prune, sweep
+from windlass.store.redis.duties import park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
-from windlass.store.redis.enqueue.coalesce import EnqueueCoalescer
-from windlass.store.redis.liveness import leadership, leases, rescue, workers
-from windlass.store.redis.operator import change, counts, list_jobs, operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.enqueue.enqueue import EnqueueCoalescer
+from windlass.store.redis.liveness import leases, rescue, workers
+from windlass.store.redis.operator import operator_verbs, queues, read_jobs, why_facts
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
 from windlass.store.redis.stats import meters, samples
 from windlass.store.redis.verb import verb, with_outcome
-from windlass.store.redis.verbs import claim, held, note, settle
+from windlass.store.redis.verbs import claim, note, settle
 
 
 class RedisJobs:
@@ -49,7 +49,7 @@ class RedisJobs:
         return await sweep.admit(self._access, limit, queues, self._rotation)
 
     async def age(self, limit: int) -> int:
-        return await with_outcome(self._access, age.age, limit, self._rotation)
+        return await with_outcome(self._access, sweep.age, limit, self._rotation)
 
     async def expire(self, limit: int) -> int:
         return await with_outcome(self._access, sweep.expire, limit, self._rotation)
@@ -60,7 +60,7 @@ class RedisJobs:
     claim = verb(claim.claim)
     settle = verb(settle.settle, steps=True)
     note = verb(note.note, steps=True)
-    held = verb(held.held)
+    held = verb(workers.held)
 
 
 class RedisOperator:
@@ -74,13 +74,13 @@ class RedisOperator:
     cancel = verb(operator_verbs.cancel, steps=True)
     retry = verb(operator_verbs.retry, steps=True)
     run_now = verb(operator_verbs.run_now, steps=True)
-    change = verb(change.change, steps=True)
+    change = verb(operator_verbs.change, steps=True)
     delete = verb(operator_verbs.delete, steps=True)
-    select = verb(list_jobs.select)
+    select = verb(read_jobs.select)
     prune = verb(prune.prune, steps=True, background=True)
-    failures = verb(counts.failures)
-    counts = verb(counts.counts)
-    list = verb(list_jobs.list_jobs)
+    failures = verb(read_jobs.failures)
+    counts = verb(read_jobs.counts)
+    list = verb(read_jobs.list_jobs)
     why_facts = verb(why_facts.circumstances)
 
 
@@ -165,8 +165,8 @@ class RedisLeader:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    campaign = verb(leadership.campaign)
-    resign = verb(leadership.resign)
+    campaign = verb(workers.campaign)
+    resign = verb(workers.resign)
 
 
 class RedisSignals:

@@ -1,6 +1,6 @@
 """Calls of scripts and commands within a deadline, the identity of the store, and the creation of queues."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -240,35 +240,30 @@ class Access:
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
-        try:
-            replies = await self.server.wire.calls(calls, self.seconds, patient=self.patient)
-        except TimeoutError as error:
-            raise self._timeout() from error
-        except DRIVER_ERRORS as error:
-            raise self._translate(error) from error
+        replies = await self._translated(self.server.wire.calls(calls, self.seconds, patient=self.patient))
         if wanted.writes and any(_may_be_done(reply) for reply in replies):
             self.changed = True
         return dict(zip(requests, replies, strict=True))
 
     async def _one(self, call: Call) -> Any:
-        try:
-            reply = await self.server.wire.call(call, self.seconds, patient=self.patient)
-        except TimeoutError as error:
-            raise self._timeout() from error
-        except DRIVER_ERRORS as error:
-            raise self._translate(error) from error
+        reply = await self._translated(self.server.wire.call(call, self.seconds, patient=self.patient))
         self.changed = self.changed or call.script.writes
         return reply
 
     async def _command(self, *words: Word) -> Any:
+        sent = self.server.wire.command(*words, seconds=self.seconds, patient=self.patient)
+        reply = await self._translated(sent)
+        self.changed = self.changed or words[0] not in READS
+        return reply
+
+    async def _translated(self, sent: Awaitable[Any]) -> Any:
+        """The reply; errors of the driver become ours."""
         try:
-            reply = await self.server.wire.command(*words, seconds=self.seconds, patient=self.patient)
+            return await sent
         except TimeoutError as error:
             raise self._timeout() from error
         except DRIVER_ERRORS as error:
             raise self._translate(error) from error
-        self.changed = self.changed or words[0] not in READS
-        return reply
 
     def _timeout(self) -> StoreUnavailable:
         return StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=True)

@@ -8,9 +8,13 @@ from redis.exceptions import TimeoutError as TimedOut
 
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.driver import Unsent
-from windlass.store.redis.connection.wire import NotReplicated
 
 DRIVER_ERRORS = (RedisError, OSError)
+
+
+class NotReplicated(RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
+
 
 _PASSING = {
     "BUSY": "a script of somebody else runs for too long on this server",

@@ -15,9 +15,8 @@ from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ
-from windlass.store.redis.records.portion import first_portion
+from windlass.store.redis.connection.portion import first_portion
+from windlass.store.redis.operator.read_records import read_anywhere
 
 MORE_TO_NOTIFY, MORE_TO_CHECK = 1, 2
 """See to_do in parts/child.lua."""
@@ -115,7 +114,7 @@ async def _deliver(
     for message in messages:
         mail[message.queue].append(message)
     while mail:
-        some = {queue: first_portion(mine, text_of, MAX_READ) for queue, mine in mail.items()}
+        some = {queue: first_portion(mine, text_of) for queue, mine in mail.items()}
         requests = {queue: delivery(mine, ()) for queue, mine in some.items()}
         replies, _ = await access.call_reachable("deliver_mail", requests)
         for queue in requests.keys() - replies.keys():

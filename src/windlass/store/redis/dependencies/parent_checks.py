@@ -8,7 +8,6 @@ mail.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,10 +16,9 @@ from windlass.core.jobs.dependencies import pending_parents
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.portion import MAX_READ, call_in_portions, first_portion
 from windlass.store.redis.dependencies.mail import FollowUp, Message, delivery, text_of
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ
-from windlass.store.redis.records.portion import first_portion
+from windlass.store.redis.operator.read_records import read_anywhere
 from windlass.store.redis.records.record import Letter, unpack
 
 ABANDONED_AFTER: Micros = 5 * SECOND
@@ -97,7 +95,7 @@ async def _deliver(access: Access, outcomes: Mapping[str, Outcome], to_do: Follo
     while left:
         requests = {}
         for queue, (messages, checked) in left.items():
-            some = first_portion(messages, text_of, MAX_READ)
+            some = first_portion(messages, text_of)
             left[queue] = messages[len(some) :], checked
             requests[queue] = delivery(some, () if left[queue][0] else checked)
         to_do.note(await access.call_queues("deliver_mail", requests))
@@ -158,15 +156,9 @@ async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
 
 async def _register(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, JobId, str]]]) -> Answers:
     answers: Answers = {}
-    left: Mapping[str, Sequence[tuple[JobId, JobId, str]]] = wanted
-    while left:
-        some = {queue: entries[:MAX_READ] for queue, entries in left.items()}
-        replies: dict[str, list[Any]] = await access.call_queues(
-            "register_children", {q: (mine,) for q, mine in some.items()}
-        )
-        for queue, rows in replies.items():
-            for (parent, child, _), row in zip(some[queue], rows, strict=False):
-                if row:
-                    answers[parent, child] = row[0], row[1] if len(row) > 1 else None
-        left = {queue: rest for queue, entries in left.items() if (rest := entries[len(replies[queue]) :])}
+    calls = call_in_portions(access, "register_children", wanted, done=lambda _, rows: len(rows))
+    async for _, some, rows in calls:
+        for (parent, child, _), row in zip(some, rows, strict=False):
+            if row:
+                answers[parent, child] = row[0], row[1] if len(row) > 1 else None
     return answers

@@ -12,10 +12,9 @@ from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.enqueue.batch import to_batch
-from windlass.store.redis.enqueue.known_elsewhere import MAX_ASKED
 from windlass.store.redis.enqueue.large_batch import portions
 from windlass.store.redis.operator.queues import read_queues
-from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import known_ids, read_anywhere
 
 
 async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
@@ -27,7 +26,7 @@ async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequen
         check_parents(jobs, outside, without_results)
     except InvalidOption:
         # Jobs that are known, or that conflict with another job, are not checked.
-        known = await _known(access, jobs) | (await _existing_holders(access, jobs)).keys()
+        known = await known_ids(access, jobs) | (await _existing_holders(access, jobs)).keys()
         if not known:
             raise
         outside |= {job.id: ParentState(Status.BLOCKED, job.queue) for job in jobs if job.id in known}
@@ -88,14 +87,3 @@ async def _existing(access: Access, queues: Iterable[str]) -> list[str]:
     if not wanted <= access.server.known_queues:
         wanted &= set(await access.queue_names())
     return sorted(wanted)
-
-
-async def _known(access: Access, jobs: Sequence[NewJob]) -> set[JobId]:
-    """Ids that any queue knows."""
-    names, known = await access.queue_names(), set[JobId]()
-    ids = [job.id for job in jobs]
-    for start in range(0, len(ids), MAX_ASKED):
-        portion = ids[start : start + MAX_ASKED]
-        for found in (await access.call_queues("known_ids", dict.fromkeys(names, (portion,)))).values():
-            known.update(id_.decode() for id_ in found)
-    return known

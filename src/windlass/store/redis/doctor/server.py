@@ -6,7 +6,7 @@ from importlib.metadata import version as version_of
 
 from windlass.store.doctor import Finding, note, ok, problem, size, warning
 from windlass.store.redis.connection.address import Address
-from windlass.store.redis.connection.server_info import MAX_MEMORY_SHARE, MIN_VERSION
+from windlass.store.redis.connection.server_watch import MAX_MEMORY_SHARE, MIN_VERSION
 from windlass.version import __version__
 
 FIXED_IN = {

@@ -2,12 +2,7 @@
 -- Pending jobs of a queue that became fair get tenant queues. Request: the maximum (0: only look); a call does as
 -- much as it may. Reply: how many, and how long until the next is due (nothing: none).
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, key_queue, details, assign_tenant_queues
---! keys: queue, due, jobs
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, key_queue, details, assign_tenant_queues
 local MAX_WEIGHT, HEAVY, TEXT, PORTION = 250, 4, 4096, 25  -- one more for each TEXT bytes
 local now = now_micros()
 

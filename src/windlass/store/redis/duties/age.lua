@@ -3,11 +3,7 @@
 -- where the last call stopped: after which sort_priority, and to which the next ones move (-32768: none). Reply:
 -- how many moved, and where to continue; only the number if all is done.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, merged_stream
---! keys: queue, jobs, ready, pending_counts
-local problem = check_store()
-if problem then return problem end
+--! uses: record, indexes, merged_stream
 local now = now_micros()
 local ageing = tonumber(redis.call('HGET', K.queue, 'ageing'))
 if not ageing then return {0} end
@@ -70,7 +66,6 @@ local function lift_aged(heads)
   end
 end
 
-allow_write_at_memory_limit()
 local types = heads()
 for _ = 1, MAX_LEVELS do
   local sort_priority

@@ -1,9 +1,5 @@
 -- waiting_types: names of the types with pending jobs, and of those with parked jobs.
 --! effect: reads
---! uses: queue_call
---! keys: queue, types, pending_counts, parked
-local problem = check_store()
-if problem then return problem end
 
 -- One seek for each type that has parked jobs.
 local function parked_numbers()

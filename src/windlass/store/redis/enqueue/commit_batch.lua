@@ -1,12 +1,7 @@
 -- commit_batch: commit a staged batch: from here on all of it will be stored. Request: batch, number of portions.
 -- Reply: {0}; {1}: the queue was closed; {3}: portions are missing, because it was abandoned.
 --! effect: writes
---! memory: any
---! uses: queue_call, staged_batch
---! keys: queue
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: staged_batch
 local batch, portions = request[1], request[2]
 local staged, next_, moment = batch_head(batch)
 if staged ~= portions then return {GONE} end

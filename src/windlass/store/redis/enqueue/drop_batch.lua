@@ -1,12 +1,7 @@
 -- drop_batch: drop a batch that was not committed, some portions at a time, the last ones first. Request: batch.
 -- Reply: portions left.
 --! effect: writes
---! memory: any
---! uses: queue_call, staged_batch
---! keys: queue
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: staged_batch
 local staged, next_, moment = batch_head(request)
 if not staged or moment > 0 then return 0 end
 local left = math.max(0, staged - 50)

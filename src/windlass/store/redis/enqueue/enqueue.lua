@@ -3,13 +3,9 @@
 -- that must register with their parents; {1}: the queue is closed; {2, kind, number, id}: refused, because that
 -- job has the key; {4}: another job has the key of a parent in this batch, and its children must wait for that
 -- one.
---! effect: writes
---! memory: grows
---! uses: queue_call, store_jobs
---! keys: queue
+--! effect: grows
+--! uses: store_jobs
 --! lazy: resolve_key_conflicts, is_parent_key_taken, transfer_keys, any_new, try_slot, assign_slots, tenant_member, link_parents, add_children
-local problem = check_store()
-if problem then return problem end
 local now = now_micros()
 local known, found, refusal = check_batch(request, now, false)
 if refusal then return refusal end

@@ -1,19 +1,24 @@
 """enqueue: store new jobs, all or none."""
 
-from collections import defaultdict
+import asyncio
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
+from windlass.store.drive import running_loop
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.dependencies.dependents import notify_after_enqueue
 from windlass.store.redis.dependencies.parents import with_checked_parents
 from windlass.store.redis.enqueue.batch import EnqueueBatch, ParentKeyTaken, to_batch
-from windlass.store.redis.enqueue.known_elsewhere import known_elsewhere, repeated_elsewhere
-from windlass.store.redis.enqueue.large_batch import enqueue_large, portions
+from windlass.store.redis.enqueue.large_batch import MAX_WEIGHT, enqueue_large, portions, weight_of
+from windlass.store.redis.operator.read_records import known_ids
 from windlass.store.redis.operator.replace import MAX_TRIES, contended
 from windlass.store.redis.verb import after_storing
 
@@ -42,8 +47,9 @@ async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     queue = jobs[0].queue
     if all(job.queue == queue and job.fresh for job in jobs):
         return await _enqueue_in(access, queue, jobs)
-    elsewhere = await known_elsewhere(access, jobs)
-    later = repeated_elsewhere(jobs)
+    # Ids that this process made for these very jobs are new.
+    elsewhere = await known_ids(access, [job for job in jobs if not job.fresh], elsewhere=True)
+    later = _repeated_elsewhere(jobs)
     if not elsewhere and not later:
         return await _enqueue_here(access, jobs)
     answers = {place: Enqueued(job.id, existing=True) for place, job in enumerate(jobs) if job.id in elsewhere}
@@ -54,6 +60,12 @@ async def _enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     with after_storing({jobs[place].queue for place in here}):
         answers |= zip(later, await enqueue(access, asked), strict=True)
     return [answers[place] for place in range(len(jobs))]
+
+
+def _repeated_elsewhere(jobs: Sequence[NewJob]) -> list[int]:
+    """The places of jobs whose id comes earlier in the same batch for another queue."""
+    first: dict[JobId, str] = {}
+    return [place for place, job in enumerate(jobs) if first.setdefault(job.id, job.queue) != job.queue]
 
 
 async def _enqueue_here(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
@@ -140,3 +152,116 @@ def _note(access: Access, queue: str, answers: Sequence[Enqueued]) -> None:
 
 def _is_large(jobs: Sequence[NewJob]) -> bool:
     return len(jobs) > 1 and next(portions(jobs)) is not jobs
+
+
+MAX_COALESCED = MAX_WEIGHT // 2
+"""By weight: some 2 ms for the server."""
+MAX_TEXT = 250_000
+
+
+class WaitingEnqueue(msgspec.Struct, frozen=True):
+    """A caller's jobs, until a call takes them along."""
+
+    jobs: Sequence[NewJob]
+    answers: "asyncio.Future[list[Enqueued]]"
+
+
+class EnqueueCoalescer:
+    """Batches enqueues of one store view: while a call for a queue is in flight, further ones for it are collected.
+
+    A lone enqueue is never delayed. Each gets its own answers, or its own error.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._gathering: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, deque[WaitingEnqueue]]] = (
+            WeakKeyDictionary()
+        )
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        """Store all of them or none."""
+        loop = running_loop()
+        if loop is None or not _can_coalesce(jobs):
+            return await enqueue(self._access, jobs)
+        queue, gathering = jobs[0].queue, self._gathering.setdefault(loop, {})
+        if queue in gathering:
+            answers: asyncio.Future[list[Enqueued]] = loop.create_future()
+            gathering[queue].append(WaitingEnqueue(jobs, answers))
+            return await answers
+        gathering[queue] = deque()
+        try:
+            return await enqueue(self._access, jobs)
+        finally:
+            self._start_next(loop, queue)
+
+    def _start_next(self, loop: asyncio.AbstractEventLoop, queue: str) -> None:
+        """Start the next group of enqueues that gathered during the last call."""
+        gathering = self._gathering[loop]
+        group = _take(gathering[queue])
+        if not group:
+            del gathering[queue]
+            return
+        carrier = loop.create_task(self._run_group(loop, queue, group))
+        self._tasks.add(carrier)
+        carrier.add_done_callback(self._tasks.discard)
+
+    async def _run_group(self, loop: asyncio.AbstractEventLoop, queue: str, group: list[WaitingEnqueue]) -> None:
+        try:
+            await self._enqueue_group(group)
+        finally:
+            for each in group:
+                each.answers.cancel()  # only if it has none: the loop ends
+            self._start_next(loop, queue)
+
+    async def _enqueue_group(self, group: Sequence[WaitingEnqueue]) -> None:
+        try:
+            answers = iter(await enqueue(self._access, [job for each in group for job in each.jobs]))
+        except StoreUnavailable as error:
+            for each in group:
+                _fail(each, error)
+        except Exception:
+            # One of them was refused, and nothing is stored: each is tried alone.
+            for each in group:
+                await self._enqueue_alone(each)
+        else:
+            for each in group:
+                mine = list(islice(answers, len(each.jobs)))
+                if not each.answers.done():
+                    each.answers.set_result(mine)
+
+    async def _enqueue_alone(self, one: WaitingEnqueue) -> None:
+        try:
+            answers = await enqueue(self._access, one.jobs)
+        except Exception as error:
+            _fail(one, error)
+        else:
+            if not one.answers.done():
+                one.answers.set_result(answers)
+
+
+def _can_coalesce(jobs: Sequence[NewJob]) -> bool:
+    if not 0 < len(jobs) <= MAX_COALESCED:
+        return False
+    return all(job.queue == jobs[0].queue and not job.parents for job in jobs)
+
+
+def _take(waiting: deque[WaitingEnqueue]) -> list[WaitingEnqueue]:
+    """The next group, as many as one call takes; cancelled callers are left out."""
+    group: list[WaitingEnqueue] = []
+    weight = text = 0
+    while waiting:
+        each = waiting[0]
+        weight += sum(map(weight_of, each.jobs))
+        text += sum(len(job.payload) for job in each.jobs)
+        if group and (weight > MAX_COALESCED or text > MAX_TEXT):
+            break
+        waiting.popleft()
+        if not each.answers.done():
+            group.append(each)
+    return group
+
+
+def _fail(one: WaitingEnqueue, error: Exception) -> None:
+    if not one.answers.done():
+        one.answers.set_exception(error)

@@ -1,10 +1,9 @@
 -- enqueue_plain: as enqueue.lua, for the usual jobs: alike, due at once, without key, parent or expiry. Request: a
 -- batch of one kind of such jobs; ARGV[4]: its blob. Reply: {0}: all are stored; OTHER: nothing is done, and
 -- enqueue.lua must be called.
---! effect: writes
---! memory: grows
---! uses: queue_call, record, known_ids, hint
---! keys: queue, counts, jobs, ids, types, ready, pending_counts
+--! effect: grows
+--! store: any
+--! uses: record, known_ids, hint
 local OTHER = 'other'
 local settings = redis.call('HMGET', K.queue, 'store', 'closed', 'fair', 'max_attempts', 'timeout', 'last_enqueue')
 if settings[1] ~= ARGV[1] then return check_store() end

@@ -1,12 +1,8 @@
 -- stage_batch: store a portion of a large batch invisibly, until all of it is committed. Request: batch, number
 -- from 1; blobs: the enqueue batch and its blobs. Reply as of enqueue, by what would be stored now; {3}: earlier
 -- portions are missing.
---! effect: writes
---! memory: grows
---! uses: queue_call, enqueue_check, staged_batch
---! keys: queue
-local problem = check_store()
-if problem then return problem end
+--! effect: grows
+--! uses: enqueue_check, staged_batch
 local now = now_micros()
 local batch, number = request[1], request[2]
 local staged, _, moment = batch_head(batch)

@@ -2,12 +2,7 @@
 -- refused: a key that another job took since returns that job. Request: batch. Reply: portions left, number of the
 -- stored one (0: none), then as of enqueue.
 --! effect: writes
---! memory: any
---! uses: queue_call, store_jobs, staged_batch
---! keys: queue
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: store_jobs, staged_batch
 local now = now_micros()
 local staged, number, moment = batch_head(request)
 if not staged or moment == 0 then return {0, 0, 0} end

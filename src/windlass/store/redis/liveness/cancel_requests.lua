@@ -1,10 +1,7 @@
 -- cancel_requests: running jobs of these runners with a cancel request. Request: runners. Reply: {id, attempt,
 -- runner} of each.
 --! effect: reads
---! uses: queue_call, record
---! keys: queue, jobs, cancels
-local problem = check_store()
-if problem then return problem end
+--! uses: record
 local MAX_COUNT = 500  -- the caller comes again soon
 local asked, answer = {}, {}
 for _, runner in ipairs(request) do asked[runner] = true end

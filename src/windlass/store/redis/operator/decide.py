@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from windlass.core.ids import JobId
 from windlass.store.records import Transition
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import MAX_READ
 from windlass.store.redis.dependencies.dependents import notify_dependents, replace_and_notify
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ, FoundJob
+from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
 from windlass.store.redis.operator.replace import MAX_TRIES, Replaced, by_queue, contended
 from windlass.store.redis.records.record import Flag, Record
 

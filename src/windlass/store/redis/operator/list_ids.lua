@@ -3,10 +3,8 @@
 -- letters (empty: all), type, tenant, tag, parent, end of the id; false: any. Reply: the last id (empty: the end),
 -- how many were read, and the matching ids.
 --! effect: reads
---! uses: queue_call, record, claims, byte_order
+--! uses: record, claims, byte_order
 --! keys: queue, counts, jobs, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local problem = check_store()
-if problem then return problem end
 local from, limit, max_count, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
 local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP, CLAIMS = 400, 2000, 500000, 1000, 50, 10
 

@@ -1,10 +1,6 @@
 -- read_jobs: jobs by id. Request: ids. Reply: how many were looked for (fewer than all if they are much text),
 -- then {id, record, details, notes} of each.
 --! effect: reads
---! uses: queue_call
---! keys: queue, jobs, details, notes
-local problem = check_store()
-if problem then return problem end
 local PORTION, MAX_TEXT = 25, 1000000
 local answer, text, values = {#request}, 0, {}
 for i, id in ipairs(request) do

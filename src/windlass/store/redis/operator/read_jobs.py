@@ -6,18 +6,21 @@ from typing import Any
 
 import msgspec
 
-from windlass.core.ids import JobId
+from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.moments import Micros
+from windlass.core.status import Status
+from windlass.store.records import Counts, JobFilter, JobPage, Page
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import call_in_portions
 from windlass.store.redis.liveness.leases import lease_ends
-from windlass.store.redis.operator.read_anywhere import find_moved, read_anywhere
-from windlass.store.redis.records.record import Letter, Record, unpack
-from windlass.store.redis.records.row import row_of
+from windlass.store.redis.operator.read_records import find_moved, read_anywhere
+from windlass.store.redis.records.ending import row_of
+from windlass.store.redis.records.record import STATUS, Letter, Record, unpack
 from windlass.store.rows import to_job
 
 MAX_AT_ONCE = 250
-"""Ids in one call of a script."""
+"""Jobs that one call of a script reads."""
 
 _notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
 
@@ -82,17 +85,110 @@ async def jobs_of(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, J
 
 
 async def _read(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[JobId, Found]:
-    """In as many calls as it takes: each reads a bounded number of jobs."""
     found: dict[JobId, Found] = {}
-    left = {queue: ids for queue, ids in ids_of.items() if ids}
-    while left:
-        replies = await access.call_queues("read_jobs", {queue: (ids[:MAX_AT_ONCE],) for queue, ids in left.items()})
-        for queue, (_, *rows) in replies.items():
-            found |= {row[0].decode(): _found(queue, row) for row in rows}
-        left = {queue: rest for queue, (looked, *_) in replies.items() if (rest := left[queue][looked:])}
+    async for queue, _, (_, *rows) in call_in_portions(
+        access, "read_jobs", ids_of, portion=lambda ids: ids[:MAX_AT_ONCE], done=lambda _, reply: int(reply[0])
+    ):
+        found |= {row[0].decode(): _found(queue, row) for row in rows}
     return found
 
 
 def _found(queue: str, row: Sequence[Any]) -> Found:
     id_, value, more, notes = row
     return Found(queue, unpack(id_.decode(), value, more), notes)
+
+
+MAX_WALKED = 10_000
+"""Jobs of a queue that one page may look at: then the page ends, short, and the next one goes on."""
+
+
+class Walk(msgspec.Struct):
+    """How far a queue was walked, and what was found there."""
+
+    ids: list[JobId]
+    reached: JobId
+    """Up to here everything was looked at."""
+    ended: bool
+    seen: int = 0
+    """How many jobs were looked at."""
+
+    def goes_on(self, limit: int) -> bool:
+        """Whether there may be more, and it may be looked for."""
+        return not self.ended and len(self.ids) < limit and self.seen < MAX_WALKED
+
+
+async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+    """Newest first; the cursor is the last id of the page before. Rare matches make short pages, not long walks."""
+    start = check_id(cursor, "cursor") if cursor else ""
+    if limit < 1:
+        return Page((), None)
+    walks = await _walked(access, wanted, limit, start, oldest=False)
+    found = {id_: queue for queue, walk in walks.items() for id_ in walk.ids}
+    # Below the highest place at which a walk stopped, something may be missing.
+    watermark = max((walk.reached for walk in walks.values() if not walk.ended), default="")
+    ids = sorted((id_ for id_ in found if id_ >= watermark), reverse=True)[:limit]
+    end = ids[-1] if len(ids) == limit else watermark or None
+    jobs = await jobs_at(access, {id_: found[id_] for id_ in ids})
+    statuses = wanted.status
+    kept = [job for id_ in ids if (job := jobs.get(id_)) and (not statuses or job.status in statuses)]
+    return Page(tuple(kept), end)
+
+
+async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+    """Oldest first, after a given id: as many as are wanted, if there are."""
+    ids: list[JobId] = []
+    start = after or ""
+    while len(ids) < limit:
+        walks = await _walked(access, wanted, limit - len(ids), start, oldest=True)
+        reached_by_all = min((walk.reached for walk in walks.values() if not walk.ended), default=None)
+        found = sorted(
+            {id_ for walk in walks.values() for id_ in walk.ids if reached_by_all is None or id_ <= reached_by_all}
+        )
+        ids += found[: limit - len(ids)]
+        if reached_by_all is None:
+            break
+        start = reached_by_all
+    return ids
+
+
+async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *, oldest: bool) -> Mapping[str, Walk]:
+    """Every queue in which a match can be, walked until enough was found, or far enough."""
+    names = await access.queue_names()
+    walks = {name: Walk([], start, ended=False) for name in names if wanted.queue in (None, name)}
+    while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+        requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
+        for name, (reached, seen, *ids) in (await access.call_queues("list_ids", requests)).items():
+            walk = walks[name]
+            walk.ids += [id_.decode() for id_ in ids]
+            walk.reached, walk.ended, walk.seen = reached.decode(), not reached, walk.seen + seen
+    return walks
+
+
+def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
+    """The request of walk.lua."""
+    letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
+    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.id_end)
+    most = MAX_WALKED - walk.seen
+    return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said)
+
+
+async def counts(access: Access) -> Counts:
+    """Every script that moves a job counts along: nothing is counted here."""
+    replies = await access.call_queues("counts", dict.fromkeys(await access.queue_names(), ((),)))
+    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
+    for queue, flat in replies.items():
+        for letter, jobs in zip(flat[::2], flat[1::2], strict=True):
+            queues[queue][STATUS[ord(letter)]] += int(jobs)
+    return Counts({name: queues[name] for name in sorted(queues)})
+
+
+async def failures(access: Access, limit: int) -> list[Job]:
+    """The newest of each queue by an index of its own, and the newest of all."""
+    most = min(limit, MAX_AT_ONCE)
+    replies = await access.call_queues("failures", dict.fromkeys(await access.queue_names(), ((most,),)))
+    jobs = [
+        to_job(row_of(unpack(id_.decode(), value, more), queue))
+        for queue, found in replies.items()
+        for id_, value, more in found
+    ]
+    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]

@@ -1,10 +1,6 @@
 -- read_records: jobs by id, for decisions. Request: ids. Reply: the time, then {id, record, details} of each that
 -- is here; {id, tombstone} of a dropped one; {id} of one that is moving.
 --! effect: reads
---! uses: queue_call
---! keys: queue, jobs, details, tombstones, moving
-local problem = check_store()
-if problem then return problem end
 local answer = {now_micros()}
 for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(request))) do
   local id, seen = request[i], nil

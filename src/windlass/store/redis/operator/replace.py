@@ -15,7 +15,7 @@ from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.records.portion import MAX_WRITTEN, first_portion
+from windlass.store.redis.connection.portion import MAX_WRITTEN, call_in_portions, first_portion
 from windlass.store.redis.records.record import STATUS, Details, Flag, Record, encode, pack
 
 MAX_TRIES = 50
@@ -38,16 +38,13 @@ class Replaced(msgspec.Struct, frozen=True):
 async def replace_all(access: Access, changes: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
     """Pairs by queue, each of them on its own: one trip, more if they are much text. Each job once."""
     replaced: dict[JobId, Replaced] = {}
-    left = {queue: pairs for queue, pairs in changes.items() if pairs}
-    while left:
-        some = {queue: first_portion(pairs, text_of, MAX_REPLACED, MAX_WRITTEN) for queue, pairs in left.items()}
-        replies = await access.call_queues(
-            "replace_records", {queue: _request(pairs) for queue, pairs in some.items()}
-        )
-        for queue, answers in replies.items():
-            replaced |= {before.id: _replaced(reply) for (before, _), reply in zip(some[queue], answers, strict=True)}
-        left = {queue: rest for queue, pairs in left.items() if (rest := pairs[len(some[queue]) :])}
+    async for _, some, answers in call_in_portions(access, "replace_records", changes, _request, _portion):
+        replaced |= {before.id: _replaced(reply) for (before, _), reply in zip(some, answers, strict=True)}
     return replaced
+
+
+def _portion(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    return first_portion(pairs, text_of, MAX_REPLACED, MAX_WRITTEN)
 
 
 def text_of(pair: Pair) -> int:

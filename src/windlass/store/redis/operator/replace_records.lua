@@ -3,12 +3,7 @@
 -- record, then its details if given. Reply for each: its letter; 0 if it has changed or is gone; the id of the job
 -- that has its idempotency key. A job that is blocked again registers with its parents.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, replace_record, idempotency_keys, key_queue, running_limit
---! keys: queue, counts, jobs, details, parent_checks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, replace_record, idempotency_keys, key_queue, hint
 local now = now_micros()
 local dirty_keys, answer, stopped = {}, {}, 0
 

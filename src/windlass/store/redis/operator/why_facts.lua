@@ -4,10 +4,7 @@
 -- higher priority, before it at its own, in its tenant queue, beside it, waiting for the key before it, running,
 -- slots held}, tenants, longest running jobs, holders of its key's slots, buckets of queue and key.
 --! effect: reads
---! uses: queue_call, record, claims, byte_order
---! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, buckets
-local problem = check_store()
-if problem then return problem end
+--! uses: record, claims, byte_order
 local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
 local MAX_READ, CLAIMS, LAST = 500, 10, string.rep('\255', 11)
 local level = struct.pack('>I2', sort_priority + LEVEL)

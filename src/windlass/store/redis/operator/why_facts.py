@@ -12,9 +12,8 @@ from windlass.core.status import FINISHED, Status
 from windlass.core.why.estimate import LATELY
 from windlass.core.why.facts import MAX_NAMED, MAX_TENANTS, Holder, Throughput, WhyFacts
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.duties.buckets import to_bucket
-from windlass.store.redis.liveness.leadership import worker_of
-from windlass.store.redis.liveness.workers import live_workers
+from windlass.store.redis.duties.prune import to_bucket
+from windlass.store.redis.liveness.workers import live_workers, worker_of
 from windlass.store.redis.operator.queues import QueueState, read_queues
 from windlass.store.redis.operator.read_jobs import Found, find, jobs_of
 from windlass.store.redis.records.record import STATUS, Record

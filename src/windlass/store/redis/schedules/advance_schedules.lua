@@ -3,11 +3,7 @@
 -- many advanced.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local plans = named(K.plans)
 local written, over = {}, {}
 for i, each in ipairs(request) do

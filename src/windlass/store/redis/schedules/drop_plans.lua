@@ -2,11 +2,7 @@
 -- may have lost those. Each if it is still there. Request: {name, number of the plan} of each. Reply: how many.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local dropped = {}
 for i, plan in ipairs(named(K.plans)) do
   if plan and struct.unpack('>I8', plan) == request[i][2] then dropped[#dropped + 1] = request[i][1] end

@@ -12,8 +12,14 @@ from windlass.core.schedules.schedule import Schedule, ScheduleSettings
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.schedules.fire import finish
-from windlass.store.redis.schedules.read_schedules import read_by_name
-from windlass.store.redis.schedules.schedule_state import ScheduleState, due_of, pack_settings, pack_state, tick_of
+from windlass.store.redis.schedules.read_schedules import (
+    ScheduleState,
+    due_of,
+    pack_settings,
+    pack_state,
+    read_by_name,
+    tick_of,
+)
 
 MAX_TRIES = 50
 MAX_WRITTEN = 200

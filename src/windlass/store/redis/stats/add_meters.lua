@@ -2,11 +2,7 @@
 -- each.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, meters
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: stats
 local length, given = unpack(request, 1, 2)
 local now = now_micros()
 local head = slot_head(now - now % length)

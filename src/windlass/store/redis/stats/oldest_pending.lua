@@ -1,10 +1,6 @@
 -- oldest_pending: how long the oldest job of this queue has been pending: the first of each type and priority is
 -- read. Reply: the time, and the rank of the oldest; 0: none.
 --! effect: reads
---! uses: queue_call
---! keys: queue, pending_counts, ready
-local problem = check_store()
-if problem then return problem end
 local MAX_PRIORITIES = 500
 local reads, found = 0, nil
 

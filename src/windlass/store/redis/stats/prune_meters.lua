@@ -2,11 +2,7 @@
 -- many.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, meters
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: stats
 local length, kept, max_count = unpack(request, 1, 3)
 local before = now_micros() - kept
 local places = redis.call('ZRANGEBYLEX', K.meter_index, '-', '(' .. slot_head(before - before % length), 'LIMIT', 0, max_count)

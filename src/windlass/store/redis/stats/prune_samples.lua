@@ -2,11 +2,7 @@
 -- Reply: how many.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, samples
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: stats
 local kind, step, slot, max_count = unpack(request, 1, 4)
 local past = '(' .. step_head(kind, step, slot)
 local places = redis.call('ZRANGEBYLEX', K.sample_index, '[' .. step_head(kind, step, 0), past, 'LIMIT', 0, max_count)

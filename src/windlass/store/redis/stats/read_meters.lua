@@ -3,9 +3,7 @@
 -- the time, and place, meter of each.
 --! scope: global
 --! effect: reads
---! uses: global_call, meters
-local problem = check_store()
-if problem then return problem end
+--! uses: stats
 local length, past, since, ends, max_count = unpack(request, 1, 5)
 local now = now_micros()
 since = since or math.max(0, now - past)

@@ -3,9 +3,7 @@
 -- at first. Reply: the last place (empty: the end), and place, value of each.
 --! scope: global
 --! effect: reads
---! uses: global_call, samples
-local problem = check_store()
-if problem then return problem end
+--! uses: stats
 local kind, step, since, ends, queue, type, max_count = unpack(request, 1, 7)
 
 local function wanted(place)

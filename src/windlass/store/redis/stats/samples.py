@@ -11,8 +11,8 @@ from windlass.core.stats.samples import MINUTE, SAMPLE_RETENTION, Depth, Sampled
 from windlass.core.stats.timeline import SampleQuery, Samples
 from windlass.store.records import Counts
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.operator import counts
-from windlass.store.redis.stats import meters
+from windlass.store.redis.operator.read_jobs import counts
+from windlass.store.redis.stats.meters import between, oldest
 from windlass.store.samples import sample
 
 PORTION = 500
@@ -49,7 +49,7 @@ class RedisSampleStore:
         return await self._access.now()
 
     async def slots(self, since: Micros, until: Micros) -> list[Meter]:
-        return list(await meters.between(self._access, since, until))
+        return list(await between(self._access, since, until))
 
     async def last(self, step: Micros, at_most: Micros) -> Micros | None:
         bounds = b"(" + _head(METERS, step, at_most + 1), b"[" + _head(METERS, step, 0)
@@ -62,7 +62,7 @@ class RedisSampleStore:
         return await _first(self._access, DEPTHS, MINUTE, minute) == minute
 
     async def counts(self) -> tuple[Counts, dict[str, Micros]]:
-        return await counts.counts(self._access), await meters.oldest(self._access)
+        return await counts(self._access), await oldest(self._access)
 
     async def stretch(self, window: SampleQuery) -> Samples:
         made = [_meter.decode(value) async for value in _samples(self._access, METERS, window)]

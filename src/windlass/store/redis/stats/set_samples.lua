@@ -2,11 +2,7 @@
 -- observations of each. Blobs: place and value of each.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, samples
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: stats
 for i, observations in ipairs(request) do
   local place, value = ARGV[2 * i + 2], ARGV[2 * i + 3]
   local before = redis.call('HGET', K.samples, place)

@@ -3,12 +3,7 @@
 -- notes (empty: unchanged). Reply for each: 1: done, or the attempt is not running; 0: ask again; {version,
 -- notes}: add to these.
 --! effect: writes
---! memory: any
---! uses: queue_call, record
---! keys: queue, jobs, notes
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record
 local ENOUGH = 500000  -- bytes of notes in one answer
 local told = 0
 

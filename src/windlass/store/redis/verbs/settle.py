@@ -10,12 +10,11 @@ from windlass.core.status import Status
 from windlass.store.ending import is_repeat, settled
 from windlass.store.records import Settled
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import MAX_READ, first_portion
 from windlass.store.redis.dependencies.dependents import continue_completion, notify_dependents, replace_and_notify
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ, JobView, read_records
+from windlass.store.redis.operator.read_records import JobView, read_anywhere, read_records
 from windlass.store.redis.operator.replace import MAX_TRIES, Pair, by_queue, contended
 from windlass.store.redis.records.ending import end_attempt
-from windlass.store.redis.records.portion import first_portion
 from windlass.store.redis.records.record import Letter
 
 DONE, NOT_YET = 1, -1

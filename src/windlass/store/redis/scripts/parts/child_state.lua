@@ -2,8 +2,7 @@
 -- record knows which parents have completed: WAITS_FOR_PARENTS while any is missing, and the completed ones in its
 -- parent results. So notifying twice is safe. While it waits its `rank` is the delay after the last parent's
 -- completion.
---! uses: record, record_text, replace_record, cancel_waiting, idempotency_keys, key_queue, details
---! keys: parent_checks, parent_changes
+--! uses: record, replace_record, idempotency_keys, key_queue, details
 local ONE_PARENT_SIZE = 40  -- as long as JSON of one id
 
 local CHECK_NOW = 1000000  -- a later entry in `parent_checks` was answered, and is a repetition

@@ -1,6 +1,6 @@
 -- claims: jobs that were claimed together. A member of `held` is runner, claim and ids, so that the claims of a
 -- runner are adjacent; its prefix, the head, is the field of `claim_counts`.
---! keys: held, claim_counts
+--! uses: record
 local ID_SIZE = 36
 local CLAIM = '>I8'
 
@@ -39,4 +39,18 @@ local function ids_of_claim(member)
   local ids = {}
   for at = #head + 1, #member, ID_SIZE do ids[#ids + 1] = string.sub(member, at, at + ID_SIZE - 1) end
   return ids
+end
+
+-- Call `with` for each job of a claim that is still running, with its id, record and value. Returns how many were read,
+-- and the bytes of their records.
+local function each_of_claim(member, with)
+  local runner, claim = claim_of(member)
+  local ids = ids_of_claim(member)
+  local text = 0
+  for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
+    text = text + #(value or '')
+    local r = value and read_record(value)
+    if r and r.letter == RUNNING and r.runner == runner and r.claim == claim then with(ids[i], r, value) end
+  end
+  return #ids, text
 end

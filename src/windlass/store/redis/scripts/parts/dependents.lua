@@ -3,7 +3,6 @@
 -- failure, and is notified again if the parent becomes live. Notifications for other queues go to `outbox` until
 -- they are delivered.
 --! uses: record, indexes, child_state, parent_changes
---! keys: jobs, dependents, parent_changes, outbox, parent_checks, moving, tombstones
 local WAITING, PARENT_FAILED = 'w', 'f'
 
 -- Whether a job that is not here was moved, or is just on its way.

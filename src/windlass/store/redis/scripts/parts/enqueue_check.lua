@@ -1,8 +1,7 @@
 -- enqueue_check: what becomes of new jobs: known ids, key conflicts, refusals. A batch is a list of kinds, jobs
 -- that are alike but for their own fields, and the order, {kind, number, …}, of jobs that may conflict: they have
 -- a key, or come twice. `blobs` are the fields of the kinds; see enqueue/batch.py.
---! uses: record, indexes, idempotency_keys, key_queue, cancel_waiting, known_ids
---! keys: queue, jobs, ids, types, ready, pending_counts, tenant_queues, due, expiring, waiting_for_key, slots, tombstones, tombstone_times, moving, idempotency_keys, key_windows, children
+--! uses: record, indexes, idempotency_keys, key_queue, replace_record, known_ids
 local KIND_FLAGS, IDS, DIGESTS, CONCURRENCY_DIGESTS, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
 local STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4

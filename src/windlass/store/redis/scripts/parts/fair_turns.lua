@@ -1,6 +1,6 @@
 -- fair_turns: how a claim is shared between tenants with pending jobs, as in core/fairness.py. A state is
 -- {present, ends = {tenant = end}}. Weights are by tenant; the default is 1.
---! uses: heap, byte_order
+--! uses: merged_stream, byte_order
 
 -- By the end of the next job, newcomers first among equals, then by name.
 local function ends_before(a, b)

@@ -1,6 +1,5 @@
 -- global_call: the start of every script for global keys.
 --! uses: request
---! keys: meta
 
 -- Whether this is the store that the caller knows: nil, or the error to answer with.
 local function check_store()

@@ -1,6 +1,5 @@
 -- idempotency_keys: idempotency keys. A live job has its key; a finished one until its window is over.
 --! uses: record
---! keys: idempotency_keys, key_windows
 
 -- The id of the key's holder, or nil. A window that is over does not count.
 local function key_holder(digest, now)

@@ -1,7 +1,6 @@
 -- key_queue: jobs that wait for a concurrency key. A script that frees a slot, or changes which jobs wait, calls
 -- `mark_dirty`, and `assign_slots` at its end: after that no first waiting job could have a slot.
 --! uses: record, indexes
---! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, stalled_keys
 local DIGEST_END = '\255\255\255'  -- no sort_priority, rank, slot or id goes on like this
 local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member of `digest`: after digest, sort_priority and rank
 local DEFAULT_KEY_LIMIT = 1

@@ -1,8 +1,6 @@
 -- lease_activity: global leases, and the grace that all of them get after a silence of all. There may be very
 -- many: grace is granted a portion at a time, by every call that checks for silence, and no runner counts as dead
 -- until all have it.
---! uses: global_call
---! keys: leases, lease_ends, leadership
 local LEASE, LEASE_SIZE = '>i8i8B', 17
 local ACTIVITY_FIELD = ''
 -- When anybody last renewed, or a silence was forgiven; the length of the shortest lease; when anybody last looked for lapsed

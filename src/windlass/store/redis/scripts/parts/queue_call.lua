@@ -1,6 +1,5 @@
 -- queue_call: the start of every script for a queue.
 --! uses: request
---! keys: queue
 
 -- Whether the queue is there, and of the store that the caller knows: nil, or the error to answer with.
 local function check_store()

@@ -1,7 +1,5 @@
--- record_claim: pending jobs become running under the number of a claim.
+-- record_claim: pending jobs become running under the number of a claim, if the runner has a lease.
 --! uses: record, claims
---! keys: queue, counts, jobs, types, ready, pending_counts, expiring
-
 -- What an earlier try with the same number has taken, as far as it runs still: ids and records; nil: there was none.
 local function claimed_before(runner, claim)
   local before = claim_member(claim_head(runner, claim))
@@ -61,4 +59,13 @@ local function stop_expiry(taken)
   local ids = {}
   for i = 1, #taken, 2 do ids[#ids + 1] = taken[i] end
   redis.call('ZREM', K.expiring, unpack(ids))
+end
+
+-- Whether a runner may claim in this queue, by the queue's copy of its lease. Without one the reply is
+-- NO_LEASE, and the caller reads the global lease (leases.py, `allow_runner`) before it gives up.
+local NO_LEASE = 'no lease'
+
+local function has_lease(runner, now)
+  local valid = redis.call('HGET', K.leases, runner)
+  return valid and tonumber(valid) > now
 end

@@ -1,7 +1,6 @@
 -- release_dependents: parents that just completed release their dependents in the same call. Most have one child
 -- each, in this queue, that waits for nothing else: all of those are written together.
 --! uses: record, indexes, dependents
---! keys: jobs, counts, ready, pending_counts, parent_changes, dependents
 local MAX_CHILDREN = 10
 
 local any_parent_changes

@@ -1,6 +1,5 @@
 -- store_jobs: write new jobs that were checked, all of a kind at once.
---! uses: enqueue_check, byte_order, type_numbers, dependents
---! keys: dependents, parent_checks, parent_changes
+--! uses: enqueue_check, byte_order, indexes, dependents
 local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT = 12, 13, 17, 18, 19
 
 local function last_of_type(type, sort_priority)

@@ -2,10 +2,7 @@
 -- continue after (an empty name: the start). Reply: runner and number of the last claim (an empty name: the end),
 -- then runner, jobs alternately.
 --! effect: reads
---! uses: queue_call, claims
---! keys: queue
-local problem = check_store()
-if problem then return problem end
+--! uses: claims
 local CLAIMS = 100
 local runner, claim = unpack(request, 1, 2)
 local from = runner == '' and '-' or '(' .. claim_head(runner, claim) .. '\255'

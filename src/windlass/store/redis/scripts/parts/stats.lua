@@ -1,8 +1,6 @@
--- meters: attempts of one type in one queue that ended in one interval. A place is interval start, queue, type, so
--- that places sort by time. A value is the counters in order, and both histograms as bucket, number, bucket,
--- number…
---! uses: global_call
---! keys: meters, meter_index
+-- stats: meters and samples. A meter is of attempts of one type in one queue that ended in one interval. Its place is
+-- interval start, queue, type, so that places sort by time; its value the counters in order, and both histograms as
+-- bucket, number, bucket, number…
 local COUNTERS = 6
 
 local function slot_head(slot) return struct.pack('>i8', slot) end
@@ -40,3 +38,10 @@ local function add_meter(place, meter)
   end
   redis.call('HSET', K.meters, place, cmsgpack.pack(meter))
 end
+
+-- Samples of a minute or an hour. A place is kind (`s`: a meter, `d`: number of jobs), step, interval
+-- start, queue, type, so that places of a kind and step sort by time. A value is the number of observations, and
+-- the sample.
+local PLACE, PLACE_SIZE = '>c1i8i8', 17
+
+local function step_head(kind, step, slot) return struct.pack(PLACE, kind, step, slot) end

@@ -1,10 +1,7 @@
 -- held: jobs that a runner is running in this queue, some claims at a time. Request: runner, and the claim to
 -- continue after (-1: the start). Reply: the last claim (-1: the end), then {id, attempt} of each job.
 --! effect: reads
---! uses: queue_call, held_jobs
---! keys: queue
-local problem = check_store()
-if problem then return problem end
+--! uses: claims
 local CLAIMS, MAX_READ, MAX_TEXT = 20, 500, 1000000
 local runner, after = unpack(request, 1, 2)
 local claims, answer, read = claims_of(runner, after, CLAIMS), {-1}, 0
