@@ -33,15 +33,12 @@ MANY = 1_500
 
 WHOLE = {
     ("counts", "HGETALL", "counts"): "a field for each status",
-    ("age", "HGETALL", "pending_counts"): "a field for each type of the queue",
-    ("why_facts", "HGETALL", "pending_counts"): "a field for each type of the queue",
+    ("indexes", "HGETALL", "pending_counts"): "a field for each type of the queue",
     ("census", "HGETALL", "types"): "a field for each type of the queue",
-    ("oldest_pending", "HGETALL", "pending_counts"): "a field for each type of the queue",
     ("store_jobs", "HKEYS", "pending_counts"): "a field for each type of the queue",
     ("check_counts", "HVALS", "pending_counts"): "a field for each type of the queue",
     ("recount", "HVALS", "types"): "a field for each type of the queue",
     ("recount", "HVALS", "claim_counts"): "the claims of which anything runs",
-    ("waiting_types", "HGETALL", "pending_counts"): "a field for each type of the queue",
     ("waiting_types", "HGETALL", "types"): "a field for each type of the queue",
     ("known_runners", "HKEYS", "leases"): "the runners that claim in the queue",
     ("runners", "ZRANGEBYLEX", "registrations"): "the queues of a runner, or of a worker's runners",

@@ -59,11 +59,6 @@ class AbsentNodes:
         return True
 
 
-def absent_error(node: Node) -> Unsent:
-    """The error of a call to an absent node."""
-    return Unsent(f"{node[0]}:{node[1]} does not answer")
-
-
 MAP_SECONDS = 2.0
 """Seconds that a node has to send the slot map."""
 HASTY_SECONDS = 3.0
@@ -159,7 +154,7 @@ class ClusterWire(RetryingWire):
                 self._probes.add(task)
                 task.add_done_callback(self._probes.discard)
         if node in self._away:
-            raise absent_error(node)
+            raise Unsent(f"{node[0]}:{node[1]} does not answer")
 
     async def _probe(self, node: Node) -> None:
         """Whatever the answer is, another may have taken its slots by now."""

@@ -122,13 +122,13 @@ def question(keys: KeyMap) -> tuple[Word, ...]:
 def read_rights(replies: Sequence[Any]) -> Rights:
     """What all servers say, together. An error that is not about rights is not judged, nor what is no list."""
     refused = [entry for reply in replies if isinstance(reply, list) for entry in reply]
-    told = [(command.decode(), said.decode()) for command, said in refused]
-    lacking = {command for command, said in told if "key" not in said and command != "PUBLISH"}
+    errors = [(command.decode(), said.decode()) for command, said in refused]
+    lacking = {command for command, said in errors if "key" not in said and command != "PUBLISH"}
     lacking.update(found[1] for reply in replies if (found := _refused_itself(reply)))
     return Rights(
         tuple(sorted(lacking)),
-        keys=not any("key" in said for _, said in told),
-        hints=not any(command == "PUBLISH" for command, _ in told),
+        keys=not any("key" in said for _, said in errors),
+        hints=not any(command == "PUBLISH" for command, _ in errors),
     )
 
 
@@ -143,7 +143,7 @@ class Inspection(msgspec.Struct, frozen=True):
     """`INFO` of each, or the error that it gave."""
     rights: Rights
     store: tuple[bytes | None, MapVersion] | None
-    """Its mark and version. None: not asked, because rights are missing, or not to be had from a cluster now."""
+    """Its id and version. None: not asked, because rights are missing, or not to be had from a cluster now."""
 
 
 async def inspect_servers(server: Server, seconds: float) -> Inspection:
@@ -175,13 +175,13 @@ async def ask_rights(server: Server, seconds: float) -> Rights:
 
 
 async def _ask_store(server: Server, seconds: float) -> tuple[bytes | None, MapVersion] | None:
-    """In a cluster the server of the global keys may be away; each queue of a known store has its mark too."""
+    """In a cluster the server of the global keys may be away; each queue of a known store has its id too."""
     (key,) = server.keys.global_keys(("meta",))
     try:
         words = ("HMGET", key, "store", *VERSION_FIELDS)
-        mark, *version = await server.wire.command(*words, seconds=seconds, patient=False)
+        store_id, *version = await server.wire.command(*words, seconds=seconds, patient=False)
     except DRIVER_ERRORS as error:
         if server.store_id is None or server.address.kind is not Kind.CLUSTER or not is_lost(error):
             raise
         return None
-    return mark, read_version(*version)
+    return store_id, read_version(*version)

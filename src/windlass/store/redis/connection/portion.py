@@ -1,6 +1,7 @@
 """Portions: what one call of a script takes, because it keeps the server from other calls."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from windlass.store.redis.connection.access import Access
@@ -13,6 +14,14 @@ MAX_WRITTEN = 1_000_000
 """Bytes: some 10 ms of a script that writes records."""
 
 Item = TypeVar("Item")
+
+
+def by_queue(items: Iterable[Item], queue_of: Callable[[Item], str]) -> dict[str, list[Item]]:
+    """Items by queue, in their order."""
+    found: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        found[queue_of(item)].append(item)
+    return found
 
 
 def first_portion(

@@ -62,19 +62,19 @@ class ClaimMemory:
 
     def __init__(self) -> None:
         self.rate_waits = RateWaits()
-        self._ruled: dict[str, Micros] = {}
+        self._limited_until: dict[str, Micros] = {}
         self._asked: dict[str, int] = {}
-        self.gates: dict[str, str] = {}
+        self.bucket_cursors: dict[str, str] = {}
         """How far the buckets of a queue were looked through."""
 
     def is_limited(self, queue: str) -> bool:
         """Whether it was not plain a moment ago."""
-        until = self._ruled.get(queue)
+        until = self._limited_until.get(queue)
         return until is not None and since_boot() < until
 
     def note_limited(self, queue: str) -> None:
         """It is not plain."""
-        self._ruled[queue] = since_boot() + LIMITED_FOR
+        self._limited_until[queue] = since_boot() + LIMITED_FOR
 
     def ask(self, runner: str, claim: int) -> bool:
         """Whether this claim is new: numbers of claims only grow, in one process."""

@@ -13,7 +13,7 @@ local function deliver(child, parent, letter, result)
   return 1
 end
 
--- One that waits still asks again later: where a server failed over, its parent may know nothing of it any more.
+-- A child that still waits registers again later: a failover may have lost its registration.
 local RECHECK_AFTER = 3600000000
 local function checked_all_parents(child)
   local value = redis.call('HGET', K.jobs, child)

@@ -16,7 +16,7 @@ from windlass.core.jobs.dependencies import pending_parents
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
-from windlass.store.redis.connection.portion import MAX_READ, call_in_portions, first_portion
+from windlass.store.redis.connection.portion import MAX_READ, by_queue, call_in_portions, first_portion
 from windlass.store.redis.dependencies.mail import FollowUp, Message, delivery, text_of
 from windlass.store.redis.operator.read_records import read_anywhere
 from windlass.store.redis.records.record import Letter, unpack
@@ -24,17 +24,16 @@ from windlass.store.redis.records.record import Letter, unpack
 ABANDONED_AFTER: Micros = 5 * SECOND
 """A child that has waited this long for an answer has no live producer."""
 GIVE_UP_AFTER: Micros = 900 * SECOND
-"""A parent that nobody knows for so long will not come: it was to be handed in elsewhere, and its producer died. Nor
-will the result of one that is gone."""
+"""An unknown parent of this age will not come: its producer died before the enqueue. Nor will a dropped result."""
 
 MAX_PAGES = 10
 
 Requests = Mapping[str, tuple[list[JobId], Micros, int, int]]
-"""Of asking.lua, by queue."""
+"""Requests of parent_checks.lua, by queue."""
 
 
 class WaitingChild(msgspec.Struct, frozen=True):
-    """A child, and which of its parents have not come yet."""
+    """A child, and its parents that have not completed."""
 
     id: JobId
     queue: str
@@ -50,7 +49,7 @@ Outcome = tuple[Sequence[Message], Sequence[tuple[JobId, Micros]]]
 
 
 async def request_parents(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> FollowUp:
-    """Let these ask: what is to be done then."""
+    """Register these children with their parents: what follows from that."""
     to_do = FollowUp(set(), set())
     left = {queue: list(ids) for queue, ids in to_check.items() if ids}
     while left:
@@ -82,7 +81,9 @@ async def _request(access: Access, requests: Requests, to_do: FollowUp) -> tuple
         if not children:
             return Counter(), set()
         answers = await _answers(access, children)
-        outcomes = {queue: _outcome(mine, answers) for queue, mine in _by_queue(children).items()}
+        outcomes = {
+            queue: _outcome(mine, answers) for queue, mine in by_queue(children, lambda child: child.queue).items()
+        }
         await _deliver(access, outcomes, to_do)
     answered = Counter({queue: len(checked) for queue, (_, checked) in outcomes.items()})
     rows_of = Counter(child.queue for child in children)
@@ -111,13 +112,6 @@ def _child(queue: str, now: Micros, id_: bytes, since: Micros, value: bytes) -> 
     return WaitingChild(record.id, queue, since, now - since, parents, takes)
 
 
-def _by_queue(children: Sequence[WaitingChild]) -> dict[str, list[WaitingChild]]:
-    found: dict[str, list[WaitingChild]] = defaultdict(list)
-    for child in children:
-        found[child.queue].append(child)
-    return found
-
-
 Answers = dict[tuple[JobId, JobId], tuple[int, bytes | None]]
 """Letter and result, by parent and child; None: the result was dropped."""
 
@@ -142,10 +136,10 @@ def _answer(child: WaitingChild, parent: JobId, answers: Answers) -> tuple[int, 
 
 
 async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
-    """Of all parents that are anywhere."""
-    sight = await read_anywhere(access, {parent for child in children for parent in child.parents})
-    places = {id_: tomb.queue for id_, tomb in sight.tombstones.items()}
-    places |= {id_: seen.queue for id_, seen in sight.jobs.items()}
+    """The states of all parents that any queue has."""
+    view = await read_anywhere(access, {parent for child in children for parent in child.parents})
+    places = {id_: tomb.queue for id_, tomb in view.tombstones.items()}
+    places |= {id_: seen.queue for id_, seen in view.jobs.items()}
     wanted: dict[str, list[tuple[JobId, JobId, str]]] = defaultdict(list)
     for child in children:
         for parent in child.parents:

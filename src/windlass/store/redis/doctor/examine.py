@@ -37,7 +37,7 @@ from windlass.store.redis.operator.queues import read_queues
 from windlass.store.redis.schedules.read_schedules import all_schedules
 
 MAX_DELAYED = 2_000
-"""Of each queue: a doctor at the bed of millions must not take long."""
+"""Per queue: the doctor must not take long on a store with millions of jobs."""
 STEP = 500
 
 
@@ -51,7 +51,7 @@ class QueueCensus(msgspec.Struct):
 
 
 async def take_census(access: ReadOnlyAccess) -> Census:
-    """Each queue is one picture; they are taken one after the other."""
+    """Each queue is one consistent read; queues are read one after the other."""
     now = await access.now()
     names = await access.queue_names()
     workers = await live_workers(access)

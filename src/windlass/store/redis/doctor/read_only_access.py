@@ -51,10 +51,10 @@ class ReadOnlyAccess(Access):
     async def identify(self) -> MapVersion | None:
         """Learn which store this is: the version of its key map, or None if there is none."""
         (key,) = self.server.keys.global_keys(("meta",))
-        mark, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
-        if mark is None:
+        store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
+        if store_id is None:
             return None
-        self.server.store_id = mark.decode()
+        self.server.store_id = store_id.decode()
         return read_version(*version)
 
     async def queue_names(self) -> list[str]:

@@ -21,13 +21,8 @@ end
 
 -- Each type that has pending jobs, and the next sort_priority at which it has any.
 local function heads()
-  local found, counted = {}, redis.call('HGETALL', K.pending_counts)
-  for i = 1, #counted, 2 do
-    if tonumber(counted[i + 1]) > 0 then
-      local type = tonumber(counted[i])
-      found[type] = next_priority(type, after)
-    end
-  end
+  local found = {}
+  for _, type in ipairs(pending_types()) do found[type] = next_priority(type, after) end
   return found
 end
 

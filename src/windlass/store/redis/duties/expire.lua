@@ -9,8 +9,7 @@ local dirty_keys, gone, text = {}, 0, 0
 if request > 0 then
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', now, 'LIMIT', 0, math.min(request, MAX_COUNT))) do
     if text > MAX_TEXT then break end
-    local value = redis.call('HGET', K.jobs, id)
-    local r = value and read_record(value)
+    local r, value = read_job(id)
     text = text + #(value or '')
     if r and waiting_letters[r.letter] then
       cancel_waiting(id, r, 'expired', now, dirty_keys)

@@ -7,8 +7,7 @@ local types, left = unpack(request, 1, 2)
 local dirty_keys, answer, text, MAX_TEXT = {}, {}, 0, 1000000
 
 local function park(id)
-  local value = redis.call('HGET', K.jobs, id)
-  local r = read_record(value)
+  local r, value = read_job(id)
   text = text + #value
   remove_from_indexes(id, r)
   if r.slot >= 0 and not has(r.flags, STRICT) then

@@ -3,16 +3,16 @@
 -- portion at a time, key by key. Request: a cursor of HSCAN, 0 at first. Reply: the next one, 0 at the end.
 --! effect: writes
 --! uses: record, indexes, buckets
-local SET_BACK = 10000000  -- as core/rate.py has it: less is waited for
+local SET_BACK = 10000000  -- as in core/flow/rate.py: a smaller step back is waited for
 local BUCKETS, MAX_NOTIFIED = 200, 250
-local SHIFTING = '>i8i8'  -- what their moments were reckoned from, and from what they are now; the last place follows
+local SHIFTING = '>i8i8'  -- the old and the new moment of the bucket; the last place follows
 local DIGEST_SIZE = 32
 local now = now_micros()
 local full = false  -- whether this call has done its share
 
 local function shift_run_at(member, at, since)
   local id = string.sub(member, -36)
-  local r = read_record(redis.call('HGET', K.jobs, id))
+  local r = read_job(id)
   if r.run_at < at then return end
   r.run_at, r.version = r.run_at + since - at, r.version + 1
   redis.call('HSET', K.jobs, id, write_record(r))

@@ -1,15 +1,21 @@
-"""tidy: what a dead producer or mover has left half done is finished or cleared away."""
+"""tidy: finish or clear away what dead processes left half done; repair indexes.
+
+A script is atomic unless the server stops it at a command that its user may no longer run. Rights are checked when
+a store is opened and every few seconds (inspection.py), so that is rare; but a job that is in no index would wait for
+ever. Counters that disagree with indexes reveal it, and then every record of that queue is checked, some at a time.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
 
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.dependencies.dependents import finish_notifications, finish_parent_checks
 from windlass.store.redis.duties.queue_rotation import QueueRotation
-from windlass.store.redis.enqueue.large_batch import drop_batch, store_batch
 from windlass.store.redis.operator.move import finish_moves
+from windlass.store.redis.verbs.large_batch import drop_batch, store_batch
 
 INTERVAL = 60.0
 """Seconds between looks at the counters."""
@@ -18,11 +24,11 @@ INDEXES = (
     *("failures", "slots", "expiring", "held"),
 )
 MAX_PAGES = 200
-"""Of one queue in one turn: some 10,000 jobs. The next turn goes on from there."""
+"""Per queue and call: some 10,000 jobs. The next call continues from there."""
 
 
 class Repairs:
-    """What one process has seen to, and where it goes on."""
+    """Which queues this process repairs, and how far it is."""
 
     def __init__(self) -> None:
         self._due = 0.0
@@ -30,7 +36,7 @@ class Repairs:
         """Queues that are under repair: which of the walks, and its cursor."""
 
     async def go_on(self, access: Access, queues: Sequence[str]) -> None:
-        """Look for queues that need it, now and then, and go on with those that do."""
+        """Look for queues that need repair, once a minute, and continue with those that do."""
         if time.monotonic() >= self._due or access.server.script_stopped:
             await self._look(access, queues)
         for queue in [queue for queue in self._walks if queue in queues]:
@@ -68,16 +74,16 @@ ABANDONED = 600 * SECOND
 
 
 async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
-    """Large hand-ins, jobs that were to go to another queue, what children were to be told, and half-done scripts.
+    """Finish abandoned batches, moves, notifications of dependents, and stopped scripts.
 
-    Queues that cannot be reached hold up no others; that is told at the end.
+    Unreachable queues hold up no others; their error is raised at the end.
     """
     names = await access.queue_names()
     replies = await access.call_each("unfinished_work", dict.fromkeys(await rounds.take(access, "tidy"), ((),)))
     away = {queue: reply for queue, reply in replies.items() if isinstance(reply, StoreUnavailable)}
     stale = {queue: reply[1:] for queue, reply in replies.items() if queue not in away}
     left = [queue for queue in stale if replies[queue][0]]
-    troubles = list(away.values())
+    troubles = QueueErrors(away.values())
     for finish in (
         lambda: finish_moves(access, left),
         lambda: _finish_batches(access, stale),
@@ -85,21 +91,15 @@ async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
         lambda: finish_notifications(access, left),
         lambda: repairs.go_on(access, [queue for queue in names if queue not in away]),
     ):
-        try:
+        with troubles.collected():
             await finish()
-        except StoreUnavailable as error:
-            troubles.append(error)
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()
 
 
 async def _finish_batches(access: Access, stale: Mapping[str, Sequence[tuple[bytes, int]]]) -> None:
     troubles = QueueErrors()
     for queue, batches in stale.items():
-        try:
+        with troubles.collected():
             for batch, committed in batches:
                 await (store_batch if committed else drop_batch)(access, queue, batch.decode())
-        except StoreUnavailable as error:
-            troubles.append(error)
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()

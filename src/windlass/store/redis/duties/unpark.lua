@@ -7,8 +7,7 @@ local types, max_count = unpack(request, 1, 2)
 local dirty_keys, freed, text, MAX_TEXT = {}, 0, 0, 1000000
 
 local function unpark(id, member)
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r, value = read_job(id)
   if not r or r.letter ~= PARKED then
     redis.call('ZREM', K.parked, member)  -- removed by hand, or left by a script that was stopped: the record decides
     return

@@ -6,8 +6,7 @@ local MAX_COUNT = 500  -- the caller comes again soon
 local asked, answer = {}, {}
 for _, runner in ipairs(request) do asked[runner] = true end
 for _, id in ipairs(redis.call('SRANDMEMBER', K.cancels, MAX_COUNT)) do
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r = read_job(id)
   if r and r.letter == RUNNING and asked[r.runner] then answer[#answer + 1] = {id, r.attempt, r.runner} end
 end
 return answer

@@ -1,4 +1,4 @@
-"""The registry of workers."""
+"""Workers, the coordinator's leadership, and the jobs that runners hold."""
 
 import struct
 from collections import Counter
@@ -16,12 +16,12 @@ _SINCE = struct.Struct(">q")
 
 
 async def beat(access: Access, worker: WorkerInfo) -> None:
-    """Register or refresh."""
+    """Register a worker, or refresh its report."""
     await access.call_global("heartbeat", (worker.id, msgspec.json.encode(worker).decode()))
 
 
 async def unregister(access: Access, worker: str) -> None:
-    """Sign off."""
+    """Remove a worker."""
     await access.call_global("unregister_worker", (worker,))
 
 
@@ -64,7 +64,7 @@ async def resign(access: Access, candidate: str) -> None:
 
 MAX_RUNNERS = 1000
 _WORKER_AT = struct.calcsize(">qqB")
-"""A lease is when it ends, its length, how many graces it had, and then its worker: see parts/pulse.lua."""
+"""A lease is when it ends, its length, how many graces it had, and then its worker: see parts/lease_activity.lua."""
 
 
 async def worker_of(access: Access, runner: str) -> str | None:

@@ -4,8 +4,7 @@
 --! uses: record, drop
 local now, answer, jobs = now_micros(), {}, {}
 for i, id in ipairs(request) do
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r = read_job(id)
   if not r or jobs[id] then
     answer[i] = 0
   elseif finished_letters[r.letter] then

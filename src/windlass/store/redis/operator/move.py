@@ -22,7 +22,7 @@ OVERDUE: Micros = 30 * SECOND
 """A move of this age was abandoned: no call takes as long."""
 
 Packet = tuple[bytes, bytes, bytes, bytes]
-"""Target, record, more, notes."""
+"""Target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
@@ -108,12 +108,12 @@ def _arrival(jobs: Sequence[tuple[JobId, Packet]]) -> tuple[Any, ...]:
 
 
 def _is_parked(packet: Packet) -> bool:
-    """Such a job is looked for only where it is known that there are any."""
+    """Parked jobs are looked for only in `parked_queues`."""
     return packet[1][0] == Letter.NO_WORKER
 
 
 async def finish_moves(access: Access, queues: Sequence[str] | None = None, least: Micros = OVERDUE) -> int:
-    """Finish what movers have left that died on the way: how many jobs came to their queues."""
+    """Finish moves of dead processes: how many jobs arrived."""
     names = await access.queue_names() if queues is None else queues
     replies = await access.call_queues("unfinished_moves", dict.fromkeys(names, ((least, MAX_READ),)))
     packets = {queue: {id_.decode(): tuple(packet) for id_, packet in found} for queue, found in replies.items()}

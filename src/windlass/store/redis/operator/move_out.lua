@@ -8,8 +8,7 @@ local now, target = now_micros(), request[1]
 local dirty_keys, answer = {}, {}
 
 local function leave(id, version, record, details)
-  local value = redis.call('HGET', K.jobs, id)
-  local before = value and read_record(value)
+  local before = read_job(id)
   if not before or before.version ~= version or not waiting_letters[before.letter] then return 0 end
   local r = read_record(record)
   r.version = version + 1

@@ -1,4 +1,4 @@
-"""cancel, retry, run_now, delete: what people do with jobs. What the status does not allow changes nothing."""
+"""cancel, retry, run_now, delete, change. What the status does not allow changes nothing."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from windlass.store.redis.dependencies.dependents import notify_dependents, regi
 from windlass.store.redis.operator.decide import Decided, decide_all, replace_decided
 from windlass.store.redis.operator.move import move_all
 from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
-from windlass.store.redis.operator.replace import Replaced, by_queue, text_of
+from windlass.store.redis.operator.replace import Replaced, pairs_by_queue, text_of
 from windlass.store.redis.records.ending import cancelled, reset_ageing, row_of, set_status
 from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, Record
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
@@ -41,9 +41,9 @@ async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Tran
 
 
 async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
-    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again.
+    """Pending or waiting for its key at once, with a fresh budget; attempts are counted on, the key is taken again.
 
-    One that waits for a parent goes on waiting, unless it waits in vain: then that one must be retried first.
+    A job with a pending parent waits for it; one with a failed parent stays: the parent must be retried first.
     """
 
     def decide(seen: FoundJob) -> Record | None:
@@ -63,7 +63,7 @@ async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]
 
 
 def _revived(seen: FoundJob) -> Record:
-    """A finished job among the living; its attempts are not forgotten."""
+    """A finished job that becomes live again; its attempts are kept."""
     after = msgspec.structs.replace(
         seen.record,
         flags=seen.record.flags & ~Flag.CANCEL_REQUESTED,
@@ -136,7 +136,7 @@ def _dropped(found: dict[JobId, int], id_: JobId) -> Transition | None:
 
 
 async def _drop(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> dict[JobId, int]:
-    """The letters that they had; less than nothing for those that may not go."""
+    """The letters that they had; negative for unfinished jobs, which stay."""
     found: dict[JobId, int] = {}
     async for _, ids, letters in call_in_portions(access, "drop_jobs", wanted):
         found |= {id_: letter for id_, letter in zip(ids, letters, strict=True) if letter}
@@ -181,7 +181,7 @@ async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> lis
             leaving = [(seen.queue, (seen.record, after)) for seen, after in there]
             while leaving:
                 some = first_portion(leaving, lambda each: text_of(each[1]), len(leaving), MAX_WRITTEN)
-                replaced |= await move_all(access, wanted.queue, by_queue(some))
+                replaced |= await move_all(access, wanted.queue, pairs_by_queue(some))
                 leaving = leaving[len(some) :]
             await _find_again(access, wanted.queue, [seen for seen, _ in there])
         return replaced
@@ -190,7 +190,7 @@ async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> lis
 
 
 async def _find_again(access: Access, queue: str, moved: Sequence[FoundJob]) -> None:
-    """Links that were moved ask for their parents from where they are now, and children for parents that were."""
+    """Moved jobs register with their parents again, and their dependents with them."""
     await register_children(
         access, {queue: [seen.record.id for seen in moved if seen.record.flags & Flag.WAITS_FOR_PARENTS]}
     )
@@ -202,7 +202,7 @@ def _moves(seen: FoundJob, wanted: JobChange) -> bool:
 
 
 def _changed(seen: FoundJob, wanted: JobChange) -> Record | None:
-    """The job as it shall be; what ageing has lifted it by goes when it is put off, moved, or given a priority."""
+    """The job after the change; ageing is reset when it is rescheduled, moved, or given a priority."""
     record, moves = seen.record, _moves(seen, wanted)
     if not may_change(record.status):
         return None

@@ -1,8 +1,7 @@
-"""get: jobs by their ids, wherever they are in their lives."""
+"""get, outcomes, list, select, counts, failures: reading jobs, live or finished."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -12,31 +11,14 @@ from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.records import Counts, JobFilter, JobPage, Page
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.connection.portion import call_in_portions
+from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.liveness.leases import lease_ends
-from windlass.store.redis.operator.read_records import find_moved, read_anywhere
+from windlass.store.redis.operator.read_records import MAX_AT_ONCE, FoundJob, read_anywhere, read_records
 from windlass.store.redis.records.ending import row_of
-from windlass.store.redis.records.record import STATUS, Letter, Record, unpack
+from windlass.store.redis.records.record import STATUS, Letter, unpack
 from windlass.store.rows import to_job
 
-MAX_AT_ONCE = 250
-"""Jobs that one call of a script reads."""
-
 _notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
-
-
-class Found(msgspec.Struct, frozen=True):
-    """A job, and where it is."""
-
-    queue: str
-    record: Record
-    notes: bytes
-
-    def job(self, leases: Mapping[str, Micros]) -> Job:
-        """As users see it; `leases` has the ends of runners' leases."""
-        notes = _notes.decode(self.notes) if self.notes else None
-        ends = leases.get(self.record.runner) if self.record.letter == Letter.RUNNING else None
-        return to_job(row_of(self.record, self.queue), notes, ends)
 
 
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
@@ -48,22 +30,13 @@ async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
 
 async def outcomes(access: Access, ids: Sequence[JobId]) -> list[str | None]:
     """The outcomes that tombstones have."""
-    sight = await read_anywhere(access, ids)
-    return [
-        sight.tombstones[id_].outcome if id_ in sight.tombstones and id_ not in sight.jobs else None for id_ in ids
-    ]
+    view = await read_anywhere(access, ids)
+    return [view.tombstones[id_].outcome if id_ in view.tombstones and id_ not in view.jobs else None for id_ in ids]
 
 
-async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:
-    """Find jobs by id: first in the queues where this process saw them, then in every queue, in one round trip."""
-    wanted = list(dict.fromkeys(ids))
-    if queues is not None:
-        return await _read(access, dict.fromkeys(queues, wanted))
-    found = await _read(access, access.server.job_locations.places(wanted))
-    if missing := [id_ for id_ in wanted if id_ not in found]:
-        found |= await _read(access, dict.fromkeys(await access.queue_names(), missing))
-    if missing := [id_ for id_ in missing if id_ not in found]:
-        found |= await _read(access, await find_moved(access, missing))
+async def find(access: Access, ids: Iterable[JobId]) -> dict[JobId, FoundJob]:
+    """Find jobs by id, with their notes, and remember where they are."""
+    found = (await read_anywhere(access, dict.fromkeys(ids), notes=True)).jobs
     for id_, each in found.items():
         access.server.job_locations.note(each.queue, (id_,))
     return found
@@ -71,31 +44,21 @@ async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | Non
 
 async def jobs_at(access: Access, places: Mapping[JobId, str]) -> dict[JobId, Job]:
     """Jobs whose queues are known; one that was dropped meanwhile is left out."""
-    ids_of: dict[str, list[JobId]] = defaultdict(list)
-    for id_, queue in places.items():
-        ids_of[queue].append(id_)
-    return await jobs_of(access, await _read(access, ids_of))
+    ids_of = by_queue(places, places.__getitem__)
+    return await jobs_of(access, (await read_records(access, ids_of, notes=True)).jobs)
 
 
-async def jobs_of(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
-    """Leases are no part of a queue: one more trip, if any of them runs."""
+async def jobs_of(access: Access, found: Mapping[JobId, FoundJob]) -> dict[JobId, Job]:
+    """As users see them. Leases are no part of a queue: one more round trip, if any of them runs."""
     running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
     leases = await lease_ends(access, running)
-    return {id_: each.job(leases) for id_, each in found.items()}
+    return {id_: _job(each, leases) for id_, each in found.items()}
 
 
-async def _read(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[JobId, Found]:
-    found: dict[JobId, Found] = {}
-    async for queue, _, (_, *rows) in call_in_portions(
-        access, "read_jobs", ids_of, portion=lambda ids: ids[:MAX_AT_ONCE], done=lambda _, reply: int(reply[0])
-    ):
-        found |= {row[0].decode(): _found(queue, row) for row in rows}
-    return found
-
-
-def _found(queue: str, row: Sequence[Any]) -> Found:
-    id_, value, more, notes = row
-    return Found(queue, unpack(id_.decode(), value, more), notes)
+def _job(found: FoundJob, leases: Mapping[str, Micros]) -> Job:
+    notes = _notes.decode(found.notes) if found.notes else None
+    ends = leases.get(found.record.runner) if found.record.letter == Letter.RUNNING else None
+    return to_job(row_of(found.record, found.queue), notes, ends)
 
 
 MAX_WALKED = 10_000
@@ -165,7 +128,7 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
 
 
 def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
-    """The request of walk.lua."""
+    """The request of list_ids.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
     said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.id_end)
     most = MAX_WALKED - walk.seen

@@ -1,6 +1,5 @@
-"""Reads jobs as they are now, for verbs that decide about them."""
+"""Reads jobs by id, in one queue or in all, also those that are moving to another one."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -18,15 +17,17 @@ MOVED = ">"
 
 
 class FoundJob(msgspec.Struct, frozen=True):
-    """A job, where it is, and when that was seen."""
+    """A job, its queue, and when it was read."""
 
     queue: str
     now: Micros
     record: Record
+    notes: bytes
+    """Empty if they were not wanted, or there are none."""
 
 
 class Tombstone(msgspec.Struct, frozen=True):
-    """What is left of a dropped job."""
+    """The tombstone of a dropped job."""
 
     attempt: int
     outcome: str
@@ -34,14 +35,14 @@ class Tombstone(msgspec.Struct, frozen=True):
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """What was seen of some jobs."""
+    """Some jobs as they were read."""
 
     jobs: dict[JobId, FoundJob]
     tombstones: dict[JobId, Tombstone]
     moving: dict[JobId, str]
-    """On their way from this queue to another one: whoever carries them may have died."""
+    """On their way from this queue to another one; the mover may have died."""
     moved: set[JobId]
-    """They were moved from a queue that was looked at."""
+    """Moved away from a queue that was read."""
 
     def in_transit(self, ids: Iterable[JobId]) -> list[JobId]:
         """Those that were not seen, though they must be somewhere: they went while we looked."""
@@ -52,53 +53,62 @@ class JobView(msgspec.Struct, frozen=True):
         ]
 
 
-async def read_records(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> JobView:
-    """These ids in these queues: one round trip for up to MAX_READ of each."""
-    sight = JobView({}, {}, {}, set())
-    async for queue, _, (now, *rows) in call_in_portions(access, "read_records", wanted):
+async def read_records(access: Access, wanted: Mapping[str, Sequence[JobId]], *, notes: bool = False) -> JobView:
+    """These ids in these queues: one round trip for up to MAX_AT_ONCE of each, unless they are much text."""
+    view = JobView({}, {}, {}, set())
+    async for queue, _, (now, _, *rows) in call_in_portions(
+        access,
+        "read_records",
+        wanted,
+        lambda ids: ((ids, notes),),
+        portion=lambda ids: ids[:MAX_AT_ONCE],
+        done=lambda _, reply: int(reply[1]),
+    ):
         for key, *values in rows:
-            _add(sight, queue, now, key.decode(), values)
-    return sight
+            _add(view, queue, now, key.decode(), values)
+    return view
 
 
-def _add(sight: JobView, queue: str, now: Micros, id_: JobId, values: list[bytes]) -> None:
+def _add(view: JobView, queue: str, now: Micros, id_: JobId, values: list[bytes]) -> None:
     match values:
-        case [value, more]:
-            sight.jobs[id_] = FoundJob(queue, now, unpack(id_, value, more))
+        case [value, details, notes]:
+            view.jobs[id_] = FoundJob(queue, now, unpack(id_, value, details), notes)
         case [tomb]:
             attempt, outcome = tomb.decode().split(" ", 1)
             if attempt == MOVED:
-                sight.moved.add(id_)
+                view.moved.add(id_)
             else:
-                sight.tombstones[id_] = Tombstone(int(attempt), outcome, queue)
+                view.tombstones[id_] = Tombstone(int(attempt), outcome, queue)
         case _:
-            sight.moving[id_] = queue
+            view.moving[id_] = queue
 
 
+MAX_AT_ONCE = 250
+"""Jobs that one call reads."""
 MAX_ASKED = 500
 """Ids in one call that looks whether they are known."""
 MAX_READS = 5
 """How often a job may move between our reads of two queues."""
 
 
-async def read_anywhere(access: Access, ids: Iterable[JobId]) -> JobView:
+async def read_anywhere(access: Access, ids: Iterable[JobId], *, notes: bool = False) -> JobView:
     """An id does not tell its queue: jobs that are not where they were last seen are looked for in all queues."""
     wanted = list(ids)
-    sight = await read_records(access, access.server.job_locations.places(wanted))
-    if missing := [id_ for id_ in wanted if id_ not in sight.jobs]:
-        everywhere = await _read_everywhere(access, missing)
-        sight = msgspec.structs.replace(everywhere, jobs=everywhere.jobs | sight.jobs)
-    return sight
+    view = await read_records(access, access.server.job_locations.places(wanted), notes=notes)
+    if missing := [id_ for id_ in wanted if id_ not in view.jobs]:
+        everywhere = await _read_everywhere(access, missing, notes=notes)
+        view = msgspec.structs.replace(everywhere, jobs=everywhere.jobs | view.jobs)
+    return view
 
 
-async def _read_everywhere(access: Access, wanted: list[JobId]) -> JobView:
+async def _read_everywhere(access: Access, wanted: list[JobId], *, notes: bool) -> JobView:
     """Unfinished moves are finished first."""
     for _ in range(MAX_READS):
-        sight = await read_records(access, dict.fromkeys(await access.queue_names(), wanted))
-        if not sight.in_transit(wanted):
+        view = await read_records(access, dict.fromkeys(await access.queue_names(), wanted), notes=notes)
+        if not view.in_transit(wanted):
             break
-        await finish_moves(access, sorted(set(sight.moving.values())), least=0)
-    return sight
+        await finish_moves(access, sorted(set(view.moving.values())), least=0)
+    return view
 
 
 async def known_ids(access: Access, jobs: Sequence[NewJob], *, elsewhere: bool = False) -> set[JobId]:
@@ -108,11 +118,3 @@ async def known_ids(access: Access, jobs: Sequence[NewJob], *, elsewhere: bool =
     async for _, _, found in call_in_portions(access, "known_ids", asked, portion=lambda ids: ids[:MAX_ASKED]):
         known.update(id_.decode() for id_ in found)
     return known
-
-
-async def find_moved(access: Access, ids: Iterable[JobId]) -> dict[str, list[JobId]]:
-    """Jobs that were not found: the queues of those that were only on their way."""
-    places: dict[str, list[JobId]] = defaultdict(list)
-    for id_, seen in (await read_anywhere(access, ids)).jobs.items():
-        places[seen.queue].append(id_)
-    return places

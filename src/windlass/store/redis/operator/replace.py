@@ -15,18 +15,22 @@ from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.connection.portion import MAX_WRITTEN, call_in_portions, first_portion
+from windlass.store.redis.connection.portion import MAX_READ, MAX_WRITTEN, call_in_portions, first_portion
 from windlass.store.redis.records.record import STATUS, Details, Flag, Record, encode, pack
 
 MAX_TRIES = 50
 MAX_REPLACED = 500
 
 Pair = tuple[Record, Record]
-"""A record as it was read, and as it shall be."""
+"""A record as it was read, and the new one."""
+
+
+Numbered = dict[int, JobId]
+"""Ids by their place in a call."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """What became of one: without a status it was not done."""
+    """The outcome for one record: without a status it was not replaced."""
 
     status: Status | None
     holder: JobId | None = None
@@ -61,7 +65,7 @@ def _replaced(reply: int | bytes) -> Replaced:
 
 
 def _request(pairs: Sequence[Pair]) -> tuple[Any, ...]:
-    """The request of replace.lua, and its blobs."""
+    """The request of replace_records.lua, and its blobs."""
     entries, blobs = [], []
     for before, after in pairs:
         more = after.details != Details()
@@ -80,9 +84,18 @@ def contended(access: Access, id_: JobId) -> StoreUnavailable:
     return StoreUnavailable(f"{access.server.shown}: job {id_} is changed by others all the time")
 
 
-def by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
+def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
     """As `replace_all` takes them."""
     grouped: dict[str, list[Pair]] = defaultdict(list)
     for queue, pair in pairs:
         grouped[queue].append(pair)
     return grouped
+
+
+def first_of_each(waiting: Numbered) -> Numbered:
+    """One for each id, as many as a call may take."""
+    turn: dict[JobId, int] = {}
+    for i, id_ in waiting.items():
+        if id_ not in turn and len(turn) < MAX_READ:
+            turn[id_] = i
+    return {i: id_ for id_, i in turn.items()}

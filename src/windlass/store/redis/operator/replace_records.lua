@@ -9,8 +9,7 @@ local dirty_keys, answer, stopped = {}, {}, 0
 
 local function put(entry, record, details)
   local id, version = entry[1], entry[2]
-  local value = redis.call('HGET', K.jobs, id)
-  local before = value and read_record(value)
+  local before = read_job(id)
   if not before or before.version ~= version then return 0 end
   local r = read_record(record)
   if has(r.flags, HAS_IDEMPOTENCY_KEY) and finished_letters[before.letter] and not finished_letters[r.letter] then

@@ -14,5 +14,5 @@ elseif was_fair and not is_fair then
   redis.call('UNLINK', K.tenant_queues)  -- only a fair queue maintains them
   redis.call('HDEL', K.queue, 'assigning_tenants')
 end
-publish_hint()  -- what was held back may be let go now
+publish_hint()  -- waiting jobs may start now
 return 1

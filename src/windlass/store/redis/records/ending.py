@@ -1,4 +1,4 @@
-"""The record after the end of an attempt or a job. Pure; `replace` writes it."""
+"""Records: after the end of an attempt or a job, and as rows. Pure; `replace` writes them."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def running_of(record: Record, queue: str) -> Running:
 
 
 def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Record:
-    """The running job after this ending: over, or back among the waiting."""
+    """The running job after this ending: finished, or waiting again."""
     job = running_of(record, queue)
     ending = resolve(job, ending, now)
     values = ending_values(job, ending, now)
@@ -67,7 +67,7 @@ def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Reco
 
 
 def _put_back(after: Record, ending: Ending, now: Micros) -> None:
-    """Among the waiting. What is handed back or rescued keeps its rank: it loses no place to newer ones."""
+    """Make it wait again. A requeued or rescued job keeps its rank, ahead of newer ones."""
     after.runner, after.claim, after.claimed_at, after.started_at = "", 0, 0, 0
     if ending.status is not Status.PENDING:
         after.run_at = after.rank = now + ending.delay
@@ -75,7 +75,7 @@ def _put_back(after: Record, ending: Ending, now: Micros) -> None:
 
 
 def cancelled(record: Record, reason: str, now: Micros) -> Record:
-    """A waiting job that ends without a run: called off by a person, replaced by a newcomer, or expired."""
+    """A waiting job that ends without a run: cancelled by an operator, replaced by a new job, or expired."""
     after = msgspec.structs.replace(record, slot=NO_SLOT)
     _set_status_at(after, Status.CANCELLED, reason, now)
     return after
@@ -87,7 +87,7 @@ def reset_ageing(record: Record) -> None:
 
 
 def set_status(record: Record, status: Status, reason: str | None) -> None:
-    """Give it a status; a reason that the letter says by itself is not kept twice."""
+    """Set the status; a reason that the letter implies is not stored."""
     record.letter = letter_of(status, reason)
     kept = None if record.letter in REASONS else reason
     record.details = msgspec.structs.replace(record.details, reason=kept)

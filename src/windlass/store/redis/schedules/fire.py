@@ -7,7 +7,6 @@ process that finds a plan finishes it and decides nothing anew, because other ti
 schedule changes while it has a plan. So every plan reaches its queue before anything else happens to its schedule.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +18,7 @@ from windlass.core.schedules.firing import Fired, Firing, after_firing, fired
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
-from windlass.store.redis.enqueue.batch import shared_of, to_batch
-from windlass.store.redis.enqueue.large_batch import portions
+from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.operator.read_records import known_ids
 from windlass.store.redis.schedules.read_schedules import (
     PlannedTicks,
@@ -32,9 +30,11 @@ from windlass.store.redis.schedules.read_schedules import (
     schedule_from,
     tick_of,
 )
+from windlass.store.redis.verbs.batch import shared_of, to_batch
+from windlass.store.redis.verbs.large_batch import portions
 
 HAS_JOB = ord("+")
-"""What a queue says of a tick that has one."""
+"""The reply of a queue for a tick that has a job."""
 
 
 class EnqueuedTicks(msgspec.Struct):
@@ -47,7 +47,7 @@ class EnqueuedTicks(msgspec.Struct):
 
 
 class TickPart(NamedTuple):
-    """Ticks of one schedule that go along with a portion."""
+    """The ticks of one schedule in a portion."""
 
     due: PlannedTicks
     begin: int
@@ -57,16 +57,13 @@ class TickPart(NamedTuple):
 
 
 async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> EnqueuedTicks:
-    """Let the queues take in what is planned. Those that have seen it before say what became of it then."""
-    by_queue: dict[str, list[PlannedTicks]] = defaultdict(list)
-    for each in due:
-        if each.firing.jobs:
-            by_queue[each.firing.jobs[0].queue].append(each)
+    """Enqueue the jobs of planned ticks. A queue that has seen a plan replies with what became of it then."""
+    with_jobs = by_queue([each for each in due if each.firing.jobs], lambda each: each.firing.jobs[0].queue)
     elsewhere = await _elsewhere(access, due)
     marks: dict[str, bytes] = {each.firing.name: b"" for each in due}
     trouble = None
     overtaken: list[PlannedTicks] = []
-    waiting = {queue: _portions(mine) for queue, mine in by_queue.items()}
+    waiting = {queue: _portions(mine) for queue, mine in with_jobs.items()}
     while waiting:
         sent = {queue: portion for queue, left in waiting.items() if (portion := next(left, None))}
         requests = {queue: _request(jobs, parts, elsewhere) for queue, (jobs, parts) in sent.items()}
@@ -107,7 +104,7 @@ def _portions(due: Sequence[PlannedTicks]) -> Iterator[tuple[Sequence[NewJob], l
 
 
 def _request(jobs: Sequence[NewJob], parts: Sequence[TickPart], elsewhere: set[JobId]) -> tuple[Any, ...]:
-    """As fire.lua takes it, and the blobs."""
+    """The request of fire_ticks.lua, and its blobs."""
     batch = to_batch(jobs)
     where = {place: (k, i) for k, places in enumerate(batch.kinds, 1) for i, place in enumerate(places, 1)}
     entries = [
@@ -158,9 +155,9 @@ async def fire(access: Access, firings: Sequence[Firing]) -> list[Fired]:
 
 
 async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired]:
-    """Do what was planned, or is left of it: what became of the ticks, as far as their queues still know.
+    """Finish plans: what became of the ticks, as far as their queues still know.
 
-    Where a queue cannot be reached, its schedules stay, the others go on, and then it is told.
+    Schedules of an unreachable queue stay, the others advance; then the error is raised.
     """
     watched = access.server.failpoint_wire
     with naming(watched, "hand_in"):
@@ -171,22 +168,23 @@ async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired
             await _advance(access, seen_to[at : at + MAX_PLANNED], enqueued.fired)
     if enqueued.overtaken:
         # A newer plan stays; after a failover this one would block the schedule for ever.
-        await access.call_global("drop_plans", [(each.firing.name, each.number) for each in enqueued.overtaken])
+        request = [(each.firing.name, each.number) for each in enqueued.overtaken]
+        await access.call_global("advance_schedules", request, *[b""] * len(request))
     if enqueued.trouble is not None:
         raise enqueued.trouble
     return enqueued.fired
 
 
 async def _plan(access: Access, firings: Sequence[Firing]) -> tuple[list[PlannedTicks], list[PlannedTicks]]:
-    """Write down what was decided: the plans that hold now, ours and those that were there before."""
+    """Store decisions as plans: the current plans, ours and those that were there before."""
     blobs = [blob for each in firings for blob in (pack_decided(each), pack_plan(each))]
     reply = await access.call_global("plan_ticks", [(each.name,) for each in firings], *blobs)
     now, furthest, number, *rows = reply
     due, others = [], []
-    for place, (firing, standing, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
-        if standing is not None and before is None:
-            due.append(PlannedTicks(number + place, firing, schedule_from(firing.name, standing), now, furthest))
-        elif standing is not None:
+    for place, (firing, state, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
+        if state is not None and before is None:
+            due.append(PlannedTicks(number + place, firing, schedule_from(firing.name, state), now, furthest))
+        elif state is not None:
             others.append(firing.name)
     _, found = await read_by_name(access, others)
     return due, [due_of(kept) for kept in found.values() if kept.plan is not None]

@@ -15,9 +15,9 @@ from windlass.store.schedules import DueSchedules, schedule_values, to_schedule
 _STAMP = struct.Struct(">Q")
 _STATE = struct.Struct(">qqqqqqB")
 """Revision, next tick, when it was made, last tick, missed, skipped, paused; its last job comes behind. See
-parts/standing.lua."""
+parts/schedule_state.lua."""
 _DECIDED = struct.Struct(">qqq")
-"""How that begins."""
+"""The first fields of a state."""
 _NEVER = -1
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -59,7 +59,7 @@ def pack_state(schedule: Schedule) -> bytes:
 
 
 def pack_settings(schedule: Schedule) -> bytes:
-    """What a schedule says."""
+    """The settings of a schedule."""
     values = schedule_values(schedule)
     return _encode((values["declared"], values["changed"]))
 
@@ -75,13 +75,13 @@ def pack_plan(firing: Firing) -> bytes:
 
 
 def tick_of(schedule: Schedule) -> Micros | None:
-    """When it has something to do; None: never, or it is paused."""
+    """Its next tick; None: none, or it is paused."""
     next_at: Micros | None = schedule_values(schedule)["next_at"]
     return None if schedule.paused else next_at
 
 
 def to_stamp(value: bytes) -> int:
-    """Of a standing, or the number of a plan."""
+    """The stamp of a state, or the number of a plan."""
     stamp: int = _STAMP.unpack_from(value)[0]
     return stamp
 
@@ -97,7 +97,7 @@ def schedule_from(name: str, state: bytes, settings: bytes | None = None) -> Sch
 
 
 def to_state(name: str, row: Sequence[Any], now: Micros, furthest: Micros) -> ScheduleState:
-    """From standing, settings and plan."""
+    """From state, settings and plan."""
     state, settings, plan = row
     return ScheduleState(schedule_from(name, state, settings), to_stamp(state), now, furthest, plan)
 
@@ -139,13 +139,13 @@ async def get(access: Access, names: Sequence[str]) -> list[Schedule | None]:
 
 
 async def all_schedules(access: Access) -> list[Schedule]:
-    """Every one, by name; not one picture of all."""
+    """Every schedule, by name; not one consistent read of all."""
     _, found = await read_by_name(access, await all_names(access))
     return [found[name].schedule for name in sorted(found)]
 
 
 async def all_names(access: Access) -> list[str]:
-    """In no order; none twice."""
+    """The names of all schedules, in no order; none twice."""
     names: dict[str, None] = {}
     cursor = b"0"
     while True:
@@ -156,21 +156,18 @@ async def all_names(access: Access) -> list[str]:
 
 
 async def due(access: Access, limit: int) -> DueSchedules:
-    """By an index that holds only what may come, a portion at a time."""
+    """Schedules with a due tick, by an index, a portion at a time."""
     found: list[Schedule] = []
     more = True
     while more and len(found) < limit:
         request = min(MAX_READ, limit - len(found)), len(found)
         now, first, more, *rows = await access.call_global("due_schedules", request)
-        found += map(_scheduled, rows[::3], rows[1::3], rows[2::3])
+        triples = zip(rows[::3], rows[1::3], rows[2::3], strict=True)
+        found += [schedule_from(name.decode(), state, settings) for name, state, settings in triples]
     return DueSchedules(now, tuple(found), int(first) - now if first and not found else None)
 
 
 async def next_tick(access: Access, name: str | None) -> Micros | None:
-    """When a schedule comes next; None: never, it is paused, or there is none."""
-    standing = None if name is None else await access.command("HGET", "schedule_states", name)
-    return None if standing is None else tick_of(schedule_from(name or "", standing))
-
-
-def _scheduled(name: bytes, standing: bytes, settings: bytes) -> Schedule:
-    return schedule_from(name.decode(), standing, settings)
+    """The next tick of a schedule; None: none, it is paused, or there is no such schedule."""
+    state = None if name is None else await access.command("HGET", "schedule_states", name)
+    return None if state is None else tick_of(schedule_from(name or "", state))

@@ -30,13 +30,13 @@ REMEMBERED: Micros = DAY
 _NOTHING = ScheduleSettings()
 
 Decide = Callable[[Schedule | None, Micros], Schedule | None]
-"""What becomes of a schedule, or of none; as it is now: nothing is written."""
+"""The new schedule; the same one: nothing is written."""
 Written = tuple[tuple[str, int, Micros | None], bytes, bytes]
-"""Request, standing and settings, as set_schedules.lua takes them."""
+"""Request, state and settings, as set_schedules.lua takes them."""
 
 
 async def declare(access: Access, schedules: dict[str, ScheduleSettings]) -> None:
-    """What the code says; the operator's change beside it stays."""
+    """Store what the code declares; the operator's change stays."""
 
     def to_say(name: str, said: ScheduleSettings) -> Decide:
         def decide(before: Schedule | None, now: Micros) -> Schedule:
@@ -73,12 +73,12 @@ async def change(access: Access, name: str, changed: ScheduleSettings, was: Sche
 
 
 async def pause(access: Access, name: str) -> Schedule | None:
-    """It hands nothing in."""
+    """Its ticks enqueue nothing."""
     return (await _write(access, {name: lambda before, now: before and paused(before)}))[name]
 
 
 async def resume(access: Access, name: str) -> Schedule | None:
-    """It goes on."""
+    """Its ticks enqueue jobs again."""
     return (await _write(access, {name: lambda before, now: before and resumed(before, now)}))[name]
 
 

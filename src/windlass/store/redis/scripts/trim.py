@@ -37,8 +37,11 @@ def trimmed(parts: Sequence[str], body: str, lazy: Collection[str] = ()) -> str:
     stubs = {piece.name for piece in pieces if piece.name in lazy and piece.name in _words(always, whole)}
     entries = [piece for piece in pieces if piece.name in stubs]
     later = _needed([piece for piece in pieces if piece not in always], _words(entries, set()) | stubs, set())
+    stub = "local function {0}(...) return make_lazy().{0}(...) end"
     said = [
-        _stub(piece) if piece.name in stubs else piece.text for piece in pieces if piece in always or piece in entries
+        stub.format(piece.name) if piece in entries else piece.text
+        for piece in pieces
+        if piece in (*always, *entries)
     ]
     return inlined("\n".join([*_block(later, entries, said), body]))
 
@@ -78,10 +81,6 @@ def _block(later: Sequence[Piece], entries: Sequence[Piece], said: Sequence[str]
     made = "\n".join(piece.text for piece in later)
     make = f"if lazy then return lazy end\n{made}\nlazy = {{{table}}}\nreturn lazy"
     return ["local lazy, make_lazy", *said, f"make_lazy = function()\n{make}\nend"]
-
-
-def _stub(piece: Piece) -> str:
-    return f"local function {piece.name}(...) return make_lazy().{piece.name}(...) end"
 
 
 def _pieces(text: str) -> list[Piece]:

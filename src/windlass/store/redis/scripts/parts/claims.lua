@@ -33,12 +33,27 @@ local function claim_of(member)
   return string.sub(member, 1, ends - 1), struct.unpack(CLAIM, member, ends + 1), string.sub(member, 1, ends + 8)
 end
 
--- The ids that were taken so, whatever became of them since.
+-- The ids of a claim; some jobs may have ended since.
 local function ids_of_claim(member)
   local _, _, head = claim_of(member)
   local ids = {}
   for at = #head + 1, #member, ID_SIZE do ids[#ids + 1] = string.sub(member, at, at + ID_SIZE - 1) end
   return ids
+end
+
+-- The ids of all claims, until they are more than `max_count`, and whether those are all. Some jobs may have ended since.
+local CLAIMS_READ = 10
+local function held_ids(max_count)
+  local ids, at = {}, 0
+  while #ids <= max_count do
+    local claims = redis.call('ZRANGE', K.held, at, at + CLAIMS_READ - 1)
+    for _, member in ipairs(claims) do
+      for _, id in ipairs(ids_of_claim(member)) do ids[#ids + 1] = id end
+    end
+    if #claims < CLAIMS_READ then return ids, true end
+    at = at + CLAIMS_READ
+  end
+  return ids, false
 end
 
 -- Call `with` for each job of a claim that is still running, with its id, record and value. Returns how many were read,

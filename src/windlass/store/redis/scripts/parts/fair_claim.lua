@@ -55,8 +55,8 @@ local function lies_between(tenant, start, last, wrapped)
   return from_start and to_last
 end
 
--- Tenants who wait, from where the last listing ended, and round to there. Who should have been listed and was not has
--- nothing waiting, and is forgotten.
+-- Tenants with pending jobs, from where the last listing ended, and round to there. One that should have been listed
+-- and was not has none, and is forgotten.
 local function list_tenants(sort_priority, fairness, jobs)
   local max_count, start, listed = math.max(LISTED, jobs), fairness.after, {}
   if start ~= '' then start = start .. NEXT end

@@ -28,8 +28,8 @@ local function clear_windows(now, max_count)
   return #over
 end
 
--- Jobs have ended: their keys are free, at once or after their windows; what another one has taken since stays with it.
--- `drop_times` is {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
+-- Jobs have ended: their keys are free, at once or after their windows, unless another job has them by now. `ended` is
+-- {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
 local function release_keys(ended, digests, now)
   if #ended == 0 then return end
   local freed, windows = {}, {}

@@ -14,7 +14,7 @@ local function tenant_member(id, r)
   return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
--- In strict order, that of being due, priority says nothing.
+-- In strict order priority does not count.
 local function waiting_member(id, r)
   local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
@@ -103,4 +103,13 @@ local function type_number(name)
   number = redis.call('HLEN', K.types) + 1
   redis.call('HSET', K.types, name, number)
   return number
+end
+
+-- The numbers of types with pending jobs.
+local function pending_types()
+  local types, counted = {}, redis.call('HGETALL', K.pending_counts)
+  for i = 1, #counted, 2 do
+    if tonumber(counted[i + 1]) > 0 then types[#types + 1] = tonumber(counted[i]) end
+  end
+  return types
 end

@@ -6,7 +6,7 @@
 -- The rates of this queue during one claim; `close_rate_session` writes the buckets.
 local MAX_WALKED = 200
 
--- When each of them comes back, and for how much.
+-- When each of them comes back, and its cost.
 local function returns_of(members)
   local found, ids = {}, {}
   for i, member in ipairs(members) do ids[i] = string.sub(member, -36) end
@@ -17,9 +17,8 @@ local function returns_of(members)
   return found
 end
 
--- Who of a key has stepped aside, with a place after `from` and before `to`: when each comes back, and for how much. Of
--- very many only the last: when the one before them has paid there will be nothing left, which costs a newcomer at most
--- the fraction of a token.
+-- Throttled jobs of a key, with a place after `from` and before `to`: when each comes back, and its cost. Of
+-- very many only the last: the first of those leaves no tokens, which costs a new job at most the fraction of one.
 local function throttled_jobs(key, from, to)
   local first, last = from and '(' .. key .. from or '[' .. key, '(' .. key .. to
   local members = redis.call('ZREVRANGEBYLEX', K.throttled, last, first, 'LIMIT', 0, MAX_WALKED + 1)
@@ -132,7 +131,7 @@ local function drop_stale_entry(claim, candidate)
   redis.call('ZREM', K.ready, candidate[3] .. candidate[2])
 end
 
--- Whether it has started. Most jobs need not be read for it: a glance says enough.
+-- Whether it has started. For most jobs flags and expiry are enough: the record is not read.
 local function start_one(claim, candidate, value)
   if not value then return drop_missing(claim, candidate) end
   if string.byte(value) ~= PENDING then return drop_stale_entry(claim, candidate) end

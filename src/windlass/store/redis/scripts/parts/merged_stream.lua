@@ -19,7 +19,7 @@ local function heapify(heap, before)
   for at = math.floor(#heap / 2), 1, -1 do sift_down(heap, at, before) end
 end
 
--- The first one goes; the last one takes its place, and finds its own.
+-- Remove the first entry; the last one takes its place and sinks.
 local function drop_first(heap, before)
   local size = #heap
   heap[1] = heap[size]

@@ -9,5 +9,5 @@ local function check_store()
 end
 
 -- A server at its memory limit refuses a script whose first write may need memory; one that has written before goes on.
--- So this comes before the first write of whatever takes no jobs in. It changes nothing.
+-- So this comes before the first write of a script that stores no jobs. It changes nothing.
 local function allow_write_at_memory_limit() redis.call('HDEL', K.queue, '') end

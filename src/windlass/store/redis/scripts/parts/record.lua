@@ -10,8 +10,8 @@ local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_R
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
--- The whole record as a table; `tail` is all that scripts carry along unread. Made in one piece: a table that grows by
--- field after field costs three times as much.
+-- The whole record as a table; `tail` is what scripts copy unread. Created in one piece: adding field after field
+-- costs three times as much.
 local function read_record(value)
   local letter, version, attempt, claim, updated, claimed, started, length = struct.unpack(HEAD_A, value)
   local at = A_SIZE + length
@@ -25,7 +25,13 @@ local function read_record(value)
     tail = string.sub(value, at + B_SIZE + 1), fields = false}
 end
 
--- Flags, and when it expires: all that a claim must know of most jobs. The place of the latter is that in HEAD_B.
+-- The record of a job, and its packed value; nil: there is none.
+local function read_job(id)
+  local value = redis.call('HGET', K.jobs, id)
+  return value and read_record(value) or nil, value
+end
+
+-- Flags and expiry: all that a claim must know of most jobs.
 local EXPIRES_AT = 36
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1

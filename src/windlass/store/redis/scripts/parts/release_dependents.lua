@@ -47,7 +47,7 @@ local function write_due(records, ready, by_type)
   end
 end
 
--- `released` are members of `dependents` and the result of the parent, by turns. What goes to other queues is in work.sent then.
+-- `released` has members of `dependents` and the parent's result alternately. Mail for other queues is added to work.sent.
 local function release_dependents(released, work)
   local members, ids, records, ready, by_type = {}, {}, {}, {}, {}
   for i = 1, #released, 2 do

@@ -1,6 +1,7 @@
 -- oldest_pending: how long the oldest job of this queue has been pending: the first of each type and priority is
 -- read. Reply: the time, and the rank of the oldest; 0: none.
 --! effect: reads
+--! uses: indexes
 local MAX_PRIORITIES = 500
 local reads, found = 0, nil
 
@@ -17,8 +18,5 @@ local function look_at_type(number)
   end
 end
 
-local pend = redis.call('HGETALL', K.pending_counts)
-for i = 1, #pend, 2 do
-  if tonumber(pend[i + 1]) > 0 then look_at_type(tonumber(pend[i])) end
-end
+for _, number in ipairs(pending_types()) do look_at_type(number) end
 return {now_micros(), found or 0}

@@ -16,22 +16,22 @@ from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import after_storing
 from windlass.store.redis.dependencies.dependents import notify_after_enqueue
-from windlass.store.redis.enqueue.batch import EnqueueBatch, ParentKeyTaken, to_batch
 from windlass.store.redis.records.record import encode
-from windlass.store.redis.verb import after_storing
+from windlass.store.redis.verbs.batch import EnqueueBatch, ParentKeyTaken, to_batch
 
 MAX_WEIGHT = 500
-"""What a script takes in, in about 4 ms: so many plain jobs, or fewer that are more work."""
+"""Plain jobs that a script stores in about 4 ms; others weigh more."""
 NEW_KIND_WEIGHT = 4
 MAX_TEXT = 1_000_000
 MISSING = 3
 
 
 class Staged(msgspec.Struct):
-    """A portion on its way, and what the store says of it."""
+    """A staged portion, and the replies for its jobs."""
 
-    intake: EnqueueBatch
+    batch: EnqueueBatch
     answers: list[Enqueued]
     asking: list[JobId] = []
     """Those that must ask for their parents, now that they are stored."""
@@ -53,7 +53,7 @@ def weight_of(job: NewJob) -> int:
 
 
 def kind_of(job: NewJob) -> tuple[Hashable, ...]:
-    """Those that differ in any of this are stored one kind after the other."""
+    """Jobs that differ in any of these are stored one kind after the other."""
     parent = "" if job.parents else job.parent
     return job.type, job.priority, job.tenant, job.run_at, job.delay, parent
 
@@ -106,7 +106,7 @@ async def enqueue_large(access: Access, jobs: Mapping[str, Sequence[NewJob]]) ->
 
 
 async def store_batch(access: Access, queue: str, batch: str) -> None:
-    """Store what is left of a committed hand-in."""
+    """Store what is left of a committed batch."""
     while (await access.call("store_batch", queue, batch))[0]:
         pass
 
@@ -119,20 +119,18 @@ async def drop_batch(access: Access, queue: str, batch: str) -> None:
 
 async def _stage(access: Access, batch: JobId, jobs: Sequence[NewJob], staged: list[Staged]) -> None:
     for number, portion in enumerate(portions(jobs), 1):
-        intake = to_batch(portion)
-        reply = await access.call(
-            "stage_batch", portion[0].queue, (batch, number), encode(intake.request), *intake.blobs
-        )
+        made = to_batch(portion)
+        reply = await access.call("stage_batch", portion[0].queue, (batch, number), encode(made.request), *made.blobs)
         _check_staged(access, reply)
-        answers = intake.answers(reply)
-        staged.append(Staged(msgspec.structs.replace(intake, request=None, blobs=[]), answers))
+        answers = made.answers(reply)
+        staged.append(Staged(msgspec.structs.replace(made, request=None, blobs=[]), answers))
 
 
 def _check_within(staged: Sequence[Staged]) -> None:
-    """One that wants to be refused may meet another of the same hand-in, in another portion."""
+    """Raise KeyConflict for jobs with one key in two portions of the batch."""
     holders: dict[str, JobId] = {}
     for each in staged:
-        for job, answer in zip(each.intake.jobs, each.answers, strict=True):
+        for job, answer in zip(each.batch.jobs, each.answers, strict=True):
             if job.idempotency_key is None or answer.existing:
                 continue
             if job.on_conflict is OnConflict.RAISE and job.idempotency_key in holders:
@@ -166,7 +164,7 @@ async def _commit(access: Access, queue: str, batch: JobId, staged: Sequence[Sta
         return
     reply = await access.call("commit_batch", queue, (batch, len(staged)))
     _check_staged(access, reply)
-    staged[0].intake.check(reply)
+    staged[0].batch.check(reply)
 
 
 async def _store(access: Access, queue: str, batch: JobId, staged: Sequence[Staged]) -> None:
@@ -176,10 +174,10 @@ async def _store(access: Access, queue: str, batch: JobId, staged: Sequence[Stag
         left, number, *reply = await access.call("store_batch", queue, batch)
         if number:
             mine = staged[number - 1]
-            mine.answers, mine.asking = mine.intake.answers(reply), mine.intake.asking(reply)
-            mine.changes_parents = mine.intake.changes_parents(reply)
+            mine.answers, mine.asking = mine.batch.answers(reply), mine.batch.asking(reply)
+            mine.changes_parents = mine.batch.changes_parents(reply)
 
 
 def _check_staged(access: Access, reply: Sequence[Any]) -> None:
     if reply[0] == MISSING:
-        raise StoreUnavailable(f"{access.server.shown}: a hand-in took so long that its first portions were dropped")
+        raise StoreUnavailable(f"{access.server.shown}: an enqueue took so long that its first portions were dropped")

@@ -3,7 +3,7 @@
 --! effect: reads
 --! store: any
 --! uses: enqueue_check
-local mark = redis.call('HGET', K.queue, 'store')
-if mark and mark ~= ARGV[1] then return redis.error_reply('WINDLASS_EMPTIED') end
+local store = redis.call('HGET', K.queue, 'store')
+if store and store ~= ARGV[1] then return redis.error_reply('WINDLASS_EMPTIED') end
 local known, found, refusal = check_batch(request, now_micros(), false)
 return refusal or answer_of(request, known, found)

@@ -1,19 +1,89 @@
-"""sample, course: what is made of meters, and what is kept of it."""
+"""Statistics: meters, added up as runners report them, and samples made of them. Reading them never walks jobs."""
 
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 import msgspec
 
 from windlass.core.moments import Micros
-from windlass.core.stats.meter import Meter
+from windlass.core.stats.meter import (
+    COUNTERS,
+    INTERVAL,
+    METER_RETENTION,
+    Histogram,
+    Meter,
+    Recent,
+    interval_of,
+)
 from windlass.core.stats.samples import MINUTE, SAMPLE_RETENTION, Depth, Sampled, pruned_until
 from windlass.core.stats.timeline import SampleQuery, Samples
 from windlass.store.records import Counts
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.operator.read_jobs import counts
-from windlass.store.redis.stats.meters import between, oldest
 from windlass.store.samples import sample
+
+MAX_METERS = 200
+"""Meters in one call of a script that reads them."""
+MAX_ADDED = 50
+"""In one call: each has two histograms, which are added up bucket by bucket."""
+_SLOT = struct.Struct(">q")
+_value = msgspec.msgpack.Decoder(tuple[int, int, int, int, int, int, list[int], list[int]])
+
+
+async def record(access: Access, meters: Sequence[Meter]) -> None:
+    """Add to the current interval."""
+    for at in range(0, len(meters), MAX_ADDED):
+        some = [(each.queue, each.type, _kept(each)) for each in meters[at : at + MAX_ADDED]]
+        await access.call_global("add_meters", (INTERVAL, some))
+
+
+async def recent(access: Access, length: Micros) -> Recent:
+    """The meters of the last so many microseconds."""
+    return await _meters(access, length, None, None)
+
+
+async def between(access: Access, since: Micros, until: Micros) -> tuple[Meter, ...]:
+    """The meters of a period."""
+    return (await _meters(access, None, since, until)).meters
+
+
+async def _meters(access: Access, length: Micros | None, since: Micros | None, until: Micros | None) -> Recent:
+    """In portions."""
+    found: list[Meter] = []
+    after = b""
+    while True:
+        now, *pairs = await access.call_global("read_meters", (INTERVAL, length, since, until, MAX_METERS), after)
+        found += [_meter(place, value) for place, value in zip(pairs[::2], pairs[1::2], strict=True) if value]
+        if len(pairs) < 2 * MAX_METERS:
+            return Recent(now, tuple(found))
+        after = pairs[-2]
+
+
+async def oldest(access: Access) -> dict[str, Micros]:
+    """A rank is the moment from which a job waits."""
+    replies = await access.call_queues("oldest_pending", dict.fromkeys(await access.queue_names(), ((),)))
+    return {queue: max(0, now - rank) for queue, (now, rank) in replies.items() if rank}
+
+
+def _kept(meter: Meter) -> list[int | list[int]]:
+    """As parts/stats.lua adds them up."""
+    counted: list[int | list[int]] = [getattr(meter, name) for name in COUNTERS]
+    histograms = ([number for pair in each.buckets.items() for number in pair] for each in (meter.wait, meter.run))
+    return [*counted, *histograms]
+
+
+def _meter(place: bytes, value: bytes) -> Meter:
+    (slot,) = _SLOT.unpack_from(place)
+    queue, type_ = place[_SLOT.size :].decode().split("\0")
+    *counted, wait, run = _value.decode(value)
+    counters = dict(zip(COUNTERS, counted, strict=True))
+    return Meter(queue=queue, type=type_, interval_start=slot, wait=_histogram(wait), run=_histogram(run), **counters)
+
+
+def _histogram(flat: Iterable[int]) -> Histogram:
+    numbers = iter(flat)
+    return Histogram(dict(zip(numbers, numbers, strict=True)))
+
 
 PORTION = 500
 """Samples that one call of a script looks at."""
@@ -25,7 +95,7 @@ METERS, DEPTHS = b"s", b"d"
 _PLACE = struct.Struct(">cqq")
 _OBSERVATIONS = struct.Struct(">q")
 _encode = msgspec.msgpack.Encoder().encode
-_meter = msgspec.msgpack.Decoder(Meter)
+_sampled_meter = msgspec.msgpack.Decoder(Meter)
 _depth = msgspec.msgpack.Decoder(Depth)
 
 
@@ -65,7 +135,7 @@ class RedisSampleStore:
         return await counts(self._access), await oldest(self._access)
 
     async def stretch(self, window: SampleQuery) -> Samples:
-        made = [_meter.decode(value) async for value in _samples(self._access, METERS, window)]
+        made = [_sampled_meter.decode(value) async for value in _samples(self._access, METERS, window)]
         looked = [_depth.decode(value) async for value in _samples(self._access, DEPTHS, window)]
         return Samples(tuple(made), tuple(looked))
 
@@ -82,17 +152,19 @@ class RedisSampleStore:
         await self._access.call_global("set_samples", [says for _, says, _ in kept], *blobs)
 
 
-async def prune_samples(access: Access) -> None:
-    """Drop minutes and hours that are kept no longer: some of them, if there are many."""
+async def prune_stats(access: Access) -> None:
+    """Drop meters, minutes and hours that are kept no longer: some of them, if there are many."""
+    now = await access.now()
+    await _prune(access, "meters", "meter_index", b"", _SLOT.pack(interval_of(now - METER_RETENTION)))
     for step in SAMPLE_RETENTION:
-        until = pruned_until(await access.now(), step, await _first(access, METERS, step, 0))
+        until = pruned_until(now, step, await _first(access, METERS, step, 0))
         for kind in (METERS, DEPTHS):
-            await _prune(access, kind, step, until)
+            await _prune(access, "samples", "sample_index", _head(kind, step, 0), _head(kind, step, until))
 
 
-async def _prune(access: Access, kind: bytes, step: Micros, until: Micros) -> None:
+async def _prune(access: Access, key: str, index: str, first: bytes, until: bytes) -> None:
     for _ in range(MAX_PRUNED):
-        if await access.call_global("prune_samples", (kind.decode(), step, until, PORTION)) < PORTION:
+        if await access.call_global("prune_stats", (key, index, PORTION), first, until) < PORTION:
             return
 
 
@@ -119,7 +191,7 @@ def _head(kind: bytes, step: Micros, slot: Micros) -> bytes:
 
 
 def _place(kind: bytes, step: Micros, slot: Micros, queue: str, type_: str) -> bytes:
-    """As parts/sample.lua has it."""
+    """As parts/stats.lua has it."""
     return _head(kind, step, slot) + f"{queue}\0{type_}".encode()
 
 

@@ -1,7 +1,7 @@
-"""New jobs as scripts take them in: what is alike goes as one kind, and its fields are sent once.
+"""New jobs as scripts take them: jobs that are alike are one kind, whose fields are sent once.
 
-An intake is a list of kinds and an order. A kind is what `_kind` below says, in its order; parts/intake.lua and
-parts/store.lua read it by number. Jobs with keys or parents, and those of schedules, have their own fields, a blob
+A batch is a list of kinds and an order. A kind is what `_kind` returns; parts/enqueue_check.lua and
+parts/store_jobs.lua read it by number. Jobs with keys or parents, and those of schedules, have a blob of fields
 each; others share one.
 """
 
@@ -22,7 +22,7 @@ from windlass.store.keys import key_ref
 from windlass.store.redis.records.record import Fields, Flag, encode
 
 STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
-"""What a script answers with first."""
+"""The first value of a reply."""
 shared_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, "schedule", "tick")))
 """What jobs of one kind have in common."""
 MUST_CHECK, MUST_NOTIFY = 0, 1
@@ -183,7 +183,7 @@ def _is_plain(job: NewJob) -> bool:
 
 
 def fields_of(job: NewJob) -> Fields:
-    """What is said once of a job."""
+    """The fields of a job, which never change."""
     rate = job.key_rate
     return Fields(
         type=job.type,

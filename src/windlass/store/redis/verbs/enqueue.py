@@ -14,13 +14,13 @@ from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.drive import running_loop
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import after_storing
 from windlass.store.redis.dependencies.dependents import notify_after_enqueue
 from windlass.store.redis.dependencies.parents import with_checked_parents
-from windlass.store.redis.enqueue.batch import EnqueueBatch, ParentKeyTaken, to_batch
-from windlass.store.redis.enqueue.large_batch import MAX_WEIGHT, enqueue_large, portions, weight_of
 from windlass.store.redis.operator.read_records import known_ids
 from windlass.store.redis.operator.replace import MAX_TRIES, contended
-from windlass.store.redis.verb import after_storing
+from windlass.store.redis.verbs.batch import EnqueueBatch, ParentKeyTaken, to_batch
+from windlass.store.redis.verbs.large_batch import MAX_WEIGHT, enqueue_large, portions, weight_of
 
 OTHER = b"other"
 """What enqueue_plain.lua answers if the queue, or one of the jobs, is not as most are."""
