@@ -5,8 +5,7 @@ from functools import partial
 from typing import Any
 
 from windlass.core.moments import DAY, Micros, show_duration
-from windlass.store.doctor import Finding, note, ok, problem, warning
-from windlass.store.orphaned_keys import OrphanedKey, conclude
+from windlass.store.doctor import Finding, OrphanedKey, key_findings, note, ok, problem, warning
 from windlass.store.redis.doctor.read_only_access import ReadOnlyAccess
 from windlass.store.redis.records.migrate import VERSION
 
@@ -121,7 +120,7 @@ async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Findin
             seen += count
             left |= {(queue, digest): OrphanedKey(queue, _escaped(digest), id_.decode()) for digest, id_ in found}
     keys = access.server.keys
-    for finding in conclude(
+    for finding in key_findings(
         seen,
         list(left.values()),
         lambda key: f'in redis-cli: HDEL "{keys.of_queue(key.queue, ("idempotency_keys",))[0]}" "{key.hash}"',
