@@ -31,7 +31,7 @@ from windlass.contrib.django import fresh_connections
 from windlass.core import events
 from windlass.core.flow.queue import QueueOptions
 from windlass.core.schedules.schedule import ScheduleOptions
-from windlass.store.redis.connection.acl import SHARDED, acl_rules
+from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"

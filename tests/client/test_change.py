@@ -8,7 +8,7 @@ import pytest
 
 from tests.client.labour import Labour
 from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
-from windlass.store.redis.operator import list_jobs as redis_walk
+from windlass.store.redis.operator import read_jobs as redis_walk
 from windlass.store.sql import read_jobs
 
 LATER = datetime.now(UTC) + timedelta(days=1)

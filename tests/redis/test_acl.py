@@ -18,8 +18,7 @@ from windlass.core.schedules.firing import firing
 from windlass.store.contract import Store
 from windlass.store.open import examine, open_store
 from windlass.store.records import Settled
-from windlass.store.redis.connection.acl import COMMANDS, SHARDED, acl_rules
-from windlass.store.redis.connection.rights import TRIED
+from windlass.store.redis.connection.inspection import COMMANDS, SHARDED, TRIED, acl_rules
 from windlass.store.redis.scripts.loader import lua_texts
 
 SECRET = "hunter2"

@@ -266,7 +266,7 @@ async def test_large_jobs_are_replaced_moved_and_looked_at_few_at_a_time(store: 
         sizes = [call.size for call, _ in spy.heard if call.script.name == name]
         assert max(sizes) < FEW * len(LARGE), name
         assert sum(sizes) > LARGE_ONES * len(LARGE), name
-    assert max(len(reply) - 1 for reply in spy.replies("read_jobs")) <= MAX_LARGE
+    assert max(len(reply) - 2 for reply in spy.replies("read_records")) <= MAX_LARGE
 
 
 async def test_large_jobs_of_a_runner_are_named_and_put_back_few_at_a_time(store: RedisStore) -> None:

@@ -24,7 +24,7 @@ from windlass.store.contract import Store
 from windlass.store.drive import drive
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.duties.tidy import ABANDONED, IDLE
-from windlass.store.redis.enqueue.large_batch import MAX_TEXT, MAX_WEIGHT, portions, weight_of
+from windlass.store.redis.verbs.large_batch import MAX_TEXT, MAX_WEIGHT, portions, weight_of
 
 MANY = 3 * MAX_WEIGHT + 7
 PRODUCER = Path(__file__).parent / "dying_producer.py"

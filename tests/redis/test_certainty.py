@@ -19,8 +19,8 @@ from windlass import App, EnqueueFailed, EnqueueUnknown
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import NewJob
 from windlass.errors import KeyConflict
-from windlass.store.redis.enqueue import large_batch as bulk
 from windlass.store.redis.store import RedisStore
+from windlass.store.redis.verbs import large_batch as bulk
 
 LARGE = '"' + "x" * 70_000 + '"'
 MAX_STEPS = 60

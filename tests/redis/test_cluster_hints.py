@@ -9,7 +9,7 @@ from tests.support.servers.redis_cluster import RedisCluster, new_cluster
 from tests.support.servers.redis_programs import Program, programs
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.connection.acl import acl_rules
+from windlass.store.redis.connection.inspection import acl_rules
 
 QUEUES = tuple(f"q{number}" for number in range(6))
 SHARDED_SINCE = 7

@@ -14,8 +14,8 @@ from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.doctor import Finding, Level
 from windlass.store.open import apart, discard, examine, open_store
-from windlass.store.redis.connection.acl import acl_rules
 from windlass.store.redis.connection.address import Address
+from windlass.store.redis.connection.inspection import acl_rules
 from windlass.store.redis.doctor.server import (
     Info,
     check_connections,

@@ -17,8 +17,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.open import open_store
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.schedules.fire import finish
-from windlass.store.redis.schedules.read_schedules import read_by_name
-from windlass.store.redis.schedules.schedule_state import PlannedTicks, due_of
+from windlass.store.redis.schedules.read_schedules import PlannedTicks, due_of, read_by_name
 from windlass.store.redis.store import RedisStore
 
 

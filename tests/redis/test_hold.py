@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from windlass.core.jobs.job import Claimed
 from windlass.store.redis.records.record import Fields, Letter, Record, pack
-from windlass.store.redis.verbs.claimed_jobs import to_claimed
+from windlass.store.redis.verbs.claim import to_claimed
 
 moments = st.integers(0, 2**62)
 words = st.text(max_size=20)

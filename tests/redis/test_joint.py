@@ -12,8 +12,7 @@ from windlass.core.jobs.job import Enqueued
 from windlass.errors import KeyConflict, StoreUnavailable
 from windlass.store.contract import Store
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.enqueue.coalesce import MAX_COALESCED
-from windlass.store.redis.enqueue.enqueue import OTHER
+from windlass.store.redis.verbs.enqueue import MAX_COALESCED, OTHER
 
 
 @pytest.fixture

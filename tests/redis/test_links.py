@@ -17,11 +17,11 @@ from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.dependencies import parents as links
-from windlass.store.redis.enqueue import enqueue
 from windlass.store.redis.operator import operator_verbs as waiting
 from windlass.store.redis.operator.decide import Decided, replace_decided
 from windlass.store.redis.operator.replace import Replaced
 from windlass.store.redis.store import RedisStore
+from windlass.store.redis.verbs import enqueue
 
 BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.COMPLETED, Status.CANCELLED
 

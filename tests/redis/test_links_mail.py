@@ -16,14 +16,13 @@ from windlass.core.moments import SECOND
 from windlass.core.status import Status
 from windlass.core.why.explain import explain
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import MAX_TEXT
 from windlass.store.redis.dependencies import dependents as heirs
 from windlass.store.redis.dependencies import mail
 from windlass.store.redis.dependencies import parent_checks as asking
-from windlass.store.redis.operator import change
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import JobView
+from windlass.store.redis.operator import operator_verbs
+from windlass.store.redis.operator.read_records import JobView, read_anywhere
 from windlass.store.redis.records.keys import QUEUE_KEYS
-from windlass.store.redis.records.portion import MAX_TEXT
 from windlass.store.redis.store import RedisStore
 from windlass.worker.supervisor.side_tasks import is_empty
 
@@ -174,7 +173,7 @@ async def test_mail_for_a_child_that_is_always_gone_on_is_kept(
 
     with monkeypatch.context() as patched:
         patched.setattr(mail, "read_anywhere", see_and_move)
-        patched.setattr(change, "_find_again", stay_quiet)
+        patched.setattr(operator_verbs, "_find_again", stay_quiet)
         await store.operator.change([child.id], JobChange(queue="second"))
         await settle(store, completed(job))
     assert next(places, None) is None

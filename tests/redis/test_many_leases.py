@@ -12,8 +12,8 @@ from windlass.core.grace import MAX_GRACES
 from windlass.core.moments import SECOND
 from windlass.store.open import open_store
 from windlass.store.records import LeaseRequest
-from windlass.store.redis.liveness.leadership import late_runners
 from windlass.store.redis.liveness.leases import lease_ends
+from windlass.store.redis.liveness.workers import late_runners
 from windlass.store.redis.store import RedisStore
 
 RUNNERS = [f"runner-{number}" for number in range(1_000)]

@@ -18,10 +18,10 @@ from windlass.core.moments import SECOND
 from windlass.errors import QueueClosed
 from windlass.store.contract import Store
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.enqueue.batch import to_batch
-from windlass.store.redis.enqueue.enqueue import OTHER, enqueue
 from windlass.store.redis.records.keys import QUEUE_KEYS
 from windlass.store.redis.store import RedisStore
+from windlass.store.redis.verbs.batch import to_batch
+from windlass.store.redis.verbs.enqueue import OTHER, enqueue
 
 STEPS = 150
 MARK = b"store"

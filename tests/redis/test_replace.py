@@ -30,8 +30,7 @@ from windlass.errors import StoreUnavailable
 from windlass.store.records import Settled, Transition
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.operator import decide
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import JobView, read_records
+from windlass.store.redis.operator.read_records import JobView, read_anywhere, read_records
 from windlass.store.redis.operator.replace import Replaced, replace_all
 from windlass.store.redis.records.ending import cancelled
 from windlass.store.redis.store import RedisStore

@@ -18,8 +18,8 @@ from windlass.store.doctor import Level
 from windlass.store.open import examine, open_store
 from windlass.store.records import Settled
 from windlass.store.redis.connection import server_watch as watch
-from windlass.store.redis.connection.acl import acl_rules
-from windlass.store.redis.duties import repair
+from windlass.store.redis.connection.inspection import acl_rules
+from windlass.store.redis.duties import tidy
 
 SECRET = "hunter2"
 EVERYTHING = ("~*", "+@all")
@@ -40,7 +40,7 @@ def server(shared: RedisServer, monkeypatch: pytest.MonkeyPatch) -> RedisServer:
     """Emptied, with a user who may do what Windlass does; it is looked at before every call."""
     monkeypatch.setattr(watch, "INTERVAL", 0.0)
     monkeypatch.setattr(watch, "SHORT_INTERVAL", 0.0)
-    monkeypatch.setattr(repair, "INTERVAL", 0.0)
+    monkeypatch.setattr(tidy, "INTERVAL", 0.0)
     shared.execute("FLUSHALL")
     shared.execute("ACL", "SETUSER", "windlass", "reset", "on", f">{SECRET}", *acl_rules())
     return shared

@@ -4,7 +4,7 @@ from tests.support.seed import enqueue_one
 from windlass.core.ids import new_id
 from windlass.core.jobs.change import JobChange
 from windlass.store.contract import Store
-from windlass.store.redis.records.job_locations import MAX_AT_ONCE, MAX_REMEMBERED, JobLocations
+from windlass.store.redis.connection.server import MAX_AT_ONCE, MAX_REMEMBERED, JobLocations
 
 
 def test_what_was_seen_is_found_by_queue() -> None:

@@ -59,9 +59,9 @@ def test_constants_are_written_where_they_are_used_but_not_into_strings_and_comm
 
 def test_what_is_rarely_called_is_made_at_its_first_call() -> None:
     text = trimmed([PART.partition("local later")[0]], "return outer(ARGV[1])", ["outer"])
-    eager, _, later = text.partition("rarely = function()")
+    eager, _, later = text.partition("make_lazy = function()")
 
-    assert "local function outer(...) return rarely().outer(...) end" in eager
+    assert "local function outer(...) return make_lazy().outer(...) end" in eager
     assert "inner(a)" not in eager
     assert "local function inner(a)" in later
     assert "local function outer(a)" in later

@@ -14,8 +14,7 @@ from windlass import App, EnqueueFailed, StoreUnavailable
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.connection.errors import translate
-from windlass.store.redis.connection.wire import NotReplicated
+from windlass.store.redis.connection.errors import NotReplicated, translate
 
 HASTE = 0.5
 

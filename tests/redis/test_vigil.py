@@ -21,7 +21,7 @@ from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Claimed
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.connection.acl import acl_rules
+from windlass.store.redis.connection.inspection import acl_rules
 
 FOR_EVER = 10_000.0
 

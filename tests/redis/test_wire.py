@@ -13,7 +13,8 @@ from redis.exceptions import NoScriptError, ResponseError
 from tests.support.servers.redis import new_redis
 from tests.support.servers.redis_places import redis_place
 from windlass.store.redis.connection.driver import Word
-from windlass.store.redis.connection.wire import Call, NotReplicated, ServerWire
+from windlass.store.redis.connection.errors import NotReplicated
+from windlass.store.redis.connection.wire import Call, ServerWire
 from windlass.store.redis.scripts.loader import script
 
 SECONDS = 10.0
@@ -138,7 +139,7 @@ async def test_an_error_of_the_server_is_that_of_its_command_only(dsn: str) -> N
 def test_without_a_loop_a_connection_that_the_server_closed_is_noticed_before_it_is_used(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.store.redis.connection.blocking.TRUSTED_SECONDS", 0.0)
+    monkeypatch.setattr("windlass.store.redis.connection.pipe.TRUSTED_SECONDS", 0.0)
     line, other = ServerWire(dsn), ServerWire(dsn)
     number = _now(line, "CLIENT", "ID")
     _now(other, "CLIENT", "KILL", "ID", str(number))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.store.redis.records.portion import MAX_TEXT, first_portion
+from windlass.store.redis.connection.portion import MAX_TEXT, first_portion
 
 
 @pytest.mark.parametrize(

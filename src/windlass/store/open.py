@@ -100,7 +100,7 @@ async def discard(url: str) -> None:
     """Remove the tables or keys that were made `apart`, with their content."""
     if url.partition(":")[0] in REDIS:
         from windlass.store.redis.connection.address import parse_address as parse_redis
-        from windlass.store.redis.operator.discard import discard as discard_prefix
+        from windlass.store.redis.store import discard as discard_prefix
 
         await discard_prefix(parse_redis(url, redact(url)), redact(url))
         return

@@ -1,35 +1,81 @@
-"""The roles of the Redis store: the verbs of its modules, bound to an access."""
+"""The roles of the Redis store: the verbs of its modules, bound to an access.
 
-from collections.abc import Sequence
+An error says that nothing was done only if no step of the call has done anything.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
-from windlass.errors import InvalidOption
+from windlass.errors import InvalidOption, StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.duties import age, park, prune, sweep
+from windlass.store.redis.duties import park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
-from windlass.store.redis.enqueue.coalesce import EnqueueCoalescer
-from windlass.store.redis.liveness import leadership, leases, rescue, workers
-from windlass.store.redis.operator import change, counts, list_jobs, operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.liveness import leases, rescue, workers
+from windlass.store.redis.operator import operator_verbs, queues, read_jobs, why_facts
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
-from windlass.store.redis.stats import meters, samples
-from windlass.store.redis.verb import verb, with_outcome
-from windlass.store.redis.verbs import claim, held, note, settle
+from windlass.store.redis.verbs import claim, note, settle, stats
+from windlass.store.redis.verbs.enqueue import EnqueueCoalescer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Verb = Callable[Concatenate[Access, P], Awaitable[T]]
 
 
-class RedisJobs:
+class Role:
+    """Verbs with the access that they use."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+
+class Method(Protocol[P, T_co]):
+    """What `verb` returns: a function that is a method of its role, with the verb's own parameters."""
+
+    def __get__(self, role: Any, owner: type | None = None) -> Callable[P, Coroutine[Any, Any, T_co]]: ...
+
+
+def verb(work: Verb[P, T], *, steps: bool = False, background: bool = False) -> Method[P, T]:
+    """A method that calls `work` with the role's access.
+
+    `steps`: it makes several calls, and an error after the first change leaves the outcome unknown.
+    `background`: in a cluster, an unreachable server is not waited for.
+    """
+
+    async def bound(role: Role, *args: P.args, **kwargs: P.kwargs) -> T:
+        access = role._access.background() if background else role._access
+        if steps:
+            return await with_outcome(access, work, *args, **kwargs)
+        return await work(access, *args, **kwargs)
+
+    return cast(Method[P, T], bound)
+
+
+async def with_outcome(access: Access, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a verb of several steps: an error after one of them changed anything says that it may be done."""
+    own = Access(access.server, access.seconds, patient=access.patient)
+    try:
+        return await work(own, *args, **kwargs)
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or own.changed
+        raise
+
+
+class RedisJobs(Role):
     """The lifecycle of a job."""
 
     grouped = False
 
     def __init__(self, access: Access, rotation: QueueRotation) -> None:
-        self._access = access.background()
+        super().__init__(access.background())
         self._rotation = rotation
         self._coalescer = EnqueueCoalescer(access)
 
@@ -49,7 +95,7 @@ class RedisJobs:
         return await sweep.admit(self._access, limit, queues, self._rotation)
 
     async def age(self, limit: int) -> int:
-        return await with_outcome(self._access, age.age, limit, self._rotation)
+        return await with_outcome(self._access, sweep.age, limit, self._rotation)
 
     async def expire(self, limit: int) -> int:
         return await with_outcome(self._access, sweep.expire, limit, self._rotation)
@@ -60,35 +106,29 @@ class RedisJobs:
     claim = verb(claim.claim)
     settle = verb(settle.settle, steps=True)
     note = verb(note.note, steps=True)
-    held = verb(held.held)
+    held = verb(workers.held)
 
 
-class RedisOperator:
+class RedisOperator(Role):
     """Reading and changing jobs."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     get = verb(read_jobs.get)
     outcomes = verb(read_jobs.outcomes)
     cancel = verb(operator_verbs.cancel, steps=True)
     retry = verb(operator_verbs.retry, steps=True)
     run_now = verb(operator_verbs.run_now, steps=True)
-    change = verb(change.change, steps=True)
+    change = verb(operator_verbs.change, steps=True)
     delete = verb(operator_verbs.delete, steps=True)
-    select = verb(list_jobs.select)
+    select = verb(read_jobs.select)
     prune = verb(prune.prune, steps=True, background=True)
-    failures = verb(counts.failures)
-    counts = verb(counts.counts)
-    list = verb(list_jobs.list_jobs)
+    failures = verb(read_jobs.failures)
+    counts = verb(read_jobs.counts)
+    list = verb(read_jobs.list_jobs)
     why_facts = verb(why_facts.circumstances)
 
 
-class RedisQueues:
+class RedisQueues(Role):
     """Queues and their settings."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     declare = verb(queues.declare, steps=True)
     change = verb(queues.change, steps=True)
@@ -99,11 +139,8 @@ class RedisQueues:
     list = verb(queues.all_queues)
 
 
-class RedisSchedules:
+class RedisSchedules(Role):
     """Schedules, and the jobs of their ticks."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
         fired = await with_outcome(self._access.background(), fire.fire, firings)
@@ -121,11 +158,11 @@ class RedisSchedules:
     list = verb(read_schedules.all_schedules)
 
 
-class RedisLeases:
+class RedisLeases(Role):
     """Leases. Liveness is lease expiry alone."""
 
     def __init__(self, access: Access) -> None:
-        self._access = access
+        super().__init__(access)
         self._rescuer = rescue.Rescuer()
 
     open = verb(leases.open_lease)
@@ -145,11 +182,8 @@ class RedisLeases:
         """No-op."""
 
 
-class RedisWorkers:
+class RedisWorkers(Role):
     """The registry of workers."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     async def beat(self, worker: WorkerInfo) -> None:
         await workers.beat(self._access, worker)
@@ -159,24 +193,21 @@ class RedisWorkers:
     list = verb(workers.live_workers)
 
 
-class RedisLeader:
+class RedisLeader(Role):
     """The coordinator's leadership."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    campaign = verb(leadership.campaign)
-    resign = verb(leadership.resign)
+    campaign = verb(workers.campaign)
+    resign = verb(workers.resign)
 
 
-class RedisSignals:
+class RedisSignals(Role):
     """Wake-up hints: every waiting process subscribes by itself."""
 
     via_supervisor = False
     names_queues = True
 
     def __init__(self, access: Access, hints: Hints) -> None:
-        self._access = access
+        super().__init__(access)
         self._hints = hints
 
     @property
@@ -208,14 +239,11 @@ class RedisSignals:
     has_work = verb(claim.has_work)
 
 
-class RedisStats:
+class RedisStats(Role):
     """Meters and samples."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    record = verb(meters.record)
-    recent = verb(meters.recent)
-    oldest = verb(meters.oldest)
-    sample = verb(samples.make_samples)
-    samples = verb(samples.samples_in)
+    record = verb(stats.record)
+    recent = verb(stats.recent)
+    oldest = verb(stats.oldest)
+    sample = verb(stats.make_samples)
+    samples = verb(stats.samples_in)

@@ -1,6 +1,6 @@
 """Calls of scripts and commands within a deadline, the identity of the store, and the creation of queues."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -10,7 +10,7 @@ from windlass.core.flow.queue import Queue
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.address import Kind
 from windlass.store.redis.connection.driver import Word
-from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_from_script, is_lost, translate
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, QueueErrors, is_from_script, is_lost, translate
 from windlass.store.redis.connection.failpoints import naming
 from windlass.store.redis.connection.inspection import inspect_servers
 from windlass.store.redis.connection.server import Server
@@ -22,8 +22,6 @@ from windlass.store.redis.scripts.loader import READS, REFUSED, Script
 
 MAX_INSPECTION = 2.0
 MAX_CALL = 20.0
-QueueErrors = list[StoreUnavailable]
-"""Of queues that could not be reached."""
 NEW_QUEUE, EMPTIED = "WINDLASS_NEW_QUEUE", "WINDLASS_EMPTIED"
 
 
@@ -35,7 +33,7 @@ class Access:
         self.server = server
         self.seconds = deadline or MAX_CALL
         self.changed = False
-        """Whether anything was, or may be, changed by what was asked here: see verb.py."""
+        """Whether anything was, or may be, changed by what was asked here: see roles.py."""
         self.patient = patient
 
     @property
@@ -92,9 +90,9 @@ class Access:
     ) -> tuple[dict[str, Any], QueueErrors]:
         """The replies of reachable queues, and the errors of the others; with one server, the error is raised."""
         if not self.clustered:
-            return await self.call_queues(name, requests), []
+            return await self.call_queues(name, requests), QueueErrors()
         replies = await self.call_each(name, requests)
-        troubles = [reply for reply in replies.values() if isinstance(reply, StoreUnavailable)]
+        troubles = QueueErrors(reply for reply in replies.values() if isinstance(reply, StoreUnavailable))
         return {q: reply for q, reply in replies.items() if not isinstance(reply, StoreUnavailable)}, troubles
 
     async def _answers(self, name: str, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
@@ -191,14 +189,14 @@ class Access:
     async def _identify(self) -> None:
         server = self.server
         (key,) = server.keys.global_keys(("meta",))
-        mark, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
-        if mark is None:  # only then: a server that is full can still be read
+        store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
+        if store_id is None:  # only then: a server that is full can still be read
             await self._command("HSETNX", key, "store", token_hex(8))
-            mark, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
+            store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
         found = read_version(*version)
         if not found.fits():
             raise too_new(server.shown, found.number, VERSION)
-        server.store_id = mark.decode()
+        server.store_id = store_id.decode()
         if found.number < VERSION:
             try:
                 server.applied += await bring_up(self, found.number)
@@ -221,8 +219,8 @@ class Access:
         server.watch.remark(seen.rights.remark(server.keys.prefix))
         refusal: StoreUnavailable | None = None
         if seen.store is not None:
-            mark, version = seen.store
-            if known is not None and mark != known.encode():
+            store_id, version = seen.store
+            if known is not None and store_id != known.encode():
                 refusal = emptied(server.shown)
             elif not version.fits():
                 refusal = too_new(server.shown, version.number, VERSION)
@@ -240,35 +238,30 @@ class Access:
 
     async def _send(self, wanted: Script, requests: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
         calls = [self.server.to_call(wanted, queue, request, blobs) for queue, (request, *blobs) in requests.items()]
-        try:
-            replies = await self.server.wire.calls(calls, self.seconds, patient=self.patient)
-        except TimeoutError as error:
-            raise self._timeout() from error
-        except DRIVER_ERRORS as error:
-            raise self._translate(error) from error
+        replies = await self._translated(self.server.wire.calls(calls, self.seconds, patient=self.patient))
         if wanted.writes and any(_may_be_done(reply) for reply in replies):
             self.changed = True
         return dict(zip(requests, replies, strict=True))
 
     async def _one(self, call: Call) -> Any:
-        try:
-            reply = await self.server.wire.call(call, self.seconds, patient=self.patient)
-        except TimeoutError as error:
-            raise self._timeout() from error
-        except DRIVER_ERRORS as error:
-            raise self._translate(error) from error
+        reply = await self._translated(self.server.wire.call(call, self.seconds, patient=self.patient))
         self.changed = self.changed or call.script.writes
         return reply
 
     async def _command(self, *words: Word) -> Any:
+        sent = self.server.wire.command(*words, seconds=self.seconds, patient=self.patient)
+        reply = await self._translated(sent)
+        self.changed = self.changed or words[0] not in READS
+        return reply
+
+    async def _translated(self, sent: Awaitable[Any]) -> Any:
+        """The reply; errors of the driver become ours."""
         try:
-            reply = await self.server.wire.command(*words, seconds=self.seconds, patient=self.patient)
+            return await sent
         except TimeoutError as error:
             raise self._timeout() from error
         except DRIVER_ERRORS as error:
             raise self._translate(error) from error
-        self.changed = self.changed or words[0] not in READS
-        return reply
 
     def _timeout(self) -> StoreUnavailable:
         return StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s", maybe_done=True)

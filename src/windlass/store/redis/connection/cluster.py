@@ -15,10 +15,9 @@ from redis.exceptions import TimeoutError as TimedOut
 
 from windlass.store.drive import running_loop
 from windlass.store.redis.connection.address import Address
-from windlass.store.redis.connection.backoff import Backoff
 from windlass.store.redis.connection.driver import Unsent, Word
 from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, is_retryable, is_unsent
-from windlass.store.redis.connection.wire import Call, ServerWire
+from windlass.store.redis.connection.wire import Call, RetryingWire, ServerWire
 
 Node = tuple[str, int]
 
@@ -60,18 +59,13 @@ class AbsentNodes:
         return True
 
 
-def absent_error(node: Node) -> Unsent:
-    """The error of a call to an absent node."""
-    return Unsent(f"{node[0]}:{node[1]} does not answer")
-
-
 MAP_SECONDS = 2.0
 """Seconds that a node has to send the slot map."""
 HASTY_SECONDS = 3.0
-"""Seconds that a node has to answer whoever has others to ask as well."""
+"""Seconds that a node has to answer a call that is not patient."""
 
 
-class ClusterWire:
+class ClusterWire(RetryingWire):
     """A wire to each node, and the map of slots to nodes."""
 
     def __init__(self, address: Address) -> None:
@@ -82,56 +76,13 @@ class ClusterWire:
         self._away = AbsentNodes()
         self._probes: set[asyncio.Task[None]] = set()
 
-    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
-        (reply,) = await self.calls([call], seconds, patient=patient)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
-        """Those for one node go together; those that were refused because they belong elsewhere, once more.
-
-        A call that is not patient does not wait for an absent node to return or be replaced.
-        """
-        replies: list[Any] = [None] * len(calls)
-        left = list(range(len(calls)))
-        seconds = seconds if patient else min(seconds, HASTY_SECONDS)
-        backoff = Backoff(seconds)
-        while left:
-            places: dict[Node, list[int]] = defaultdict(list)
-            for i in left:
-                try:
-                    places[await self._owner(calls[i].keys[0], seconds)].append(i)
-                except DRIVER_ERRORS as error:
-                    replies[i] = error  # of this one: others may be done
-            trips = [self._trip(node, [calls[i] for i in those], seconds) for node, those in places.items()]
-            for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
-                for i, answer in zip(those, answers, strict=True):
-                    replies[i] = await self._sent_on(calls[i], answer, node, seconds)
-            left = [i for i in left if self._is_worth_another_try(replies[i], patient)]
-            if left and not await backoff.pause(at_once=any(isinstance(replies[i], MovedError) for i in left)):
-                break
-        return replies
+        """A call that is not patient does not wait for an absent node to return or be replaced."""
+        return await super().calls(calls, seconds if patient else min(seconds, HASTY_SECONDS), patient=patient)
 
     async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
-        key = str(words[1]) if len(words) > 1 else ""
         seconds = seconds if patient else min(seconds, HASTY_SECONDS)
-        backoff = Backoff(seconds)
-        while True:
-            node = await self._owner(key, seconds)
-            try:
-                await self._check_there(node)
-                return await self._line(node).command(*words, seconds=seconds)
-            except AskError as error:
-                moved = await self._sent_on(words, error, node, seconds)
-                if not isinstance(moved, Exception):
-                    return moved
-                if not await backoff.pause(at_once=isinstance(moved, MovedError)):
-                    raise
-            except DRIVER_ERRORS as error:
-                self._notice(node, error)
-                if not self._is_worth_another_try(error, patient) or not await backoff.pause():
-                    raise
+        return await super().command(*words, seconds=seconds, patient=patient)
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         self._map = []
@@ -157,6 +108,28 @@ class ClusterWire:
             self._notice(node, error)
             return error
 
+    async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
+        """Those for one node go together."""
+        replies: list[Any] = [None] * len(calls)
+        places: dict[Node, list[int]] = defaultdict(list)
+        for i, call in enumerate(calls):
+            try:
+                places[await self._owner(call.keys[0], seconds)].append(i)
+            except DRIVER_ERRORS as error:
+                replies[i] = error  # of this one: others may be done
+        trips = [self._trip(node, [calls[i] for i in those], seconds) for node, those in places.items()]
+        for (node, those), answers in zip(places.items(), await _all(trips), strict=True):
+            for i, answer in zip(those, answers, strict=True):
+                replies[i] = await self._redirected(calls[i], answer, node, seconds)
+        return replies
+
+    async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:
+        node = await self._owner(str(words[1]) if len(words) > 1 else "", seconds)
+        reply = await self._redirected(words, await self._answer(node, words, seconds), node, seconds)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
     async def _trip(self, node: Node, calls: Sequence[Call], seconds: float) -> list[Any]:
         try:
             await self._check_there(node)
@@ -181,7 +154,7 @@ class ClusterWire:
                 self._probes.add(task)
                 task.add_done_callback(self._probes.discard)
         if node in self._away:
-            raise absent_error(node)
+            raise Unsent(f"{node[0]}:{node[1]} does not answer")
 
     async def _probe(self, node: Node) -> None:
         """Whatever the answer is, another may have taken its slots by now."""
@@ -194,10 +167,10 @@ class ClusterWire:
                 return
         self._away.forget(node)
 
-    def _is_worth_another_try(self, reply: Any, patient: bool) -> bool:
+    def _may_retry(self, reply: Any, patient: bool) -> bool:
         return is_retryable(reply) and (patient or not is_unsent(reply))
 
-    async def _sent_on(self, what: "Call | tuple[Word, ...]", reply: Any, node: Node, seconds: float) -> Any:
+    async def _redirected(self, what: "Call | tuple[Word, ...]", reply: Any, node: Node, seconds: float) -> Any:
         """Half of a slot that moves is at its new place already: that one is asked for this once."""
         if isinstance(reply, MovedError):
             self._map = []
@@ -232,7 +205,7 @@ class ClusterWire:
             if first <= slot <= last:
                 return node
         self._map = []
-        raise ClusterDownError(f"CLUSTERDOWN nobody has slot {slot}")
+        raise ClusterDownError(f"CLUSTERDOWN no node has slot {slot}")
 
     async def _learn(self, seconds: float, first: Node | None = None) -> None:
         """Read the slot map from the first known or named node that sends it."""

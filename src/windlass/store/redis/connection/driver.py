@@ -1,7 +1,7 @@
 """Connections of the driver on an event loop: whatever ends one is an error of the driver, on every kind of loop.
 
-A transport may be closed before its reader is told. asyncio drops what is written then, and says so later; uvloop
-raises RuntimeError at once, which the driver passes on.
+A transport may be closed before its reader learns of it. asyncio drops what is written then, and raises later;
+uvloop raises RuntimeError at once, which the driver passes on.
 """
 
 import contextlib

@@ -1,19 +1,42 @@
-"""What the driver says, in our words, and what can be done about it."""
+"""Errors of the driver: their translation, what may have been done, and what can be tried again."""
 
+import contextlib
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from redis.exceptions import AuthenticationError, AuthorizationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import TimeoutError as TimedOut
 
-from windlass.errors import StoreUnavailable
+from windlass.errors import InvalidInput, KeyConflict, QueueClosed, StoreUnavailable
 from windlass.store.redis.connection.driver import Unsent
-from windlass.store.redis.connection.wire import NotReplicated
 
 DRIVER_ERRORS = (RedisError, OSError)
 
+
+class NotReplicated(RedisError):
+    """The change is made, and fewer replicas than were asked for have it yet."""
+
+
+class QueueErrors(list[StoreUnavailable]):
+    """Errors of queues that could not be reached: they hold up no others, and are raised at the end."""
+
+    @contextlib.contextmanager
+    def collected(self) -> Iterator[None]:
+        """An error in here is kept."""
+        try:
+            yield
+        except StoreUnavailable as error:
+            self.append(error)
+
+    def raise_first(self) -> None:
+        """Raise the first of them, if there is any."""
+        if self:
+            raise self[0]
+
+
 _PASSING = {
-    "BUSY": "a script of somebody else runs for too long on this server",
+    "BUSY": "a script of another user runs for too long on this server",
     "CLUSTERDOWN": "a part of the cluster has no master; it is waited for",
     "LOADING": "the server reads its file and will soon be there",
     "MASTERDOWN": "this is a replica that has lost its master",
@@ -22,7 +45,7 @@ _PASSING = {
     "OOM": "the server's memory is full; raise maxmemory, or let workers finish and remove jobs",
     "READONLY": "this is a replica; name the master, or use redis+sentinel:// or redis+cluster://",
     "TRYAGAIN": "a slot of the cluster is being moved",
-    "UNKILLABLE": "a script of somebody else runs for too long on this server",
+    "UNKILLABLE": "a script of another user runs for too long on this server",
     "max number of clients": "raise maxclients, or run fewer processes",
 }
 """What is over some day, by how it begins or what it contains; the server has answered, and done nothing: no script
@@ -43,7 +66,7 @@ _LASTING = {
 }
 
 _TLS = {
-    "CERTIFICATE_VERIFY_FAILED": "name who has signed it with ssl_ca_certs, and the host as the certificate does",
+    "CERTIFICATE_VERIFY_FAILED": "name its authority with ssl_ca_certs, and the host as the certificate does",
     "No such file": "is every file there that the ssl_ options name?",
     "connecting to": "does the server speak TLS at this port? If not, it is redis://",
 }
@@ -61,7 +84,8 @@ def translate(error: Exception, shown: str) -> StoreUnavailable:
     return StoreUnavailable(
         f"{shown}: {said}" + (f"; {advice}" if advice else ""),
         maybe_done=isinstance(error, NotReplicated) or stopped or not (refused or is_unsent(error)),
-        lasting=passing is None and (refused or (shown.startswith("rediss") and _is_any(said, _TLS_LASTING))),
+        lasting=passing is None
+        and (refused or (shown.startswith("rediss") and any(part in said for part in _TLS_LASTING))),
     )
 
 
@@ -119,9 +143,29 @@ _CODES = {
 }
 
 
-def _is_any(said: str, parts: tuple[str, ...]) -> bool:
-    return any(part in said for part in parts)
-
-
 def _advice(said: str, advices: dict[str, str]) -> str | None:
     return next((advice for start, advice in advices.items() if said.startswith(start) or start in said), None)
+
+
+@contextlib.contextmanager
+def after_storing(queues: Collection[str]) -> Iterator[None]:
+    """What fails in here fails after these queues have stored jobs of the same call; they may grow meanwhile.
+
+    A refusal by another queue says that nothing was stored: it becomes an error that does not.
+    """
+    try:
+        yield
+    except StoreUnavailable as error:
+        error.maybe_done = error.maybe_done or bool(queues)
+        raise
+    except (KeyConflict, QueueClosed, InvalidInput) as error:
+        if not queues:
+            raise
+        raise partly_stored(queues, error) from error
+
+
+def partly_stored(queues: Collection[str], error: Exception) -> StoreUnavailable:
+    """The error of a call over several queues of which these have stored their jobs, and another one refused."""
+    said = str(error).removesuffix("; nothing was stored")
+    names = ", ".join(map(repr, sorted(queues)))
+    return StoreUnavailable(f"only a part is stored, in the queues {names}: {said}", maybe_done=True)

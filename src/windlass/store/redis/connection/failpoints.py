@@ -33,7 +33,7 @@ def naming(watched: "WatchedWire | None", verb: str) -> AbstractContextManager[N
     return nullcontext() if watched is None else watched.naming(verb)
 
 
-class WatchedWire:
+class WatchedWire(Wire):
     """A wire, the points of one process, and which verb is under way in a task."""
 
     def __init__(self, wire: Wire, points: Failpoints) -> None:
@@ -52,12 +52,6 @@ class WatchedWire:
             yield
         finally:
             self._verb.reset(token)
-
-    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
-        (reply,) = await self.calls([call], seconds, patient=patient)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
         before = await self._identify(seconds)

@@ -1,16 +1,139 @@
 """What a look at all servers shows: their state, the rights of our user, and which store they hold."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from redis.exceptions import BusyLoadingError, ResponseError
 
 from windlass.store.redis.connection.address import Kind
+from windlass.store.redis.connection.driver import Word
 from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost
-from windlass.store.redis.connection.rights import Rights, question, read_rights
 from windlass.store.redis.connection.server import Server
-from windlass.store.redis.connection.server_info import is_loading
+from windlass.store.redis.connection.server_watch import is_loading
+from windlass.store.redis.records.keys import DEFAULT_PREFIX, KeyMap
 from windlass.store.redis.records.migrate import VERSION_FIELDS, MapVersion, read_version
+
+CONNECTION = ("hello", "auth", "ping", "info", "time", "wait")
+SCRIPTS = ("eval", "evalsha")
+HINTS = ("publish", "subscribe", "unsubscribe", "pubsub|numsub")
+SHARDED = ("spublish", "ssubscribe", "sunsubscribe", "pubsub|shardnumsub")
+"""Hints on a cluster of Redis 7 or later: older servers do not know these, and refuse a rule that names them."""
+CLUSTER = ("cluster|slots", "asking")
+KEYS = (
+    *("exists", "del", "unlink", "type"),
+    *("hget", "hset", "hsetnx", "hdel", "hmget", "hgetall", "hincrby", "hlen", "hexists", "hkeys", "hvals", "hscan"),
+    *("zadd", "zrem", "zcard", "zcount", "zscore", "zlexcount", "zrange", "zrangebylex", "zrangebyscore"),
+    *("zrevrange", "zrevrangebylex", "zrevrangebyscore", "zremrangebyscore", "zremrangebylex", "zremrangebyrank"),
+    *("sadd", "srem", "smembers", "sismember", "scard", "spop", "srandmember"),
+)
+COMMANDS = (*CONNECTION, *SCRIPTS, *HINTS, *CLUSTER, *KEYS)
+
+
+def acl_rules(prefix: str = DEFAULT_PREFIX, *, sharded: bool = False) -> list[str]:
+    """The words after ACL SETUSER name on >password: the keys and channels of one prefix, and what is done there.
+
+    `sharded` is for clusters of Redis 7 or later.
+    """
+    places = ["resetkeys", f"~{prefix}:*", "resetchannels", f"&{prefix}:*"]
+    return [*places, "-@all", *(f"+{command}" for command in (*COMMANDS, *(SHARDED if sharded else ())))]
+
+
+TRIED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("EXISTS", "DEL", "UNLINK", "HGETALL", "HKEYS", "HLEN", "HVALS"), ()),
+    **dict.fromkeys(("HDEL", "HEXISTS", "HGET", "HMGET"), ("x",)),
+    "HSCAN": ("0",),
+    "HSET": ("x", "x", "x"),
+    "HINCRBY": ("x", "x"),
+    "SPOP": (),
+    "SRANDMEMBER": (),
+    "SREM": ("x",),
+    "ZADD": ("XX", "0", "x"),
+    "ZCARD": (),
+    "ZREM": ("x",),
+    "ZSCORE": ("x",),
+    **dict.fromkeys(("ZCOUNT", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE"), ("0", "0")),
+    **dict.fromkeys(("ZLEXCOUNT", "ZRANGEBYLEX", "ZREMRANGEBYLEX"), ("-", "+")),
+    "ZREVRANGEBYLEX": ("+", "-"),
+}
+"""Commands, with the words after the key: HSET has no value for its second field, HINCRBY no number."""
+_TEXT = """
+local prefix, tried = ARGV[1], cmsgpack.unpack(ARGV[2])
+local refused = {}
+local function try(...)
+  local said = redis.pcall(...)
+  local err = type(said) == 'table' and said.err
+  if err and (string.find(err, 'user executing the script') or string.find(err, 'NOPERM')) then
+    refused[#refused + 1] = {(...), err}
+  end
+end
+for command, words in pairs(tried) do try(command, prefix .. ':{*}:none', unpack(words)) end
+try('TIME')
+-- A set can hold one member only after it was made: this key is a hash, if there is a store.
+local exists = redis.pcall('EXISTS', prefix .. ':{*}:meta')
+if exists == 1 then try('SADD', prefix .. ':{*}:meta', 'x') end
+try('PUBLISH', prefix .. ':{*}:hints', '')
+return refused
+"""
+
+_REFUSED = re.compile(r"no permissions to run the '([\w|]+)' command")
+_encode = msgspec.msgpack.encode
+
+
+class Rights(msgspec.Struct, frozen=True):
+    """What a user lacks."""
+
+    commands: tuple[str, ...] = ()
+    """That scripts may not run."""
+    keys: bool = True
+    """Whether it may use the keys of the prefix."""
+    hints: bool = True
+    """Whether it may publish on the channels of the prefix: nothing but promptness depends on that."""
+
+    def objection(self, prefix: str) -> str | None:
+        """Why no script may be started, and the rule that is missing."""
+        if not self.keys:
+            missing = [f"~{prefix}:*"]
+        elif self.commands:
+            missing = [f"+{command.lower()}" for command in self.commands]
+        else:
+            return None
+        return (
+            "this user may not do all that scripts do, and one that is refused a command stops half-way: say ACL "
+            f"SETUSER name {' '.join(missing)}; see the recipe for a user in the guide to Redis"
+        )
+
+    def remark(self, prefix: str) -> str | None:
+        """What is missing and can be done without."""
+        if self.hints:
+            return None
+        return (
+            "this user may not publish: workers find new jobs when they look, up to a second later; say ACL SETUSER "
+            f"name +publish &{prefix}:*"
+        )
+
+
+def question(keys: KeyMap) -> tuple[Word, ...]:
+    """The command that every server is asked."""
+    return "EVAL", _TEXT, 0, keys.prefix, _encode(TRIED)
+
+
+def read_rights(replies: Sequence[Any]) -> Rights:
+    """What all servers say, together. An error that is not about rights is not judged, nor what is no list."""
+    refused = [entry for reply in replies if isinstance(reply, list) for entry in reply]
+    errors = [(command.decode(), said.decode()) for command, said in refused]
+    lacking = {command for command, said in errors if "key" not in said and command != "PUBLISH"}
+    lacking.update(found[1] for reply in replies if (found := _refused_itself(reply)))
+    return Rights(
+        tuple(sorted(lacking)),
+        keys=not any("key" in said for _, said in errors),
+        hints=not any(command == "PUBLISH" for command, _ in errors),
+    )
+
+
+def _refused_itself(reply: Any) -> re.Match[str] | None:
+    return _REFUSED.search(str(reply)) if isinstance(reply, ResponseError) else None
 
 
 class Inspection(msgspec.Struct, frozen=True):
@@ -20,7 +143,7 @@ class Inspection(msgspec.Struct, frozen=True):
     """`INFO` of each, or the error that it gave."""
     rights: Rights
     store: tuple[bytes | None, MapVersion] | None
-    """Its mark and version. None: not asked, because rights are missing, or not to be had from a cluster now."""
+    """Its id and version. None: not asked, because rights are missing, or not to be had from a cluster now."""
 
 
 async def inspect_servers(server: Server, seconds: float) -> Inspection:
@@ -52,13 +175,13 @@ async def ask_rights(server: Server, seconds: float) -> Rights:
 
 
 async def _ask_store(server: Server, seconds: float) -> tuple[bytes | None, MapVersion] | None:
-    """In a cluster the server of the global keys may be away; each queue of a known store has its mark too."""
+    """In a cluster the server of the global keys may be away; each queue of a known store has its id too."""
     (key,) = server.keys.global_keys(("meta",))
     try:
         words = ("HMGET", key, "store", *VERSION_FIELDS)
-        mark, *version = await server.wire.command(*words, seconds=seconds, patient=False)
+        store_id, *version = await server.wire.command(*words, seconds=seconds, patient=False)
     except DRIVER_ERRORS as error:
         if server.store_id is None or server.address.kind is not Kind.CLUSTER or not is_lost(error):
             raise
         return None
-    return mark, read_version(*version)
+    return store_id, read_version(*version)

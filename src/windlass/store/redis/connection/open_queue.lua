@@ -1,8 +1,6 @@
 -- open_queue: create a queue with default settings. Safe to repeat.
 --! effect: writes
---! memory: any
---! uses: queue_call
---! keys: queue
+--! store: any
 local store = redis.call('HGET', K.queue, 'store')
 if store and store ~= ARGV[1] then return redis.error_reply('WINDLASS_EMPTIED') end
 if store then return 0 end

@@ -6,16 +6,15 @@ from typing import Any
 from redis.exceptions import ConnectionError as Disconnected
 
 from windlass.store.redis.connection.address import Address
-from windlass.store.redis.connection.backoff import Backoff
 from windlass.store.redis.connection.driver import Word
-from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, is_retryable, message_of
-from windlass.store.redis.connection.wire import Call, ServerWire
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, is_lost, message_of
+from windlass.store.redis.connection.wire import Call, RetryingWire, ServerWire
 
 SENTINEL_SECONDS = 2.0
 """Seconds that one Sentinel has to answer."""
 
 
-class SentinelWire:
+class SentinelWire(RetryingWire):
     """One wire at a time, to the master that the Sentinels name."""
 
     def __init__(self, address: Address) -> None:
@@ -23,35 +22,6 @@ class SentinelWire:
         self._sentinels = [ServerWire(address.sentinel(host, port)) for host, port in address.hosts]
         self._lines: dict[str, ServerWire] = {}
         self._master: str | None = None
-
-    async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
-        (reply,) = await self.calls([call], seconds)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
-        replies: list[Any] = [None] * len(calls)
-        left = list(range(len(calls)))
-        backoff = Backoff(seconds)
-        while left:
-            answers = await self._tried([calls[i] for i in left], seconds)
-            for i, answer in zip(left, answers, strict=True):
-                replies[i] = answer
-            left = [i for i in left if is_retryable(replies[i])]
-            if left and not await backoff.pause():
-                break
-        return replies
-
-    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
-        backoff = Backoff(seconds)
-        while True:
-            try:
-                return await (await self._line(seconds)).command(*words, seconds=seconds)
-            except DRIVER_ERRORS as error:
-                self._notice(error)
-                if not is_retryable(error) or not await backoff.pause():
-                    raise
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         self._master = None
@@ -64,19 +34,24 @@ class SentinelWire:
         for wire in (*self._sentinels, *self._lines.values()):
             await wire.close()
 
-    async def _tried(self, calls: Sequence[Call], seconds: float) -> list[Any]:
+    async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
         try:
-            wire = await self._line(seconds)
-            replies = await wire.calls(calls, seconds)
+            replies = await (await self._line(seconds)).calls(calls, seconds)
         except DRIVER_ERRORS as error:
             replies = [error] * len(calls)
         for reply in replies:
-            if isinstance(reply, Exception):
-                self._notice(reply)
+            self._notice(reply)
         return replies
 
-    def _notice(self, error: Exception) -> None:
-        if is_lost(error):
+    async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:
+        try:
+            return await (await self._line(seconds)).command(*words, seconds=seconds)
+        except DRIVER_ERRORS as error:
+            self._notice(error)
+            raise
+
+    def _notice(self, reply: Any) -> None:
+        if isinstance(reply, Exception) and is_lost(reply):
             self._master = None
 
     async def _line(self, seconds: float) -> ServerWire:

@@ -1,21 +1,89 @@
 """One store, as a process reaches it: what all of its users share."""
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
 
-from windlass.store.clock import Clock
+from windlass.core.ids import JobId
+from windlass.core.moments import SECOND, Micros
+from windlass.store.clock import Clock, since_boot
+from windlass.store.rate_waits import RateWaits
 from windlass.store.redis.connection.address import Address, Kind
 from windlass.store.redis.connection.cluster import ClusterWire
 from windlass.store.redis.connection.failpoints import armed_wire
 from windlass.store.redis.connection.sentinel import SentinelWire
 from windlass.store.redis.connection.server_watch import ServerWatch
 from windlass.store.redis.connection.wire import Call, ServerWire, Wire
-from windlass.store.redis.records.job_locations import JobLocations
 from windlass.store.redis.records.keys import KeyMap
 from windlass.store.redis.scripts.loader import Script, script
-from windlass.store.redis.verbs.claim_memory import ClaimMemory
+
+MAX_REMEMBERED = 10_000
+MAX_AT_ONCE = 1_000
+"""Larger batches are not remembered."""
+
+
+class JobLocations:
+    """The queues of jobs that this process enqueued or read. A hint only: a job may have moved or be dropped."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[JobId, str] = OrderedDict()
+        self._lock = Lock()
+
+    def note(self, queue: str, ids: Sequence[JobId]) -> None:
+        """They are there; the oldest are forgotten for it."""
+        if len(ids) > MAX_AT_ONCE:
+            return
+        with self._lock:
+            for id_ in ids:
+                self._queues[id_] = queue
+            while len(self._queues) > MAX_REMEMBERED:
+                self._queues.popitem(last=False)
+
+    def places(self, ids: Iterable[JobId]) -> dict[str, list[JobId]]:
+        """Those that were seen, by queue."""
+        found: dict[str, list[JobId]] = defaultdict(list)
+        for id_ in ids:
+            queue = self._queues.get(id_)
+            if queue is not None:
+                found[queue].append(id_)
+        return found
+
+
+MAX_RUNNERS = 1000
+LIMITED_FOR: Micros = SECOND
+"""How long a queue counts as limited after it was found to be."""
+
+
+class ClaimMemory:
+    """Which queues are not plain, when they open, and which claims were asked for before."""
+
+    def __init__(self) -> None:
+        self.rate_waits = RateWaits()
+        self._limited_until: dict[str, Micros] = {}
+        self._asked: dict[str, int] = {}
+        self.bucket_cursors: dict[str, str] = {}
+        """How far the buckets of a queue were looked through."""
+
+    def is_limited(self, queue: str) -> bool:
+        """Whether it was not plain a moment ago."""
+        until = self._limited_until.get(queue)
+        return until is not None and since_boot() < until
+
+    def note_limited(self, queue: str) -> None:
+        """It is not plain."""
+        self._limited_until[queue] = since_boot() + LIMITED_FOR
+
+    def ask(self, runner: str, claim: int) -> bool:
+        """Whether this claim is new: numbers of claims only grow, in one process."""
+        before = self._asked.get(runner)
+        if len(self._asked) > MAX_RUNNERS:
+            self._asked.clear()
+        self._asked[runner] = claim if before is None else max(claim, before)
+        return before is not None and claim > before
+
 
 MAX_NAMED = 5_000
 """Lists of keys that are remembered: queues can be many."""
@@ -47,7 +115,7 @@ class Server:
         self.claim_memory = ClaimMemory()
         self.closed = False
         self.script_stopped = False
-        """Whether a script may have stopped half-way since the coordinator looked last (repair.py)."""
+        """Whether a script may have stopped half-way since the coordinator looked last (tidy.py)."""
         self.on_enqueue: Callable[[], None] = lambda: None
         """Wakes waiters of this process after an enqueue."""
         self._named: dict[tuple[str, str], Sequence[str]] = {}

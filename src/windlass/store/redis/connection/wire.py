@@ -5,6 +5,7 @@ call.
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -14,12 +15,12 @@ import redis
 import redis.asyncio
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError
+from redis.exceptions import MovedError, NoScriptError
 
 from windlass.store.drive import running_loop
-from windlass.store.redis.connection.blocking import BlockingConnections
 from windlass.store.redis.connection.driver import Word, connect
-from windlass.store.redis.connection.pipe import Pipes
+from windlass.store.redis.connection.errors import DRIVER_ERRORS, NotReplicated, is_retryable
+from windlass.store.redis.connection.pipe import BlockingConnections, Pipes
 from windlass.store.redis.scripts.loader import Script
 
 MAX_WAIT = 2.0
@@ -57,6 +58,7 @@ class Wire(Protocol):
 
     async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
         """One script."""
+        return _result((await self.calls([call], seconds, patient=patient))[0])
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
         """Several, in as few trips as possible, each on its own: replies or errors."""
@@ -74,11 +76,7 @@ class Wire(Protocol):
         """Hang up."""
 
 
-class NotReplicated(redis.RedisError):
-    """The change is made, and fewer replicas than were asked for have it yet."""
-
-
-class ServerWire:
+class ServerWire(Wire):
     """The wire to one server."""
 
     def __init__(self, dsn: str, replicas: int = 0) -> None:
@@ -93,9 +91,7 @@ class ServerWire:
         (reply,) = await ask((call.by_sha,), seconds)
         if isinstance(reply, NoScriptError):
             (reply,) = await ask((call.by_text,), seconds)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+        return _result(reply)
 
     async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
         # What only looks has nothing that a replica could lack.
@@ -105,17 +101,14 @@ class ServerWire:
         if missing:
             try:
                 again = await ask([calls[i].by_text for i in missing], seconds)
-            except (redis.RedisError, OSError) as error:
+            except DRIVER_ERRORS as error:
                 again = [error] * len(missing)  # of these: the others are done
             for i, reply in zip(missing, again, strict=True):
                 replies[i] = reply
         return replies
 
     async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
-        (reply,) = await self.pipelined([words], seconds)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+        return _result((await self.pipelined([words], seconds))[0])
 
     async def each(self, *words: Word, seconds: float) -> list[Any]:
         return [await self.command(*words, seconds=seconds)]
@@ -178,3 +171,76 @@ class ServerWire:
             # Not by the pool's own method: that one makes a hundred and no more, the dead ones counted.
             self._threads[seconds] = BlockingConnections(lambda: pool.connection_class(**pool.connection_kwargs))
         return self._threads[seconds]
+
+
+def _result(reply: Any) -> Any:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+MAX_SECONDS = 5.0
+FIRST_PAUSE, MAX_PAUSE = 0.02, 0.25
+MAX_HOPS = 5
+"""How many redirections are followed without a pause: nodes that disagree would redirect for ever."""
+
+
+class Backoff:
+    """Of one call: pauses that grow, until half of its time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + min(seconds / 2, MAX_SECONDS)
+        self._pause = FIRST_PAUSE
+        self._hops = 0
+
+    async def pause(self, *, at_once: bool = False) -> bool:
+        """Whether it may be tried again, after a while; `at_once`: it is known where."""
+        if time.monotonic() >= self._end:
+            return False
+        if at_once and self._hops < MAX_HOPS:
+            self._hops += 1
+            return True
+        length, self._pause = self._pause, min(2 * self._pause, MAX_PAUSE)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            time.sleep(length)  # noqa: ASYNC251 - there is no loop: the caller's thread waits itself
+            return True
+        await asyncio.sleep(length)
+        return True
+
+
+class RetryingWire(Wire):
+    """A wire over several servers: what was certainly not executed is tried again for a while."""
+
+    async def calls(self, calls: Sequence[Call], seconds: float, *, patient: bool = True) -> list[Any]:
+        replies: list[Any] = [None] * len(calls)
+        left = list(range(len(calls)))
+        backoff = Backoff(seconds)
+        while left:
+            for i, reply in zip(left, await self._try_calls([calls[i] for i in left], seconds), strict=True):
+                replies[i] = reply
+            left = [i for i in left if self._may_retry(replies[i], patient)]
+            if left and not await backoff.pause(at_once=any(isinstance(replies[i], MovedError) for i in left)):
+                break
+        return replies
+
+    async def command(self, *words: Word, seconds: float, patient: bool = True) -> Any:
+        backoff = Backoff(seconds)
+        while True:
+            try:
+                return await self._try_command(words, seconds)
+            except DRIVER_ERRORS as error:
+                moved = isinstance(error, MovedError)
+                if not self._may_retry(error, patient) or not await backoff.pause(at_once=moved):
+                    raise
+
+    async def _try_calls(self, calls: Sequence[Call], seconds: float) -> list[Any]:
+        """Each once: replies or errors."""
+        raise AssertionError
+
+    async def _try_command(self, words: tuple[Word, ...], seconds: float) -> Any:
+        raise AssertionError
+
+    def _may_retry(self, reply: Any, patient: bool) -> bool:
+        return is_retryable(reply)

@@ -1,12 +1,6 @@
 -- clear_mail: remove delivered mail from `outbox`. Request: fields; blobs: what precedes the result in each: newer
 -- mail stays.
 --! effect: writes
---! memory: any
---! uses: queue_call
---! keys: queue, outbox
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 for i, field in ipairs(request) do
   local value = redis.call('HGET', K.outbox, field)
   if value and string.sub(value, 1, #ARGV[3 + i]) == ARGV[3 + i] then redis.call('HDEL', K.outbox, field) end

@@ -2,12 +2,7 @@
 -- and {child, moment} of children that have all answers; blobs: the results of the former. Reply: `to_do` of this
 -- queue, then 1 for each, or 0 if the child has moved.
 --! effect: writes
---! memory: any
---! uses: queue_call, dependents, key_queue
---! keys: queue, jobs, parent_changes, parent_checks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: dependents, key_queue
 local now, dirty_keys, answer = now_micros(), {}, {}
 
 local function deliver(child, parent, letter, result)
@@ -18,7 +13,7 @@ local function deliver(child, parent, letter, result)
   return 1
 end
 
--- One that waits still asks again later: where a server failed over, its parent may know nothing of it any more.
+-- A child that still waits registers again later: a failover may have lost its registration.
 local RECHECK_AFTER = 3600000000
 local function checked_all_parents(child)
   local value = redis.call('HGET', K.jobs, child)

@@ -7,7 +7,8 @@ from typing import Any
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.connection.failpoints import naming
 from windlass.store.redis.dependencies.mail import FollowUp, Message, deliver_mail, read_mail
 from windlass.store.redis.dependencies.parent_checks import ABANDONED_AFTER, request_all, request_parents
@@ -18,7 +19,7 @@ OVERDUE: Micros = 5 * SECOND
 """Mail of this age was abandoned by its sender."""
 NO_OLD_MAIL: Micros = -1
 MAX_ROUNDS = 100
-"""Of one caller, with some 80 jobs of each queue in each; then the coordinator goes on."""
+"""Per caller, with some 80 jobs of each queue in each; then the coordinator continues."""
 
 
 async def register_children(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> None:
@@ -45,7 +46,7 @@ async def notify_after_enqueue(
 
 
 async def continue_completion(access: Access, answers: Mapping[str, Sequence[Any]]) -> None:
-    """Go on with what `complete` has said of each queue: what is to be done there, and mail."""
+    """Continue as the replies of `complete` say: notify dependents, and deliver mail."""
     to_do = FollowUp(set(), set())
     to_do.note(answers)
     with _retry_later(access):
@@ -64,9 +65,9 @@ async def finish_notifications(access: Access, queues: Sequence[str]) -> None:
 
 
 async def _follow_up(access: Access, to_do: FollowUp, least: Micros = NO_OLD_MAIL) -> None:
-    """Tell, carry and ask until nothing is left to do, or for as long as one caller may; with mail older than so.
+    """Notify, deliver and register until nothing is left, or MAX_ROUNDS; also mail of at least this age.
 
-    Queues that cannot be reached hold up no others; that is raised at the end.
+    Unreachable queues hold up no others; their error is raised at the end.
     """
     troubles = QueueErrors()
     for _ in range(MAX_ROUNDS):
@@ -82,8 +83,7 @@ async def _follow_up(access: Access, to_do: FollowUp, least: Micros = NO_OLD_MAI
         to_do = await deliver_mail(access, _mail(replies))
         to_do.note(replies)
         to_do.asking |= asked.asking
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()
 
 
 def _mail(replies: Mapping[str, Sequence[Any]]) -> list[Message]:

@@ -5,7 +5,6 @@ queue. Its caller delivers it (`deliver_mail`), and then clears it (`clear_mail`
 any process: a child knows which of its parents have completed.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,12 +14,11 @@ from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ
-from windlass.store.redis.records.portion import first_portion
+from windlass.store.redis.connection.portion import by_queue, first_portion
+from windlass.store.redis.operator.read_records import read_anywhere
 
 MORE_TO_NOTIFY, MORE_TO_CHECK = 1, 2
-"""See to_do in parts/child.lua."""
+"""See `to_do` in parts/child_state.lua."""
 _RESULT_AT = 9
 MAX_TRIES = 3
 """How often a child may move while its mail is delivered."""
@@ -43,7 +41,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class FollowUp(msgspec.Struct):
-    """What is to be done next, by queues."""
+    """What is to be done next, by queue."""
 
     changed: set[str]
     """Dependents are to be notified there (`notify_dependents`)."""
@@ -51,7 +49,7 @@ class FollowUp(msgspec.Struct):
     """Children must ask for their parents there."""
 
     def note(self, replies: Mapping[str, Sequence[Any]]) -> None:
-        """What scripts of these queues have answered with first."""
+        """Read `to_do`, the first value in the replies of scripts."""
         for queue, (first, *_) in replies.items():
             if first & MORE_TO_NOTIFY:
                 self.changed.add(queue)
@@ -96,9 +94,9 @@ async def deliver_mail(access: Access, messages: Sequence[Message]) -> FollowUp:
 
 async def _readdressed(access: Access, messages: Sequence[Message]) -> list[Message]:
     """Messages with the children's current queues; without those whose children are dropped."""
-    sight = await read_anywhere(access, {each.child for each in messages})
-    places = {id_: seen.queue for id_, seen in sight.jobs.items()}
-    moving = set(sight.in_transit(each.child for each in messages))
+    view = await read_anywhere(access, {each.child for each in messages})
+    places = {id_: seen.queue for id_, seen in view.jobs.items()}
+    moving = set(view.in_transit(each.child for each in messages))
     return [
         msgspec.structs.replace(each, queue=places.get(each.child, each.queue))
         for each in messages
@@ -111,11 +109,9 @@ async def _deliver(
 ) -> list[Message]:
     """Messages whose children have moved; `kept` gets those for unreachable queues."""
     missed: list[Message] = []
-    mail: dict[str, list[Message]] = defaultdict(list)
-    for message in messages:
-        mail[message.queue].append(message)
+    mail = by_queue(messages, lambda message: message.queue)
     while mail:
-        some = {queue: first_portion(mine, text_of, MAX_READ) for queue, mine in mail.items()}
+        some = {queue: first_portion(mine, text_of) for queue, mine in mail.items()}
         requests = {queue: delivery(mine, ()) for queue, mine in some.items()}
         replies, _ = await access.call_reachable("deliver_mail", requests)
         for queue in requests.keys() - replies.keys():
@@ -128,22 +124,19 @@ async def _deliver(
 
 
 def text_of(message: Message) -> int:
-    """How much goes with it."""
+    """The bytes of its result."""
     return len(message.result)
 
 
 def delivery(messages: Sequence[Message], asked: Sequence[tuple[JobId, Micros]]) -> tuple[Any, ...]:
-    """The request of deliver.lua, and its blobs; `asked` are children that have asked all of their parents."""
-    told = [(message.child, message.parent, message.letter) for message in messages]
-    return (told, asked), *(message.result for message in messages)
+    """The request of deliver_mail.lua, and its blobs; `asked` are children with answers of all parents."""
+    states = [(message.child, message.parent, message.letter) for message in messages]
+    return (states, asked), *(message.result for message in messages)
 
 
 async def _clear(access: Access, messages: Sequence[Message]) -> None:
-    by_home: dict[str, list[Message]] = defaultdict(list)
-    for message in messages:
-        by_home[message.home].append(message)
     requests = {
         queue: ([message.field.decode() for message in mine], *(message.head for message in mine))
-        for queue, mine in by_home.items()
+        for queue, mine in by_queue(messages, lambda message: message.home).items()
     }
     await access.call_queues("clear_mail", requests)

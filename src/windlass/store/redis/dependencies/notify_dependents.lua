@@ -2,14 +2,9 @@
 -- Request: minimum age in microseconds of mail in `outbox` to return too (-1: none). Reply: `to_do` of this queue,
 -- then field and value of mail for other queues.
 --! effect: writes
---! memory: any
---! uses: queue_call, dependents, key_queue
---! keys: queue, parent_changes, outbox
-local problem = check_store()
-if problem then return problem end
+--! uses: dependents, key_queue
 local MAX_NOTIFIED, MAX_PAGES, MAX_ANSWERED, MAX_BYTES = 80, 100, 100, 1000000
 if redis.call('EXISTS', K.parent_changes, K.outbox) == 0 then return {0} end
-allow_write_at_memory_limit()
 local work = {left = MAX_NOTIFIED, now = now_micros(), dirty_keys = {}, sent = {}}
 
 local function notify_for_parent(field, value)

@@ -2,16 +2,11 @@
 -- any), minimum age in microseconds, how many to skip, the maximum. Reply: the time, then {child, since when,
 -- record} of each.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, child_state
---! keys: queue, jobs, parent_checks
-local problem = check_store()
-if problem then return problem end
+--! uses: record, child_state
 local now, ids, least, passed, max_count = now_micros(), unpack(request, 1, 4)
 -- A repeated request within the same moment has a later one: see `request_parent_check`.
 local until_ = least > 0 and now - least or now + CHECK_NOW
 if #ids == 0 then ids = redis.call('ZRANGEBYSCORE', K.parent_checks, '-inf', until_, 'LIMIT', passed, max_count) end
-allow_write_at_memory_limit()
 local answer = {now}
 for _, id in ipairs(ids) do
   local since, value = redis.call('ZSCORE', K.parent_checks, id), redis.call('HGET', K.jobs, id)

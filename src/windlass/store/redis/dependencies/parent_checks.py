@@ -8,7 +8,6 @@ mail.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,26 +16,24 @@ from windlass.core.jobs.dependencies import pending_parents
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
+from windlass.store.redis.connection.portion import MAX_READ, by_queue, call_in_portions, first_portion
 from windlass.store.redis.dependencies.mail import FollowUp, Message, delivery, text_of
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ
-from windlass.store.redis.records.portion import first_portion
+from windlass.store.redis.operator.read_records import read_anywhere
 from windlass.store.redis.records.record import Letter, unpack
 
 ABANDONED_AFTER: Micros = 5 * SECOND
 """A child that has waited this long for an answer has no live producer."""
 GIVE_UP_AFTER: Micros = 900 * SECOND
-"""A parent that nobody knows for so long will not come: it was to be handed in elsewhere, and its producer died. Nor
-will the result of one that is gone."""
+"""An unknown parent of this age will not come: its producer died before the enqueue. Nor will a dropped result."""
 
 MAX_PAGES = 10
 
 Requests = Mapping[str, tuple[list[JobId], Micros, int, int]]
-"""Of asking.lua, by queue."""
+"""Requests of parent_checks.lua, by queue."""
 
 
 class WaitingChild(msgspec.Struct, frozen=True):
-    """A child, and which of its parents have not come yet."""
+    """A child, and its parents that have not completed."""
 
     id: JobId
     queue: str
@@ -52,7 +49,7 @@ Outcome = tuple[Sequence[Message], Sequence[tuple[JobId, Micros]]]
 
 
 async def request_parents(access: Access, to_check: Mapping[str, Sequence[JobId]]) -> FollowUp:
-    """Let these ask: what is to be done then."""
+    """Register these children with their parents: what follows from that."""
     to_do = FollowUp(set(), set())
     left = {queue: list(ids) for queue, ids in to_check.items() if ids}
     while left:
@@ -84,7 +81,9 @@ async def _request(access: Access, requests: Requests, to_do: FollowUp) -> tuple
         if not children:
             return Counter(), set()
         answers = await _answers(access, children)
-        outcomes = {queue: _outcome(mine, answers) for queue, mine in _by_queue(children).items()}
+        outcomes = {
+            queue: _outcome(mine, answers) for queue, mine in by_queue(children, lambda child: child.queue).items()
+        }
         await _deliver(access, outcomes, to_do)
     answered = Counter({queue: len(checked) for queue, (_, checked) in outcomes.items()})
     rows_of = Counter(child.queue for child in children)
@@ -97,7 +96,7 @@ async def _deliver(access: Access, outcomes: Mapping[str, Outcome], to_do: Follo
     while left:
         requests = {}
         for queue, (messages, checked) in left.items():
-            some = first_portion(messages, text_of, MAX_READ)
+            some = first_portion(messages, text_of)
             left[queue] = messages[len(some) :], checked
             requests[queue] = delivery(some, () if left[queue][0] else checked)
         to_do.note(await access.call_queues("deliver_mail", requests))
@@ -111,13 +110,6 @@ def _child(queue: str, now: Micros, id_: bytes, since: Micros, value: bytes) -> 
         record.fields.result_params or "",
     )
     return WaitingChild(record.id, queue, since, now - since, parents, takes)
-
-
-def _by_queue(children: Sequence[WaitingChild]) -> dict[str, list[WaitingChild]]:
-    found: dict[str, list[WaitingChild]] = defaultdict(list)
-    for child in children:
-        found[child.queue].append(child)
-    return found
 
 
 Answers = dict[tuple[JobId, JobId], tuple[int, bytes | None]]
@@ -144,10 +136,10 @@ def _answer(child: WaitingChild, parent: JobId, answers: Answers) -> tuple[int, 
 
 
 async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
-    """Of all parents that are anywhere."""
-    sight = await read_anywhere(access, {parent for child in children for parent in child.parents})
-    places = {id_: tomb.queue for id_, tomb in sight.tombstones.items()}
-    places |= {id_: seen.queue for id_, seen in sight.jobs.items()}
+    """The states of all parents that any queue has."""
+    view = await read_anywhere(access, {parent for child in children for parent in child.parents})
+    places = {id_: tomb.queue for id_, tomb in view.tombstones.items()}
+    places |= {id_: seen.queue for id_, seen in view.jobs.items()}
     wanted: dict[str, list[tuple[JobId, JobId, str]]] = defaultdict(list)
     for child in children:
         for parent in child.parents:
@@ -158,15 +150,9 @@ async def _answers(access: Access, children: Sequence[WaitingChild]) -> Answers:
 
 async def _register(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, JobId, str]]]) -> Answers:
     answers: Answers = {}
-    left: Mapping[str, Sequence[tuple[JobId, JobId, str]]] = wanted
-    while left:
-        some = {queue: entries[:MAX_READ] for queue, entries in left.items()}
-        replies: dict[str, list[Any]] = await access.call_queues(
-            "register_children", {q: (mine,) for q, mine in some.items()}
-        )
-        for queue, rows in replies.items():
-            for (parent, child, _), row in zip(some[queue], rows, strict=False):
-                if row:
-                    answers[parent, child] = row[0], row[1] if len(row) > 1 else None
-        left = {queue: rest for queue, entries in left.items() if (rest := entries[len(replies[queue]) :])}
+    calls = call_in_portions(access, "register_children", wanted, done=lambda _, rows: len(rows))
+    async for _, some, rows in calls:
+        for (parent, child, _), row in zip(some, rows, strict=False):
+            if row:
+                answers[parent, child] = row[0], row[1] if len(row) > 1 else None
     return answers

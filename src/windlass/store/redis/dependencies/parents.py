@@ -1,6 +1,5 @@
-"""links: new jobs that have parents. One that could never run, or never get what it takes, is refused beforehand."""
+"""New jobs with parents: one that could never run, or never get a result that it takes, is refused."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -11,11 +10,11 @@ from windlass.core.jobs.job import NewJob
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.enqueue.batch import to_batch
-from windlass.store.redis.enqueue.known_elsewhere import MAX_ASKED
-from windlass.store.redis.enqueue.large_batch import portions
+from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.operator.queues import read_queues
-from windlass.store.redis.operator.read_anywhere import read_anywhere
+from windlass.store.redis.operator.read_records import known_ids, read_anywhere
+from windlass.store.redis.verbs.batch import to_batch
+from windlass.store.redis.verbs.large_batch import portions
 
 
 async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequence[NewJob]:
@@ -27,7 +26,7 @@ async def with_checked_parents(access: Access, jobs: Sequence[NewJob]) -> Sequen
         check_parents(jobs, outside, without_results)
     except InvalidOption:
         # Jobs that are known, or that conflict with another job, are not checked.
-        known = await _known(access, jobs) | (await _existing_holders(access, jobs)).keys()
+        known = await known_ids(access, jobs) | (await _existing_holders(access, jobs)).keys()
         if not known:
             raise
         outside |= {job.id: ParentState(Status.BLOCKED, job.queue) for job in jobs if job.id in known}
@@ -46,12 +45,11 @@ async def _with_existing_parents(access: Access, jobs: Sequence[NewJob]) -> Sequ
 
 async def _existing_holders(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, JobId]:
     """The jobs that have the keys of these, by those that would be answered with them."""
-    keyed: dict[str, list[NewJob]] = defaultdict(list)
-    for job in jobs:
-        if job.idempotency_key is not None:
-            keyed[job.queue].append(msgspec.structs.replace(job, parents=(), result_params=()))
+    keyed = [
+        msgspec.structs.replace(job, parents=(), result_params=()) for job in jobs if job.idempotency_key is not None
+    ]
     existing: dict[JobId, JobId] = {}
-    for queue, mine in keyed.items():
+    for queue, mine in by_queue(keyed, lambda job: job.queue).items():
         for portion in portions(mine):
             batch = to_batch(portion)
             reply = (await access.call_queues("check_enqueue", {queue: (batch.request, *batch.blobs)}))[queue]
@@ -61,7 +59,7 @@ async def _existing_holders(access: Access, jobs: Sequence[NewJob]) -> dict[JobI
 
 
 async def _outside_parents(access: Access, jobs: Sequence[NewJob]) -> dict[JobId, ParentState]:
-    """The parents that do not come with their children, as far as there are any."""
+    """The states of parents that are not in the same call."""
     here = {job.id for job in jobs}
     wanted = dict.fromkeys(parent for job in jobs for parent in job.parents if parent not in here)
     if not wanted:
@@ -73,7 +71,7 @@ async def _outside_parents(access: Access, jobs: Sequence[NewJob]) -> dict[JobId
 async def _queues_without_results(
     access: Access, jobs: Sequence[NewJob], outside: Mapping[JobId, ParentState]
 ) -> set[str]:
-    """Queues that keep no completed jobs, of those from which anything is taken."""
+    """Queues that keep no completed jobs, of those from which results are taken."""
     if not any(job.result_params for job in jobs):
         return set()
     places = {job.id: job.queue for job in jobs} | {id_: source.queue for id_, source in outside.items()}
@@ -83,19 +81,8 @@ async def _queues_without_results(
 
 
 async def _existing(access: Access, queues: Iterable[str]) -> list[str]:
-    """Nothing is made by a look."""
+    """Those of these queues that exist: reading creates none."""
     wanted = set(queues)
     if not wanted <= access.server.known_queues:
         wanted &= set(await access.queue_names())
     return sorted(wanted)
-
-
-async def _known(access: Access, jobs: Sequence[NewJob]) -> set[JobId]:
-    """Ids that any queue knows."""
-    names, known = await access.queue_names(), set[JobId]()
-    ids = [job.id for job in jobs]
-    for start in range(0, len(ids), MAX_ASKED):
-        portion = ids[start : start + MAX_ASKED]
-        for found in (await access.call_queues("known_ids", dict.fromkeys(names, (portion,)))).values():
-            known.update(id_.decode() for id_ in found)
-    return known

@@ -2,12 +2,7 @@
 -- (empty: this one)} of each. Reply, for as many as are not too much text: {letter, result}, without the result if
 -- that was dropped; {}: no such job here.
 --! effect: writes
---! memory: any
---! uses: queue_call, dependents
---! keys: queue
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: dependents
 local MAX_TEXT = 500000
 local answer, text = {}, 0
 for i, entry in ipairs(request) do

@@ -2,10 +2,7 @@
 -- start). Reply: the next cursor (0: the end), how many, and {digest, job} of keys that nothing will free. Jobs of
 -- a large batch may come after their keys, and moving jobs are in `moving`.
 --! effect: reads
---! uses: queue_call, record, indexes
---! keys: queue, jobs, idempotency_keys, key_windows, moving, batches
-local problem = check_store()
-if problem then return problem end
+--! uses: record, indexes
 local cursor, found = unpack(redis.call('HSCAN', K.idempotency_keys, request[1], 'COUNT', 200))
 local coming = redis.call('ZCARD', K.batches) > 0
 local answer = {cursor, #found / 2}

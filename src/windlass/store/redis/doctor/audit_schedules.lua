@@ -3,8 +3,6 @@
 --! scope: global
 --! effect: reads
 --! uses: schedule_state
-local problem = check_store()
-if problem then return problem end
 local cursor, found = unpack(redis.call('HSCAN', K.schedule_states, request[1], 'COUNT', 200))
 local answer = {cursor, #found / 2}
 for i = 1, #found, 2 do

@@ -1,10 +1,7 @@
 -- census: counts of waiting jobs. Reply: {type, jobs} of pending and of parked jobs, the newest stored time (0:
 -- none), and the number of dead jobs.
 --! effect: reads
---! uses: queue_call, record
---! keys: queue, counts, jobs, ids, types, pending_counts, parked
-local problem = check_store()
-if problem then return problem end
+--! uses: record
 local pending, parked = {}, {}
 local types = redis.call('HGETALL', K.types)
 for i = 1, #types, 2 do

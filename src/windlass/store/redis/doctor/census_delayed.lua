@@ -1,10 +1,7 @@
 -- census_delayed: scheduled and failed jobs, the earliest first. Request: offset and maximum. Reply: {type,
 -- moment} of each.
 --! effect: reads
---! uses: queue_call, record
---! keys: queue, jobs, due
-local problem = check_store()
-if problem then return problem end
+--! uses: record
 local from, count = unpack(request, 1, 2)
 local answer = {}
 local found = redis.call('ZRANGE', K.due, from, from + count - 1, 'WITHSCORES')

@@ -1,6 +1,8 @@
 """The contents of our keys: whether indexes agree with records, and what should have been dropped."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
 
 from windlass.core.moments import DAY, Micros, show_duration
 from windlass.store.doctor import Finding, OrphanedKey, key_findings, note, ok, problem, warning
@@ -57,7 +59,7 @@ async def check_counts(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
             yield problem(
                 "contents",
                 f"queue {name!r}: {place.decode()} has {found:,} entries, and there should be {expected:,}",
-                "the coordinator mends that within a minute or so; if not, please report it",
+                "the coordinator repairs that within a minute or so; if not, please report it",
             )
     if fine:
         yield ok("contents", "every index has as many entries as its counters say")
@@ -67,37 +69,29 @@ async def check_jobs(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     """Every job, a few at a time: whether it is where its status says."""
     wrong, seen = 0, 0
     for queue in await access.queue_names():
-        after = ""
-        while True:
-            last, jobs, lost = await access.call("audit_jobs", queue, (after,))
-            after, seen = last.decode(), seen + jobs
-            wrong += len(lost)
+        async for jobs, lost in _pages(partial(access.call, "audit_jobs", queue), ""):
+            seen, wrong = seen + jobs, wrong + len(lost)
             for id_, place in lost[:5]:
                 yield problem(
                     "contents",
                     f"job {id_.decode()} of queue {queue!r} is not in {place.decode()}, where it should be found",
                     "keys were changed past Windlass, or it has a fault: please report it",
                 )
-            if not after:
-                break
     if not wrong:
         yield ok("contents", f"each of {seen:,} jobs is where its status says")
 
 
 async def check_schedules(access: ReadOnlyAccess) -> AsyncIterator[Finding]:
     """Every schedule, some at a time: whether it is found when its tick comes."""
-    count, wrong, cursor = 0, set[bytes](), "0"
-    while True:
-        onward, looked, *lost = await access.call_global("audit_schedules", (cursor,))
-        cursor, count = onward.decode(), count + looked
+    count, wrong = 0, set[bytes]()
+    async for looked, *lost in _pages(partial(access.call_global, "audit_schedules"), "0"):
+        count += looked
         wrong |= set(lost)
-        if cursor == "0":
-            break
     for name in sorted(wrong)[:MAX_NAMED]:
         yield problem(
             "contents",
             f"schedule {name.decode()!r} is not found when its next tick comes",
-            "keys were changed past Windlass, or it has a fault: please report it; to pause and resume it mends it",
+            "keys were changed by hand, or Windlass has a fault: please report it; pause and resume repair it",
         )
     if count and not wrong:
         yield ok("contents", f"each of {count:,} schedules is found when its tick comes")
@@ -122,13 +116,9 @@ async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Findin
     """Look for keys that nothing will ever free, queue by queue, some at a time."""
     seen, left = 0, dict[tuple[str, bytes], OrphanedKey]()
     for queue in await access.queue_names():
-        cursor = "0"
-        while True:
-            onward, count, *found = await access.call("audit_keys", queue, (cursor,))
-            cursor, seen = onward.decode(), seen + count
+        async for count, *found in _pages(partial(access.call, "audit_keys", queue), "0"):
+            seen += count
             left |= {(queue, digest): OrphanedKey(queue, _escaped(digest), id_.decode()) for digest, id_ in found}
-            if cursor == "0":
-                break
     keys = access.server.keys
     for finding in key_findings(
         seen,
@@ -136,6 +126,17 @@ async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Findin
         lambda key: f'in redis-cli: HDEL "{keys.of_queue(key.queue, ("idempotency_keys",))[0]}" "{key.hash}"',
     ):
         yield finding
+
+
+async def _pages(read: Callable[[tuple[str]], Awaitable[Any]], start: str) -> AsyncIterator[Any]:
+    """What a script finds, page by page: it replies with the next cursor first, and with `start` at the end."""
+    cursor = start
+    while True:
+        onward, *page = await read((cursor,))
+        yield page
+        cursor = onward.decode()
+        if cursor == start:
+            return
 
 
 def _escaped(digest: bytes) -> str:

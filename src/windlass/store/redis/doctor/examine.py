@@ -1,15 +1,19 @@
 """Examine a server: every check, one after the other, whatever the others found. Nothing is made or changed."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
 
+import msgspec
+
+from windlass.core.moments import Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.doctor import Census, Examination, Finding, Level, problem
+from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.redis.connection.address import Address
 from windlass.store.redis.connection.errors import translate
 from windlass.store.redis.connection.server import Server
-from windlass.store.redis.doctor.census import take_census
 from windlass.store.redis.doctor.contents import (
     check_counts,
     check_idempotency_keys,
@@ -28,6 +32,79 @@ from windlass.store.redis.doctor.server import (
     check_role,
     check_versions,
 )
+from windlass.store.redis.liveness.workers import coordinator, held_by_runner, late_runners, live_workers
+from windlass.store.redis.operator.queues import read_queues
+from windlass.store.redis.schedules.read_schedules import all_schedules
+
+MAX_DELAYED = 2_000
+"""Per queue: the doctor must not take long on a store with millions of jobs."""
+STEP = 500
+
+
+class QueueCensus(msgspec.Struct):
+    """What census.lua found in one queue."""
+
+    waiting: list[Waiting]
+    counted_all: bool
+    newest: Micros | None
+    dead: int
+
+
+async def take_census(access: ReadOnlyAccess) -> Census:
+    """Each queue is one consistent read; queues are read one after the other."""
+    now = await access.now()
+    names = await access.queue_names()
+    workers = await live_workers(access)
+    late = await late_runners(access, now)
+    queues = [await _queue_census(access, name, now) for name in names]
+    held = await held_by_runner(access, names if late else ())
+    moments = [queue_census.newest for queue_census in queues] + [await _last_beat(access)]
+    kept = await read_queues(access, names)
+    return Census(
+        now=now,
+        newest=max((moment for moment in moments if moment is not None), default=None),
+        workers=tuple(workers),
+        waiting=tuple(each for queue_census in queues for each in queue_census.waiting),
+        counted_all=all(queue_census.counted_all for queue_census in queues),
+        paused=tuple(name for name in names if kept[name].queue.paused),
+        dead=sum(queue_census.dead for queue_census in queues),
+        late_runners=len(late),
+        late_jobs=sum(held[runner] for runner in late),
+        coordinator=await coordinator(access, now),
+        schedules=tuple(await all_schedules(access)),
+    )
+
+
+async def _queue_census(access: ReadOnlyAccess, queue: str, now: Micros) -> QueueCensus:
+    pending, parked, newest, dead = await access.call("census", queue, ())
+    waiting = [Waiting(queue=queue, type=type_.decode(), jobs=jobs, due=True) for type_, jobs in pending]
+    waiting += [
+        Waiting(queue=queue, type=type_.decode(), jobs=jobs, due=False, parked=True) for type_, jobs in parked
+    ]
+    delayed, complete = await _delayed(access, queue, now)
+    return QueueCensus(waiting + delayed, complete, newest or None, dead)
+
+
+async def _delayed(access: ReadOnlyAccess, queue: str, now: Micros) -> tuple[list[Waiting], bool]:
+    """Delayed jobs and retries, those that are due first, and whether that is all of them."""
+    found: Counter[tuple[str, bool]] = Counter()
+    for start in range(0, MAX_DELAYED, STEP):
+        rows: list[Any] = await access.call("census_delayed", queue, (start, STEP))
+        for type_, moment in rows:
+            found[type_.decode(), moment <= now] += 1
+        if len(rows) < STEP:
+            break
+    waiting = [Waiting(queue=queue, type=type_, jobs=jobs, due=due) for (type_, due), jobs in sorted(found.items())]
+    return waiting, sum(found.values()) < MAX_DELAYED
+
+
+async def _last_beat(access: ReadOnlyAccess) -> Micros | None:
+    last = await access.command("ZREVRANGE", "heartbeats", 0, 0, "WITHSCORES")
+    if not last:
+        return None
+    first = last[0]
+    return int(float(first[1] if isinstance(first, tuple | list) else last[1]))
+
 
 SECONDS_TO_CHECK = 20.0
 """Each check; a deep one takes as long as it needs."""

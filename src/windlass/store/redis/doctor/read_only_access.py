@@ -5,9 +5,8 @@ from typing import Any
 
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import MAX_CALL, Access
-from windlass.store.redis.connection.errors import DRIVER_ERRORS, translate
-from windlass.store.redis.connection.inspection import ask_rights
-from windlass.store.redis.connection.rights import Rights
+from windlass.store.redis.connection.errors import translate
+from windlass.store.redis.connection.inspection import Rights, ask_rights
 from windlass.store.redis.connection.server import Server
 from windlass.store.redis.doctor.server import SETTINGS, Info
 from windlass.store.redis.records.migrate import VERSION_FIELDS, MapVersion, read_version
@@ -39,12 +38,7 @@ class ReadOnlyAccess(Access):
 
     async def _each(self, *words: str) -> list[Any]:
         """A command to every server; what one of them answers with trouble is trouble."""
-        try:
-            replies = await self.server.wire.each(*words, seconds=self.seconds)
-        except TimeoutError as error:
-            raise StoreUnavailable(f"{self.server.shown}: no answer within {self.seconds:g} s") from error
-        except DRIVER_ERRORS as error:
-            raise translate(error, self.server.shown) from error
+        replies: list[Any] = await self._translated(self.server.wire.each(*words, seconds=self.seconds))
         for reply in replies:
             if isinstance(reply, Exception):
                 raise translate(reply, self.server.shown) from reply
@@ -57,10 +51,10 @@ class ReadOnlyAccess(Access):
     async def identify(self) -> MapVersion | None:
         """Learn which store this is: the version of its key map, or None if there is none."""
         (key,) = self.server.keys.global_keys(("meta",))
-        mark, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
-        if mark is None:
+        store_id, *version = await self._command("HMGET", key, "store", *VERSION_FIELDS)
+        if store_id is None:
             return None
-        self.server.store_id = mark.decode()
+        self.server.store_id = store_id.decode()
         return read_version(*version)
 
     async def queue_names(self) -> list[str]:

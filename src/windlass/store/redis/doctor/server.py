@@ -1,4 +1,4 @@
-"""The server as such: its version, what it does with what it promised to keep, and whether there is room for us."""
+"""Checks of the server itself: version, durability, memory, role, connections."""
 
 import platform
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from importlib.metadata import version as version_of
 
 from windlass.store.doctor import Finding, note, ok, problem, size, warning
 from windlass.store.redis.connection.address import Address
-from windlass.store.redis.connection.server_info import MAX_MEMORY_SHARE, MIN_VERSION
+from windlass.store.redis.connection.server_watch import MAX_MEMORY_SHARE, MIN_VERSION
 from windlass.version import __version__
 
 FIXED_IN = {
     "Redis": {(6, 2): 20, (7, 2): 11, (7, 4): 6, (8, 0): 4, (8, 2): 2},
     "Valkey": {(7, 2): 11, (8, 0): 6, (8, 1): 4},
 }
-"""The first release of each series in which CVE-2025-49844 is mended: whoever may run a script could take over the
-server, and everybody who uses Windlass may run scripts."""
+"""The first release of each series in which CVE-2025-49844 is fixed: a user that may run scripts could take over the
+server, and every user of Windlass may."""
 MANY_CONNECTIONS = 0.8
 MUCH_MEMORY = 0.8
 SETTINGS = ("appendfsync", "maxclients")
@@ -37,13 +37,13 @@ def check_versions(info: Info, address: Address) -> Iterator[Finding]:
     if series in fixed and patch < fixed[series]:
         yield warning(
             "versions",
-            f"{running}, which has CVE-2025-49844: whoever may run a script can take over the server",
-            f"upgrade to {series[0]}.{series[1]}.{fixed[series]} or newer, unless its packager has mended that",
+            f"{running}, which has CVE-2025-49844: a user that may run scripts can take over the server",
+            f"upgrade to {series[0]}.{series[1]}.{fixed[series]} or newer, unless its packager has fixed that",
         )
     elif series not in fixed and series < max(fixed):
         yield note(
             "versions",
-            f"{running}; of the series {series[0]}.{series[1]} there are no more releases, only packagers mend it",
+            f"{running}; of the series {series[0]}.{series[1]} there are no more releases, only packagers fix it",
             "keep the package up to date, or upgrade the server",
         )
     else:
@@ -99,7 +99,7 @@ def check_memory(info: Info, address: Address) -> Iterator[Finding]:
         yield note(
             "memory",
             f"{size(used)}{room} used, and no maxmemory: if the machine runs full, the system may kill the server",
-            "set maxmemory: then hand-ins are refused in time, and workers go on",
+            "set maxmemory: then enqueues are refused in time, and workers go on",
         )
     elif used >= MAX_MEMORY_SHARE * most:
         yield problem(
@@ -110,7 +110,7 @@ def check_memory(info: Info, address: Address) -> Iterator[Finding]:
     elif used >= MUCH_MEMORY * most:
         yield warning(
             "memory",
-            f"{size(used)} of {size(most)} used: soon nothing more can be handed in",
+            f"{size(used)} of {size(most)} used: soon nothing more can be enqueued",
             "raise maxmemory, keep finished jobs for a shorter time (retention), or run more workers",
         )
     else:
@@ -142,7 +142,7 @@ def check_connections(info: Info, address: Address) -> Iterator[Finding]:
     if most and used >= MANY_CONNECTIONS * most:
         yield warning(
             "connections",
-            f"{used} of {most} connections are in use: soon the server lets nobody in",
+            f"{used} of {most} connections are in use: soon the server refuses new ones",
             "raise maxclients, or run fewer worker processes",
         )
     else:

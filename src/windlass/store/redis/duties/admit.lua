@@ -2,16 +2,11 @@
 -- Pending jobs of a queue that became fair get tenant queues. Request: the maximum (0: only look); a call does as
 -- much as it may. Reply: how many, and how long until the next is due (nothing: none).
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, key_queue, details, assign_tenant_queues
---! keys: queue, due, jobs
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, key_queue, details, assign_tenant_queues
 local MAX_WEIGHT, HEAVY, TEXT, PORTION = 250, 4, 4096, 25  -- one more for each TEXT bytes
 local now = now_micros()
 
--- The rank among the pending is never in the past: see core/admission.py.
+-- The rank among the pending is never in the past: see core/jobs/admission.py.
 local function rank_of(r) return math.max(r.run_at, now) end
 
 local function admit(id, r, dirty_keys)
@@ -36,7 +31,7 @@ end
 
 local is_delayed = {[SCHEDULED] = true, [FAILED] = true, [THROTTLED] = true}
 
--- Most were scheduled, and have nothing else about them: all of those are written together. When they expire is known.
+-- Most were scheduled, without key or details: all of those are written together. Their expiry is unchanged.
 local function is_plain(r) return r.letter == SCHEDULED and bit.band(r.flags, HAS_CONCURRENCY_KEY + HAS_DETAILS) == 0 end
 
 local function admit_plain(ids, records)

@@ -3,11 +3,7 @@
 -- where the last call stopped: after which sort_priority, and to which the next ones move (-32768: none). Reply:
 -- how many moved, and where to continue; only the number if all is done.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, merged_stream
---! keys: queue, jobs, ready, pending_counts
-local problem = check_store()
-if problem then return problem end
+--! uses: record, indexes, merged_stream
 local now = now_micros()
 local ageing = tonumber(redis.call('HGET', K.queue, 'ageing'))
 if not ageing then return {0} end
@@ -25,13 +21,8 @@ end
 
 -- Each type that has pending jobs, and the next sort_priority at which it has any.
 local function heads()
-  local found, counted = {}, redis.call('HGETALL', K.pending_counts)
-  for i = 1, #counted, 2 do
-    if tonumber(counted[i + 1]) > 0 then
-      local type = tonumber(counted[i])
-      found[type] = next_priority(type, after)
-    end
-  end
+  local found = {}
+  for _, type in ipairs(pending_types()) do found[type] = next_priority(type, after) end
   return found
 end
 
@@ -70,7 +61,6 @@ local function lift_aged(heads)
   end
 end
 
-allow_write_at_memory_limit()
 local types = heads()
 for _ = 1, MAX_LEVELS do
   local sort_priority

@@ -1,10 +1,6 @@
 -- check_counts: whether indexes have as many entries as the counters say. Reply: {index, expected, found} of each
 -- that is wrong.
 --! effect: reads
---! uses: queue_call
---! keys: queue, counts, jobs, ids, ready, pending_counts, due, by_status, waiting_for_key, parked, drop_times
-local problem = check_store()
-if problem then return problem end
 local wrong = {}
 local function check(place, expected, found)
   if expected ~= found then wrong[#wrong + 1] = {place, expected, found} end

@@ -1,21 +1,15 @@
 -- expire: cancel waiting jobs that have expired, the longest expired first. Request: the maximum (0: only look).
 -- Reply: how many, and how long until the next expires (nothing: none).
 --! effect: writes
---! memory: any
---! uses: queue_call, cancel_waiting
---! keys: queue, expiring, jobs
-local problem = check_store()
-if problem then return problem end
+--! uses: replace_record
 local now = now_micros()
 local MAX_COUNT, MAX_TEXT = 100, 1000000
 local dirty_keys, gone, text = {}, 0, 0
 
 if request > 0 then
-  allow_write_at_memory_limit()
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', K.expiring, '-inf', now, 'LIMIT', 0, math.min(request, MAX_COUNT))) do
     if text > MAX_TEXT then break end
-    local value = redis.call('HGET', K.jobs, id)
-    local r = value and read_record(value)
+    local r, value = read_job(id)
     text = text + #(value or '')
     if r and waiting_letters[r.letter] then
       cancel_waiting(id, r, 'expired', now, dirty_keys)

@@ -2,10 +2,6 @@
 -- long (nothing: none). It writes nothing, so no replica is waited for.
 --! effect: reads
 --! missing_queue: skip
---! uses: queue_call
---! keys: queue, due, expiring, stalled_keys
-local problem = check_store()
-if problem then return problem end
 local now = now_micros()
 local first
 if request == 'expire' then

@@ -1,19 +1,13 @@
 -- park: park pending jobs of types that no live worker knows. Their slots are freed, except in strict order.
 -- Request: types, the maximum. Reply: how many jobs of each type.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, key_queue
---! keys: queue, jobs, types, ready
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, key_queue
 local now = now_micros()
 local types, left = unpack(request, 1, 2)
 local dirty_keys, answer, text, MAX_TEXT = {}, {}, 0, 1000000
 
 local function park(id)
-  local value = redis.call('HGET', K.jobs, id)
-  local r = read_record(value)
+  local r, value = read_job(id)
   text = text + #value
   remove_from_indexes(id, r)
   if r.slot >= 0 and not has(r.flags, STRICT) then

@@ -1,4 +1,4 @@
-"""park: set aside jobs whose type no live worker knows, and free them when one does.
+"""park: park jobs whose type no live worker knows, and unpark them when one does.
 
 A queue counts the pending jobs of each type, so unknown types are found without reading jobs.
 """
@@ -10,20 +10,21 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 from windlass.store.redis.liveness.workers import registered
 
 PORTION = 100
 """Jobs in one call of a script: it keeps all others waiting."""
 MAX_PARKED = 1000
-"""Of one queue; the coordinator comes back."""
+"""Per queue; the coordinator calls again."""
 MAX_FREED = 10_000
-"""Of one queue; the next beat or the coordinator goes on."""
+"""Per queue; the next heartbeat or the coordinator continues."""
 
 
 class _Waiting(msgspec.Struct, frozen=True):
-    """The types of a queue of which jobs wait."""
+    """Types of a queue with waiting jobs."""
 
     pending: list[str]
     parked: list[str]
@@ -40,21 +41,19 @@ async def park(access: Access, rounds: QueueRotation) -> dict[str, int]:
     waiting, troubles = await _waiting(access, await rounds.take(access, "park"))
     parked: Counter[str] = Counter()
     for queue, types in waiting.items():
-        try:
+        with troubles.collected():
             if strange := sorted(set(types.pending) - known):
                 parked.update(await _park(access, queue, strange))
             await _unpark(access, queue, known.intersection(types.parked))
-        except StoreUnavailable as error:
-            troubles.append(error)
     if troubles and not parked:
         raise troubles[0]
     return dict(parked)
 
 
 async def unpark(access: Access, types: Sequence[str]) -> None:
-    """A worker that knows these types is here: their jobs go back to where they were.
+    """A worker knows these types: their jobs become pending again.
 
-    Queues that cannot be reached are seen to by a later beat, or by `park`.
+    Unreachable queues are left to a later heartbeat, or to `park`.
     """
     names = [name.decode() for name in await access.command("SMEMBERS", "parked_queues")]
     found, _ = await _waiting(access, names)
@@ -73,7 +72,7 @@ async def _waiting(access: Access, queues: Iterable[str]) -> tuple[dict[str, _Wa
 
 
 async def _park(access: Access, queue: str, types: Sequence[str]) -> Counter[str]:
-    """The queue is named first as one that has parked jobs, so that no worker misses them."""
+    """The queue is listed in `parked_queues` first, so that no worker misses its jobs."""
     await access.call_global("add_queue_names", ("parked_queues", [queue]))
     parked: Counter[str] = Counter()
     while parked.total() < MAX_PARKED:

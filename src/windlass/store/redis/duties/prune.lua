@@ -1,13 +1,8 @@
 -- prune: drop finished jobs whose retention is over, the longest overdue first; also old tombstones and key
 -- windows. Request: the maximum. Reply: 1 if there is more, else 0, and the ids of the jobs.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, drop, idempotency_keys
---! keys: queue, jobs, drop_times
+--! uses: record, drop, idempotency_keys
 local MAX_CLEARED, PORTION, MAX_TEXT = 500, 25, 1000000
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local now, max_count = now_micros(), request[1]
 local ids = redis.call('ZRANGEBYSCORE', K.drop_times, '-inf', now, 'LIMIT', 0, max_count)
 local jobs, answer, text = {}, {0}, 0

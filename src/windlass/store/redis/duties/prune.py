@@ -1,14 +1,14 @@
 """prune: drop finished jobs whose retention is over, a bounded number at a time."""
 
+import struct
 from collections.abc import Iterable, Sequence
 
+from windlass.core.flow.rate import Bucket
 from windlass.core.ids import JobId
-from windlass.errors import StoreUnavailable
-from windlass.store.redis.connection.access import Access, QueueErrors
-from windlass.store.redis.duties.buckets import refresh_buckets
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.schedules.write_schedules import forget_removed
-from windlass.store.redis.stats.meters import prune_meters
-from windlass.store.redis.stats.samples import prune_samples
+from windlass.store.redis.verbs.stats import prune_stats
 
 MAX_ROUNDS = 100
 """For tombstones and windows: a minute brings more than one call clears."""
@@ -17,10 +17,9 @@ MAX_PRUNED = 250
 
 
 async def prune(access: Access, limit: int) -> Sequence[JobId]:
-    """All queues are asked for their share; those that gave all of it are asked again while there is any left.
+    """Each queue drops its share of the limit; those with more to drop are called again while the limit allows.
 
-    Queues that cannot be reached hold up no others. Buckets that are full again go too, and what queues know of
-    schedules that were removed long ago.
+    Unreachable queues hold up no others. Full buckets, old statistics and old plans of removed schedules go too.
     """
     dropped: list[JobId] = []
     troubles = QueueErrors()
@@ -35,11 +34,9 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         waiting += [queue for queue, (_, *ids) in replies.items() if len(ids) == share]
         more |= {queue for queue, (any_left, *_) in replies.items() if any_left}
     troubles += await _clear_more(access, more)
-    for clean_up in (prune_meters, prune_samples, refresh_buckets, forget_removed):
-        try:
+    for clean_up in (prune_stats, refresh_buckets, forget_removed):
+        with troubles.collected():
             await clean_up(access)
-        except StoreUnavailable as error:
-            troubles.append(error)
     if troubles and not dropped:  # else the caller must learn what was dropped, and calls again
         raise troubles[0]
     return dropped
@@ -55,3 +52,31 @@ async def _clear_more(access: Access, queues: Iterable[str]) -> QueueErrors:
         troubles += unreached
         queues = [queue for queue, (any_left, *_) in replies.items() if any_left]
     return troubles
+
+
+QUEUE_BUCKET = ""
+"""The name of a queue's own bucket; those of concurrency keys are named by their digests."""
+MAX_PAGES = 50
+"""At a time; the next call continues from there."""
+_BUCKET = struct.Struct(">Iqqqq")
+
+
+def to_bucket(value: bytes) -> Bucket:
+    """From its stored form: whole tokens and a part, because a script's numbers cannot hold a large credit."""
+    whole, part, period, at, _ = _BUCKET.unpack(value)
+    return Bucket(whole * period + part, period, at)
+
+
+async def refresh_buckets(access: Access) -> None:
+    """Drop buckets that are full again, and turn back those from before the clock was set back."""
+    cursors = access.server.claim_memory.bucket_cursors
+    names = await access.queue_names()
+    for _ in range(MAX_PAGES):
+        if not names:
+            return
+        replies, troubles = await access.call_reachable(
+            "refresh_buckets", {name: (cursors.get(name, "0"),) for name in names}
+        )
+        cursors |= {name: reply.decode() for name, reply in replies.items()}
+        names = [name for name in replies if cursors[name] != "0"]
+    troubles.raise_first()

@@ -21,7 +21,7 @@ SERVED_SECONDS = 1.0
 
 
 class DutyRotation:
-    """What one duty knows of the queues that it has looked at."""
+    """When each queue that one duty has looked at has work again."""
 
     def __init__(self) -> None:
         self._due: dict[str, Micros | None] = {}
@@ -57,7 +57,7 @@ class DutyRotation:
 
 
 class QueueRotation:
-    """Of all duties of one process."""
+    """The rotations of all duties of one process."""
 
     def __init__(self) -> None:
         self._rounds: dict[str, DutyRotation] = {}
@@ -65,7 +65,7 @@ class QueueRotation:
         self._ask_at = 0.0
 
     def of(self, duty: str) -> DutyRotation:
-        """What this duty knows."""
+        """The rotation of one duty."""
         return self._rounds.setdefault(duty, DutyRotation())
 
     async def choose(self, access: Access, duty: str, names: Sequence[str]) -> list[str]:
@@ -83,7 +83,7 @@ class QueueRotation:
 
     @staticmethod
     def now(access: Access) -> Micros:
-        """A clock that goes as the store's does; where it begins is all the same."""
+        """A clock with the rate of the store's, from any origin."""
         clock = access.server.clock
         return time.monotonic_ns() // 1000 if clock is None else clock.wall()
 

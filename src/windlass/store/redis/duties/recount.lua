@@ -1,11 +1,6 @@
 -- recount: recompute the counters of this queue from its indexes, after those were repaired, and publish a hint.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, hint
---! keys: queue, counts, jobs, types, ready, pending_counts, due, throttled, waiting_for_key, parked, drop_times, by_status, claim_counts
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, hint
 local function rare(letter)
   return redis.call('ZLEXCOUNT', K.by_status, '[' .. string.char(letter), '(' .. string.char(letter + 1))
 end

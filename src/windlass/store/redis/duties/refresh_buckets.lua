@@ -2,22 +2,17 @@
 -- set back: they keep their tokens and refill from now on, and throttled jobs become due earlier by as much, a
 -- portion at a time, key by key. Request: a cursor of HSCAN, 0 at first. Reply: the next one, 0 at the end.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, buckets
---! keys: queue, jobs, buckets, throttled, due
-local SET_BACK = 10000000  -- as core/rate.py has it: less is waited for
+--! uses: record, indexes, buckets
+local SET_BACK = 10000000  -- as in core/flow/rate.py: a smaller step back is waited for
 local BUCKETS, MAX_NOTIFIED = 200, 250
-local SHIFTING = '>i8i8'  -- what their moments were reckoned from, and from what they are now; the last place follows
-local KEY = 32
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+local SHIFTING = '>i8i8'  -- the old and the new moment of the bucket; the last place follows
+local DIGEST_SIZE = 32
 local now = now_micros()
 local full = false  -- whether this call has done its share
 
 local function shift_run_at(member, at, since)
   local id = string.sub(member, -36)
-  local r = read_record(redis.call('HGET', K.jobs, id))
+  local r = read_job(id)
   if r.run_at < at then return end
   r.run_at, r.version = r.run_at + since - at, r.version + 1
   redis.call('HSET', K.jobs, id, write_record(r))
@@ -26,7 +21,7 @@ end
 
 -- Some jobs that are throttled by a key, after a place (the key itself: from the first). The rest is remembered.
 local function shift_some(place, at, since)
-  local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. place, '(' .. string.sub(place, 1, KEY) .. '\255\255\255', 'LIMIT',
+  local members = redis.call('ZRANGEBYLEX', K.throttled, '(' .. place, '(' .. string.sub(place, 1, DIGEST_SIZE) .. '\255\255\255', 'LIMIT',
     0, MAX_NOTIFIED)
   for _, member in ipairs(members) do shift_run_at(member, at, since) end
   full = #members == MAX_NOTIFIED

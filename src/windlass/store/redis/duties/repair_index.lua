@@ -1,32 +1,10 @@
 -- repair_index: remove entries of one index that do not match a record, some at a time. Request: the index and the
 -- rank to continue at. Reply: the next rank (-1: the end), and how many went.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, readable
---! keys: queue, jobs, ids, ready, tenant_queues, due, throttled, waiting_for_key, parked, drop_times, by_status, failures, slots, expiring, held, claim_counts
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, index_entries, claims
+--! keys: ids, ready, tenant_queues, due, throttled, expiring, drop_times, by_status, failures, waiting_for_key, slots, parked, held
 local place, from = request[1], request[2]
 local STEP = place == 'held' and 2 or 100  -- a claim has some hundreds of jobs
-
-local is_delayed = {[SCHEDULED] = true, [FAILED] = true, [THROTTLED] = true}
-local is_failing = {[FAILED] = true, [DEAD] = true}
-local is_rare = {[FAILED] = true, [DEAD] = true, [CANCELLED] = true}
-local belongs = {
-  ids = function() return true end,
-  ready = function(r, id, member) return r.letter == PENDING and member == ready_member(id, r) end,
-  tenant_queues = function(r, id, member) return r.letter == PENDING and fair() and member == tenant_member(id, r) end,
-  due = function(r) return is_delayed[r.letter] end,
-  throttled = function(r, id, member) return r.letter == THROTTLED and member == throttled_member(id, r) end,
-  waiting_for_key = function(r, id, member) return r.letter == WAITING_FOR_KEY and member == waiting_member(id, r) end,
-  parked = function(r, id, member) return r.letter == PARKED and member == parked_member(id, r) end,
-  drop_times = function(r) return finished_letters[r.letter] end,
-  by_status = function(r, id, member) return is_rare[r.letter] and member == string.char(r.letter) .. id end,
-  failures = function(r) return is_failing[r.letter] end,
-  slots = function(r, id, member) return r.slot >= 0 and member == slot_member(id, r) end,
-  expiring = function(r) return r.expires > 0 and waiting_letters[r.letter] end,
-}
 
 -- A claim is over when nothing of it runs.
 local function recount_claim(member)
@@ -47,7 +25,10 @@ local function stays(member)
   local value = redis.call('HGET', K.jobs, id)
   if not value then return false end
   local r = readable(value)
-  return not r or belongs[place](r, id, member)
+  for _, entry in ipairs(r and index_entries(id, r) or {}) do
+    if entry[1] == place and entry[3] == member then return true end
+  end
+  return not r
 end
 
 local members, gone = redis.call('ZRANGE', K[place], from, from + STEP - 1), 0

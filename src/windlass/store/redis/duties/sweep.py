@@ -1,13 +1,15 @@
-"""Sweeps: what is due in any queue is done, the longest due first, a bounded number by each call."""
+"""admit, expire, age: due work in all queues, the longest due first, a bounded number in each call."""
 
 from collections.abc import Sequence
 
 import msgspec
 
+from windlass.core.jobs.job import MAX_PRIORITY
 from windlass.core.moments import Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.records import Admitted
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.dependencies.dependents import notify_dependents
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 
@@ -16,12 +18,12 @@ MAX_IN_CALL = 250
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """What was done, and how long until there is more to do (None: nothing waits)."""
+    """How many jobs were handled, and how long until more are due (None: none wait)."""
 
     jobs: int
     next_in: Micros | None
     queues: Sequence[str] = ()
-    """Where anything was done."""
+    """Queues in which any job was handled."""
 
 
 Waits = dict[str, Micros | None]
@@ -72,8 +74,7 @@ async def sweep(access: Access, name: str, limit: int, queues: Sequence[str], wa
             # If nothing counted, there is more to do all the same: the caller comes back for it.
             if reply[0] and wait is not None and wait <= 0:
                 due.append(queue)
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()
     first = min((wait for wait in waits.values() if wait is not None), default=None)
     return Swept(done, None if first is None else max(0, first), sorted(at))
 
@@ -96,3 +97,35 @@ async def expire(access: Access, limit: int, rounds: QueueRotation) -> int:
     swept = await sweep_all(access, "expire", limit, rounds)
     await notify_dependents(access, swept.queues)
     return swept.jobs
+
+
+PORTION = 100
+"""Jobs in one call of a script: it keeps all others waiting."""
+_NONE = -MAX_PRIORITY - 1
+"""Below every sort_priority: where a queue begins, and no priority to move up to yet."""
+
+
+async def age(access: Access, limit: int, rounds: QueueRotation) -> int:
+    """Up to so many, each by one step: how many. Queues are asked together, and share what may move.
+
+    Those that cannot be reached are left out; that is raised at the end.
+    """
+    aged, troubles = 0, QueueErrors()
+    going = dict.fromkeys(await rounds.take(access, "age"), (_NONE, _NONE))
+    while going and aged < limit:
+        asked = list(going)[: limit - aged]
+        portion = min(PORTION, (limit - aged) // len(asked))
+        replies, unreached = await access.call_reachable(
+            "age", {queue: ((portion, *going[queue]),) for queue in asked}
+        )
+        troubles += unreached
+        for queue in set(asked) - replies.keys():
+            del going[queue]
+        for queue, (moved, *place) in replies.items():
+            aged += moved
+            if place:
+                going[queue] = (place[0], place[1])
+            else:
+                del going[queue]
+    troubles.raise_first()
+    return aged

@@ -1,15 +1,71 @@
-"""tidy: what a dead producer or mover has left half done is finished or cleared away."""
+"""tidy: finish or clear away what dead processes left half done; repair indexes.
 
+A script is atomic unless the server stops it at a command that its user may no longer run. Rights are checked when
+a store is opened and every few seconds (inspection.py), so that is rare; but a job that is in no index would wait for
+ever. Counters that disagree with indexes reveal it, and then every record of that queue is checked, some at a time.
+"""
+
+import time
 from collections.abc import Mapping, Sequence
 
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.dependencies.dependents import finish_notifications, finish_parent_checks
 from windlass.store.redis.duties.queue_rotation import QueueRotation
-from windlass.store.redis.duties.repair import Repairs
-from windlass.store.redis.enqueue.large_batch import drop_batch, store_batch
 from windlass.store.redis.operator.move import finish_moves
+from windlass.store.redis.verbs.large_batch import drop_batch, store_batch
+
+INTERVAL = 60.0
+"""Seconds between looks at the counters."""
+INDEXES = (
+    *("ids", "ready", "tenant_queues", "due", "throttled", "waiting_for_key", "parked", "drop_times", "by_status"),
+    *("failures", "slots", "expiring", "held"),
+)
+MAX_PAGES = 200
+"""Per queue and call: some 10,000 jobs. The next call continues from there."""
+
+
+class Repairs:
+    """Which queues this process repairs, and how far it is."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+        self._walks: dict[str, tuple[int, str]] = {}
+        """Queues that are under repair: which of the walks, and its cursor."""
+
+    async def go_on(self, access: Access, queues: Sequence[str]) -> None:
+        """Look for queues that need repair, once a minute, and continue with those that do."""
+        if time.monotonic() >= self._due or access.server.script_stopped:
+            await self._look(access, queues)
+        for queue in [queue for queue in self._walks if queue in queues]:
+            await self._walk(access, queue)
+
+    async def _look(self, access: Access, queues: Sequence[str]) -> None:
+        """After a script has stopped, all of them."""
+        suspect, access.server.script_stopped = access.server.script_stopped, False
+        replies = await access.call_each("check_counts", dict.fromkeys(queues, ((),)))
+        for queue, wrong in replies.items():
+            if not isinstance(wrong, StoreUnavailable) and (wrong or suspect):
+                self._walks.setdefault(queue, (-1, "0"))
+        self._due = time.monotonic() + INTERVAL
+
+    async def _walk(self, access: Access, queue: str) -> None:
+        """First every job, then every index, and at last the counters."""
+        for _ in range(MAX_PAGES):
+            number, cursor = self._walks[queue]
+            if number == len(INDEXES):
+                await access.call("recount", queue, ())
+                del self._walks[queue]
+                return
+            if number < 0:
+                onward = (await access.call("repair_jobs", queue, cursor))[0].decode()
+                self._walks[queue] = (0, "0") if onward == "0" else (number, onward)
+            else:
+                rank = (await access.call("repair_index", queue, (INDEXES[number], int(cursor))))[0]
+                self._walks[queue] = (number + 1, "0") if rank < 0 else (number, str(rank))
+
 
 IDLE = 5 * SECOND
 """As in parts/staged_batch.lua: a committed batch that nothing was stored of for this long is taken over."""
@@ -18,16 +74,16 @@ ABANDONED = 600 * SECOND
 
 
 async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
-    """Large hand-ins, jobs that were to go to another queue, what children were to be told, and half-done scripts.
+    """Finish abandoned batches, moves, notifications of dependents, and stopped scripts.
 
-    Queues that cannot be reached hold up no others; that is told at the end.
+    Unreachable queues hold up no others; their error is raised at the end.
     """
     names = await access.queue_names()
     replies = await access.call_each("unfinished_work", dict.fromkeys(await rounds.take(access, "tidy"), ((),)))
     away = {queue: reply for queue, reply in replies.items() if isinstance(reply, StoreUnavailable)}
     stale = {queue: reply[1:] for queue, reply in replies.items() if queue not in away}
     left = [queue for queue in stale if replies[queue][0]]
-    troubles = list(away.values())
+    troubles = QueueErrors(away.values())
     for finish in (
         lambda: finish_moves(access, left),
         lambda: _finish_batches(access, stale),
@@ -35,21 +91,15 @@ async def tidy(access: Access, repairs: Repairs, rounds: QueueRotation) -> None:
         lambda: finish_notifications(access, left),
         lambda: repairs.go_on(access, [queue for queue in names if queue not in away]),
     ):
-        try:
+        with troubles.collected():
             await finish()
-        except StoreUnavailable as error:
-            troubles.append(error)
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()
 
 
 async def _finish_batches(access: Access, stale: Mapping[str, Sequence[tuple[bytes, int]]]) -> None:
     troubles = QueueErrors()
     for queue, batches in stale.items():
-        try:
+        with troubles.collected():
             for batch, committed in batches:
                 await (store_batch if committed else drop_batch)(access, queue, batch.decode())
-        except StoreUnavailable as error:
-            troubles.append(error)
-    if troubles:
-        raise troubles[0]
+    troubles.raise_first()

@@ -1,10 +1,7 @@
 -- unfinished_work: work that died with other processes. Reply: how many of the keys exist that hold moves, checks
 -- and mail; then {batch, 1 if committed} of some abandoned large batches.
 --! effect: reads
---! uses: queue_call, staged_batch
---! keys: queue, moving, parent_checks, parent_changes, outbox
-local problem = check_store()
-if problem then return problem end
+--! uses: staged_batch
 local found = {redis.call('EXISTS', K.moving, K.parent_checks, K.parent_changes, K.outbox)}
 for _, batch in ipairs(redis.call('ZRANGEBYSCORE', K.batches, '-inf', now_micros(), 'LIMIT', 0, 100)) do
   local _, _, moment = batch_head(batch)

@@ -1,19 +1,13 @@
 -- unpark: jobs of types that a worker knows become pending again at their old rank, or wait for their key.
 -- Request: types, the maximum. Reply: how many jobs.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, key_queue
---! keys: queue, jobs, types, parked
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, key_queue
 local now = now_micros()
 local types, max_count = unpack(request, 1, 2)
 local dirty_keys, freed, text, MAX_TEXT = {}, 0, 0, 1000000
 
 local function unpark(id, member)
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r, value = read_job(id)
   if not r or r.letter ~= PARKED then
     redis.call('ZREM', K.parked, member)  -- removed by hand, or left by a script that was stopped: the record decides
     return

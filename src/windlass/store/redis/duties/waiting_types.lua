@@ -1,9 +1,6 @@
 -- waiting_types: names of the types with pending jobs, and of those with parked jobs.
 --! effect: reads
---! uses: queue_call
---! keys: queue, types, pending_counts, parked
-local problem = check_store()
-if problem then return problem end
+--! uses: indexes
 
 -- One seek for each type that has parked jobs.
 local function parked_numbers()
@@ -18,10 +15,7 @@ local function parked_numbers()
 end
 
 local pending = {}
-local counted = redis.call('HGETALL', K.pending_counts)
-for i = 1, #counted, 2 do
-  if tonumber(counted[i + 1]) > 0 then pending[counted[i]] = true end
-end
+for _, number in ipairs(pending_types()) do pending[tostring(number)] = true end
 local parked = parked_numbers()
 if not next(pending) and not next(parked) then return {{}, {}} end
 local answer = {{}, {}}

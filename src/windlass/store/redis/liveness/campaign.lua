@@ -2,12 +2,7 @@
 -- candidate, length. Reply: the term; 0: another leads.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, lease_activity, workers
---! keys: leadership
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: lease_activity, workers
 local now = now_micros()
 local candidate, length = unpack(request, 1, 2)
 local holder, term, expires = unpack(redis.call('HMGET', K.leadership, 'holder', 'term', 'expires'), 1, 3)

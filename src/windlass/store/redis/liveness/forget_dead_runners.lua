@@ -1,12 +1,7 @@
 -- forget_dead_runners: all jobs of these runners are put back. Request: runners.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, registrations
---! keys: dead_runners
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: runners
 for _, runner in ipairs(request) do
   local worker = redis.call('HGET', K.dead_runners, runner)
   if worker then

@@ -1,11 +1,7 @@
 -- heartbeat: register a worker, or refresh its report. Request: worker, report.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, workers
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: workers
 local now = now_micros()
 local worker, info = unpack(request, 1, 2)
 local before = redis.call('HGET', K.workers, worker)

@@ -6,11 +6,7 @@
 -- the others take turns.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, dead_runners
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: runners
 local MAX_REMOVED, MAX_REGISTRATIONS = 200, 1000
 local now, max_count, cursor, number = now_micros(), request[1], request[2] or '0', request[3] or 0
 local runners, registrations, named = {}, {}, {}

@@ -15,7 +15,7 @@ from windlass.store.records import CancelRequest, LeaseRequest, Renewal
 from windlass.store.redis.connection.access import Access
 
 NO_LEASE = b"no lease"
-"""What a claim answers if the queue does not know that the runner has a lease: `embark`, and ask again."""
+"""The reply of a claim if the queue knows no lease of the runner: call `allow_runner`, and claim again."""
 
 CANCELS_SECONDS = 1.0
 """Requests to stop are read again and again: a queue that cannot be reached is not waited for."""
@@ -86,7 +86,7 @@ def registrations_of(members: Iterable[bytes]) -> Registrations:
 
 
 async def _cancels_at(access: Access, registrations: Registrations) -> tuple[CancelRequest, ...]:
-    """Of the queues that can be reached."""
+    """The requests of reachable queues."""
     replies, _ = await access.call_reachable(
         "cancel_requests", {queue: (runners,) for queue, runners in registrations.items()}
     )

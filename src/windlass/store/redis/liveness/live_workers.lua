@@ -1,9 +1,7 @@
 -- live_workers: workers with a recent heartbeat. Reply: {start time and report, last heartbeat} of each.
 --! scope: global
 --! effect: reads
---! uses: global_call, workers
-local problem = check_store()
-if problem then return problem end
+--! uses: workers
 local now, found = now_micros(), {}
 local beats = redis.call('ZRANGEBYSCORE', K.heartbeats, '(' .. string.format('%.0f', now - SILENT_AFTER),
   '(' .. string.format('%.0f', now + SILENT_AFTER), 'WITHSCORES')

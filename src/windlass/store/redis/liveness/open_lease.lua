@@ -2,12 +2,7 @@
 -- length.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, lease_activity, registrations
---! keys: ended_runners
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: lease_activity, runners
 local now = now_micros()
 local runner, worker, length = unpack(request, 1, 3)
 -- Its length counts in the check for silence; and again, if all leases got a grace just now.

@@ -2,11 +2,7 @@
 -- Request: runner, queues. Reply: how long its lease holds; 0: over, -1: none.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, lease_activity, registrations
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: lease_activity, runners
 local runner, queues = unpack(request, 1, 2)
 local now = now_micros()
 local lease = read_lease(runner, now)

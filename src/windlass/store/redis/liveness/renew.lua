@@ -2,11 +2,7 @@
 -- if it is kept.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call, lease_activity
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: lease_activity
 local now = now_micros()
 local runners, length = unpack(request, 1, 2)
 check_silence(now)

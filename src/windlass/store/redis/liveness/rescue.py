@@ -35,7 +35,7 @@ class Rescuer:
         self._unregistered_at: Micros = 0
         self._rounds = QueueRotation()
         self._cursor = b"0"
-        """Where the next look at the dead runners goes on: see sink.lua."""
+        """Where the next look at dead runners continues: see lapsed_runners.lua."""
         self._calls = 0
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
@@ -55,7 +55,7 @@ class Rescuer:
         now = since_boot()
         if now - self._unregistered_at >= UNREGISTERED_EVERY:
             self._unregistered_at = now
-            unregistered = await _unregistered(access, await self._rounds.take(access, "strays"), unreached)
+            unregistered = await _unregistered(access, await self._rounds.take(access, "unregistered"), unreached)
             rescued += await _put_back(access, unregistered, lambda _: LOST, unreached)
         if unreached and not rescued:
             raise next(iter(unreached.values()))
@@ -120,8 +120,9 @@ async def _put_back(
         }
         replies = await _reached(access, "runner_jobs", requests, unreached)
         for queue, (now, _, *rows) in replies.items():
+            records = [unpack(id_.decode(), value, details) for id_, value, details in rows]
             try:
-                rescued += await _end(access, {queue: (now, _records(rows))} if rows else {}, fate)
+                rescued += await _end(access, {queue: (now, records)} if records else {}, fate)
             except StoreUnavailable as error:
                 if not access.clustered:
                     raise
@@ -150,7 +151,3 @@ async def _end(
         for old, _ in pairs
         if (status := replaced[old.id].status) is not None
     ]
-
-
-def _records(rows: Sequence[tuple[bytes, bytes, bytes]]) -> list[Record]:
-    return [unpack(id_.decode(), value, more) for id_, value, more in rows]

@@ -2,12 +2,7 @@
 -- time, 1 if there may be more, and {id, record, details} of jobs that they still hold: the caller puts these back
 -- and asks again.
 --! effect: writes
---! memory: any
---! uses: queue_call, held_jobs, ended_runners
---! keys: queue, details, leases
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: claims, runners
 local MAX_READ, MAX_TEXT = 1000, 1000000
 local now = now_micros()
 local runners, max_count = unpack(request, 1, 2)

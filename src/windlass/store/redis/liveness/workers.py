@@ -1,26 +1,27 @@
-"""The registry of workers."""
+"""Workers, the coordinator's leadership, and the jobs that runners hold."""
 
 import struct
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 
-from windlass.store.records import WorkerInfo
+from windlass.core.moments import Micros
+from windlass.store.records import Campaign, Held, WorkerInfo
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.liveness.leases import registrations_of
-from windlass.store.redis.verbs.held import held_by_runner
 from windlass.store.rows import to_worker
 
 _SINCE = struct.Struct(">q")
 
 
 async def beat(access: Access, worker: WorkerInfo) -> None:
-    """Register or refresh."""
+    """Register a worker, or refresh its report."""
     await access.call_global("heartbeat", (worker.id, msgspec.json.encode(worker).decode()))
 
 
 async def unregister(access: Access, worker: str) -> None:
-    """Sign off."""
+    """Remove a worker."""
     await access.call_global("unregister_worker", (worker,))
 
 
@@ -48,3 +49,68 @@ async def _held(access: Access) -> Counter[str]:
     for runner, jobs in (await held_by_runner(access, registrations_of(members))).items():
         held[worker_of.get(runner, "")] += jobs
     return held
+
+
+async def campaign(access: Access, bid: Campaign) -> int | None:
+    """Take the leadership if it is free, keep it if it is ours."""
+    term: int = await access.call_global("campaign", (bid.candidate, bid.length))
+    return term or None
+
+
+async def resign(access: Access, candidate: str) -> None:
+    """Give the leadership up, if it is ours."""
+    await access.call_global("resign", (candidate,))
+
+
+MAX_RUNNERS = 1000
+_WORKER_AT = struct.calcsize(">qqB")
+"""A lease is when it ends, its length, how many graces it had, and then its worker: see parts/lease_activity.lua."""
+
+
+async def worker_of(access: Access, runner: str) -> str | None:
+    """The worker of a runner that has a lease."""
+    lease = await access.command("HGET", "leases", runner)
+    return None if lease is None else lease[_WORKER_AT:].decode()
+
+
+async def late_runners(access: Access, now: Micros) -> list[str]:
+    """Runners whose leases are over, and dead ones with jobs that are not put back yet."""
+    lapsed = await access.command("ZRANGEBYSCORE", "lease_ends", "-inf", now, "LIMIT", 0, MAX_RUNNERS)
+    _, dead = await access.command("HSCAN", "dead_runners", 0, "COUNT", MAX_RUNNERS)
+    return sorted({runner.decode() for runner in (*lapsed, *dead[::2])})
+
+
+async def coordinator(access: Access, now: Micros) -> str | None:
+    """The current coordinator."""
+    holder, expires = await access.command("HMGET", "leadership", "holder", "expires")
+    return holder.decode() if holder and int(expires or 0) > now else None
+
+
+async def held(access: Access, runner: str) -> list[Held]:
+    """In all queues that can be reached, which are asked together."""
+    found: list[Held] = []
+    after = dict.fromkeys(await access.queue_names(), -1)
+    while after:
+        replies, troubles = await access.call_reachable(
+            "held", {queue: ((runner, claim),) for queue, claim in after.items()}
+        )
+        if troubles and not replies:
+            raise troubles[0]
+        found += [
+            Held(id_.decode(), attempt, queue) for queue, (_, *jobs) in replies.items() for id_, attempt in jobs
+        ]
+        after = {queue: claim for queue, (claim, *_) in replies.items() if claim >= 0}
+    return found
+
+
+async def held_by_runner(access: Access, queues: Iterable[str]) -> Counter[str]:
+    """How many jobs each runner has in these queues. Those that come and go meanwhile may be missed."""
+    found: Counter[str] = Counter()
+    after = dict.fromkeys(queues, ("", 0))
+    while after:
+        replies = await access.call_queues("held_counts", {queue: (place,) for queue, place in after.items()})
+        for _, _, *pairs in replies.values():
+            for runner, jobs in zip(pairs[::2], pairs[1::2], strict=True):
+                found[runner.decode()] += jobs
+        after = {queue: (runner.decode(), claim) for queue, (runner, claim, *_) in replies.items() if runner}
+    return found

@@ -1,4 +1,4 @@
-"""What people do with jobs: all of them are looked up, decided about, and written together."""
+"""Operator verbs: all jobs of a call are read, decided about, and written together."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -6,24 +6,30 @@ from windlass.core.ids import JobId
 from windlass.store.records import Transition
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.dependencies.dependents import notify_dependents, replace_and_notify
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ, FoundJob
-from windlass.store.redis.operator.replace import MAX_TRIES, Replaced, by_queue, contended
+from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
+from windlass.store.redis.operator.replace import (
+    MAX_TRIES,
+    Numbered,
+    Replaced,
+    contended,
+    first_of_each,
+    pairs_by_queue,
+)
 from windlass.store.redis.records.record import Flag, Record
 
 Decide = Callable[[FoundJob], Record | None]
-"""The record as it shall be: the very one that was seen if it is so already, None if that may not be."""
+"""The new record; the same one if nothing changes, None if the status does not allow it."""
 
 Decided = Sequence[tuple[FoundJob, Record]]
 Apply = Callable[[Access, Decided], Awaitable[dict[JobId, Replaced]]]
 """Write what was decided, each job on its own."""
 
-Numbered = dict[int, JobId]
-
 
 async def replace_decided(access: Access, decided: Decided) -> dict[JobId, Replaced]:
-    """Where they are."""
-    return await replace_and_notify(access, by_queue([(seen.queue, (seen.record, after)) for seen, after in decided]))
+    """Write decisions to the queues where the jobs are."""
+    return await replace_and_notify(
+        access, pairs_by_queue([(seen.queue, (seen.record, after)) for seen, after in decided])
+    )
 
 
 async def decide_all(
@@ -40,22 +46,13 @@ async def decide_all(
     raise contended(access, next(id_ for i, id_ in asked.items() if i not in answers))
 
 
-def first_of_each(waiting: Numbered) -> Numbered:
-    """One for each id, as many as a call may take."""
-    turn: dict[JobId, int] = {}
-    for i, id_ in waiting.items():
-        if id_ not in turn and len(turn) < MAX_READ:
-            turn[id_] = i
-    return {i: id_ for id_, i in turn.items()}
-
-
 async def _decide_some(access: Access, turn: Numbered, decide: Decide, apply: Apply) -> dict[int, Transition | None]:
     """Each id once: the answers of those that did not change meanwhile."""
-    sight = await read_anywhere(access, turn.values())
+    view = await read_anywhere(access, turn.values())
     answers: dict[int, Transition | None] = {}
     wanted: dict[int, tuple[FoundJob, Record]] = {}
     for i, id_ in turn.items():
-        seen = sight.jobs.get(id_)
+        seen = view.jobs.get(id_)
         after = None if seen is None else decide(seen)
         if seen is None:
             answers[i] = None
@@ -65,7 +62,7 @@ async def _decide_some(access: Access, turn: Numbered, decide: Decide, apply: Ap
             wanted[i] = seen, after
     replaced = await apply(access, list(wanted.values()))
     # The call that made it so may have died before its dependents were notified.
-    settled = [sight.jobs[id_] for i, id_ in turn.items() if i not in wanted and id_ in sight.jobs]
+    settled = [view.jobs[id_] for i, id_ in turn.items() if i not in wanted and id_ in view.jobs]
     await notify_dependents(access, {seen.queue for seen in settled if seen.record.flags & Flag.HAS_DEPENDENTS})
     for i, (seen, _) in wanted.items():
         answer = _moved(seen.record, replaced[seen.record.id])

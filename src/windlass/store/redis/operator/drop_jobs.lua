@@ -1,16 +1,10 @@
 -- drop_jobs: drop finished jobs. Request: ids. Reply for each: the letter that it had; the negative letter of an
 -- unfinished job; 0: not here.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, drop
---! keys: queue, jobs
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, drop
 local now, answer, jobs = now_micros(), {}, {}
 for i, id in ipairs(request) do
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r = read_job(id)
   if not r or jobs[id] then
     answer[i] = 0
   elseif finished_letters[r.letter] then

@@ -1,9 +1,5 @@
 -- failures: the latest failed and dead jobs. Request: the maximum. Reply: {id, record, details} of each.
 --! effect: reads
---! uses: queue_call
---! keys: queue, jobs, details, failures
-local problem = check_store()
-if problem then return problem end
 local answer = {}
 for _, id in ipairs(redis.call('ZREVRANGE', K.failures, 0, request[1] - 1)) do
   local value = redis.call('HGET', K.jobs, id)

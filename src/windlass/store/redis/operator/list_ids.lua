@@ -3,12 +3,10 @@
 -- letters (empty: all), type, tenant, tag, parent, end of the id; false: any. Reply: the last id (empty: the end),
 -- how many were read, and the matching ids.
 --! effect: reads
---! uses: queue_call, record, claims, byte_order
+--! uses: record, claims, byte_order
 --! keys: queue, counts, jobs, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local problem = check_store()
-if problem then return problem end
 local from, limit, max_count, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
-local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP, CLAIMS = 400, 2000, 500000, 1000, 50, 10
+local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP = 400, 2000, 500000, 1000, 50
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
 local function along(key, head, from, count)
@@ -75,19 +73,7 @@ local function only_few()
   end)
 end
 
--- A claim also has the ids of jobs that ended since: they may be many more than run. Whether they are few.
-local function gather_held(ids)
-  for at = 0, 2 * MAX_FEW, CLAIMS do
-    local claims = redis.call('ZRANGE', K.held, at, at + CLAIMS - 1)
-    for _, member in ipairs(claims) do
-      for _, id in ipairs(ids_of_claim(member)) do ids[#ids + 1] = id end
-    end
-    if #claims < CLAIMS then return true end
-    if #ids > 2 * MAX_FEW then return false end
-  end
-end
-
--- All ids of these statuses, and maybe some others; nil: they are too many to be put in order.
+-- All ids of these statuses, and maybe some others; nil: too many to be sorted.
 local function gathered()
   local ids, seen = {}, {}
   local all = only_few() and each_letter(function(letter)
@@ -96,14 +82,16 @@ local function gathered()
       seen[place] = true
       for _, member in ipairs(redis.call('ZRANGE', K[place], 0, -1)) do ids[#ids + 1] = string.sub(member, -36) end
     elseif letter == 'r' then
-      return gather_held(ids)
+      local held, are_all = held_ids(2 * MAX_FEW)  -- a claim also has jobs that ended since
+      for _, id in ipairs(held) do ids[#ids + 1] = id end
+      return are_all
     end
     return true
   end)
   return all and ids
 end
 
--- They are put in order once, and then given out one portion after the other.
+-- Sorted once, then returned in portions.
 local function portions(ids)
   local queued, given = sorted(ids, from, #ids), 0
   return function(_, count)
@@ -142,7 +130,7 @@ local function has_tag(text)
   return false
 end
 
--- Only what is asked for is read: most records are passed by.
+-- Reads only what the filter needs: most records do not match.
 local TAGS = 15
 local function matches(value)
   local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)

@@ -12,7 +12,7 @@ from typing import Any
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.operator.read_records import MAX_READ
+from windlass.store.redis.connection.portion import MAX_READ, call_in_portions
 from windlass.store.redis.operator.replace import Pair, Replaced
 from windlass.store.redis.records.record import STATUS, A, Details, Flag, Letter, Record, encode, pack
 
@@ -22,7 +22,7 @@ OVERDUE: Micros = 30 * SECOND
 """A move of this age was abandoned: no call takes as long."""
 
 Packet = tuple[bytes, bytes, bytes, bytes]
-"""Target, record, more, notes."""
+"""Target, record, details, notes."""
 
 
 async def move_all(access: Access, target: str, leaving: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
@@ -47,13 +47,12 @@ async def _reserve(access: Access, target: str, pairs: Sequence[Pair], length: M
     """Reserve the idempotency keys of these jobs in the target; the holders of those that are taken."""
     holders: dict[JobId, JobId] = {}
     keyed = [before for before, _ in pairs if before.fields.key_digest is not None]
-    for at in range(0, len(keyed), MAX_READ):
-        some = keyed[at : at + MAX_READ]
-        request = [(record.id, record.fields.key_digest) for record in some], length
-        replies = await access.call_queues("reserve_keys", {target: (request,)})
-        holders |= {
-            record.id: holder.decode() for record, holder in zip(some, replies[target], strict=True) if holder
-        }
+
+    def request(some: Sequence[Record]) -> tuple[Any, ...]:
+        return (([(record.id, record.fields.key_digest) for record in some], length),)
+
+    async for _, some, reply in call_in_portions(access, "reserve_keys", {target: keyed}, request):
+        holders |= {record.id: holder.decode() for record, holder in zip(some, reply, strict=True) if holder}
     return holders
 
 
@@ -93,16 +92,10 @@ async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -
     if parking := [target for target, jobs in arriving.items() if any(_is_parked(packet) for _, packet in jobs)]:
         await access.call_global("add_queue_names", ("parked_queues", parking))
     letters: dict[JobId, int] = {}
-    while arriving:
-        batches = {target: jobs[:MAX_READ] for target, jobs in arriving.items()}
-        requests = {
-            target: ([id_ for id_, _ in jobs], *(blob for _, packet in jobs for blob in packet[1:]))
-            for target, jobs in batches.items()
-        }
-        for target, reply in (await access.call_queues("move_in", requests)).items():
-            letters |= zip((id_ for id_, _ in batches[target]), reply, strict=True)
-            access.server.job_locations.note(target, [id_ for id_, _ in batches[target]])
-        arriving = {target: rest for target, jobs in arriving.items() if (rest := jobs[MAX_READ:])}
+    async for target, some, reply in call_in_portions(access, "move_in", arriving, _arrival):
+        ids = [id_ for id_, _ in some]
+        letters |= zip(ids, reply, strict=True)
+        access.server.job_locations.note(target, ids)
     versions = {
         queue: [(id_, A.unpack_from(packet[1])[1]) for id_, packet in jobs.items()] for queue, jobs in packets.items()
     }
@@ -110,13 +103,17 @@ async def carry(access: Access, packets: Mapping[str, Mapping[JobId, Packet]]) -
     return letters
 
 
+def _arrival(jobs: Sequence[tuple[JobId, Packet]]) -> tuple[Any, ...]:
+    return [id_ for id_, _ in jobs], *(blob for _, packet in jobs for blob in packet[1:])
+
+
 def _is_parked(packet: Packet) -> bool:
-    """Such a job is looked for only where it is known that there are any."""
+    """Parked jobs are looked for only in `parked_queues`."""
     return packet[1][0] == Letter.NO_WORKER
 
 
 async def finish_moves(access: Access, queues: Sequence[str] | None = None, least: Micros = OVERDUE) -> int:
-    """Finish what movers have left that died on the way: how many jobs came to their queues."""
+    """Finish moves of dead processes: how many jobs arrived."""
     names = await access.queue_names() if queues is None else queues
     replies = await access.call_queues("unfinished_moves", dict.fromkeys(names, ((least, MAX_READ),)))
     packets = {queue: {id_.decode(): tuple(packet) for id_, packet in found} for queue, found in replies.items()}

@@ -1,12 +1,7 @@
 -- move_done: forget jobs that have arrived in their new queue; their idempotency keys are free here. Request: {id,
 -- version} of each: a job may have come back, and be moving again. Its dependents here register with it again.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, idempotency_keys, moved_jobs, parent_changes
---! keys: queue, moving, idempotency_keys, key_windows
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, idempotency_keys, drop, parent_changes
 local now = now_micros()
 
 local function leave_behind(id, version)

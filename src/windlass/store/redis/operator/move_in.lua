@@ -3,12 +3,7 @@
 -- may be late, after another process finished for it and the job moved on to a third queue: the tombstone has its
 -- version, and versions only grow. A job that waits for parents registers with them again from here.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, idempotency_keys, key_queue, type_numbers, moved_jobs
---! keys: queue, jobs, details, notes, ids, children, tombstones, tombstone_times, parent_checks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, idempotency_keys, key_queue, drop
 local now, dirty_keys, answer = now_micros(), {}, {}
 
 local function was_here(id, r)

@@ -3,18 +3,12 @@
 -- details (empty: none) of each. Reply for each: 0 if it has changed; else {target, record, details, notes} for
 -- `move_in`.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, replace_record, key_queue, completion_hints
---! keys: queue, jobs, details, notes, ids, children, moving, parent_checks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, replace_record, key_queue, completion_hints
 local now, target = now_micros(), request[1]
 local dirty_keys, answer = {}, {}
 
 local function leave(id, version, record, details)
-  local value = redis.call('HGET', K.jobs, id)
-  local before = value and read_record(value)
+  local before = read_job(id)
   if not before or before.version ~= version or not waiting_letters[before.letter] then return 0 end
   local r = read_record(record)
   r.version = version + 1

@@ -1,26 +1,26 @@
-"""cancel, retry, run_now, delete: what people do with jobs. What the status does not allow changes nothing."""
+"""cancel, retry, run_now, delete, change. What the status does not allow changes nothing."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.core.flow.slots import or_waiting_for_key
+from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
-from windlass.core.jobs.change import Timing, may_run_now
+from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, pending_parents
 from windlass.core.moments import Micros
 from windlass.core.status import RETRYABLE, Status
 from windlass.store.records import Transition
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.dependencies.dependents import register_children
+from windlass.store.redis.connection.portion import MAX_WRITTEN, call_in_portions, first_portion
+from windlass.store.redis.dependencies.dependents import notify_dependents, register_children
 from windlass.store.redis.operator.decide import Decided, decide_all, replace_decided
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ, FoundJob
-from windlass.store.redis.operator.replace import Replaced
-from windlass.store.redis.records.ending import cancelled, reset_ageing, set_status
+from windlass.store.redis.operator.move import move_all
+from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
+from windlass.store.redis.operator.replace import Replaced, pairs_by_queue, text_of
+from windlass.store.redis.records.ending import cancelled, reset_ageing, row_of, set_status
 from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, Record
-from windlass.store.redis.records.row import row_of
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
 
@@ -41,9 +41,9 @@ async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Tran
 
 
 async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
-    """Pending or in line at once, with a fresh budget; the attempt number goes on, the key is taken again.
+    """Pending or waiting for its key at once, with a fresh budget; attempts are counted on, the key is taken again.
 
-    One that waits for a parent goes on waiting, unless it waits in vain: then that one must be retried first.
+    A job with a pending parent waits for it; one with a failed parent stays: the parent must be retried first.
     """
 
     def decide(seen: FoundJob) -> Record | None:
@@ -63,7 +63,7 @@ async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]
 
 
 def _revived(seen: FoundJob) -> Record:
-    """A finished job among the living; its attempts are not forgotten."""
+    """A finished job that becomes live again; its attempts are kept."""
     after = msgspec.structs.replace(
         seen.record,
         flags=seen.record.flags & ~Flag.CANCEL_REQUESTED,
@@ -136,13 +136,10 @@ def _dropped(found: dict[JobId, int], id_: JobId) -> Transition | None:
 
 
 async def _drop(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> dict[JobId, int]:
-    """The letters that they had; less than nothing for those that may not go."""
+    """The letters that they had; negative for unfinished jobs, which stay."""
     found: dict[JobId, int] = {}
-    for start in range(0, max(map(len, wanted.values()), default=0), MAX_READ):
-        some = {queue: part for queue, ids in wanted.items() if (part := ids[start : start + MAX_READ])}
-        replies = await access.call_queues("drop_jobs", {queue: (ids,) for queue, ids in some.items()})
-        for queue, letters in replies.items():
-            found |= {id_: letter for id_, letter in zip(some[queue], letters, strict=True) if letter}
+    async for _, ids, letters in call_in_portions(access, "drop_jobs", wanted):
+        found |= {id_: letter for id_, letter in zip(ids, letters, strict=True) if letter}
     return found
 
 
@@ -172,3 +169,59 @@ async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId
             if parent not in found or effect_of(found[parent].record.status) is ParentEffect.CANCEL:
                 vain.setdefault(id_, parent)
     return vain
+
+
+async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> list[Transition | None]:
+    """Each of them wholly or not at all; an idempotency key goes with its job into another queue."""
+
+    async def apply(access: Access, decided: Decided) -> dict[JobId, Replaced]:
+        there = [(seen, after) for seen, after in decided if _moves(seen, wanted)]
+        replaced = await replace_decided(access, [(s, after) for s, after in decided if not _moves(s, wanted)])
+        if wanted.queue is not None and there:
+            leaving = [(seen.queue, (seen.record, after)) for seen, after in there]
+            while leaving:
+                some = first_portion(leaving, lambda each: text_of(each[1]), len(leaving), MAX_WRITTEN)
+                replaced |= await move_all(access, wanted.queue, pairs_by_queue(some))
+                leaving = leaving[len(some) :]
+            await _find_again(access, wanted.queue, [seen for seen, _ in there])
+        return replaced
+
+    return await decide_all(access, ids, lambda seen: _changed(seen, wanted), apply)
+
+
+async def _find_again(access: Access, queue: str, moved: Sequence[FoundJob]) -> None:
+    """Moved jobs register with their parents again, and their dependents with them."""
+    await register_children(
+        access, {queue: [seen.record.id for seen in moved if seen.record.flags & Flag.WAITS_FOR_PARENTS]}
+    )
+    await notify_dependents(access, {seen.queue for seen in moved if seen.record.flags & Flag.HAS_DEPENDENTS})
+
+
+def _moves(seen: FoundJob, wanted: JobChange) -> bool:
+    return wanted.queue not in (None, seen.queue)
+
+
+def _changed(seen: FoundJob, wanted: JobChange) -> Record | None:
+    """The job after the change; ageing is reset when it is rescheduled, moved, or given a priority."""
+    record, moves = seen.record, _moves(seen, wanted)
+    if not may_change(record.status):
+        return None
+    timing = reschedule(Timing(record.status, record.reason, record.run_at, record.rank), wanted, seen.now)
+    slot = slot_after(slot_of(record), timing, wanted, moves)
+    timing = or_waiting_for_key(timing, record.fields.concurrency_key, slot)
+    after = msgspec.structs.replace(
+        record,
+        slot=NO_SLOT if slot is None else slot,
+        payload=record.payload if wanted.payload is None else wanted.payload,
+    )
+    if wanted.priority is not None:
+        after.sort_priority, after.aged_by = -wanted.priority, 0
+    elif timing.status is Status.SCHEDULED or moves:
+        reset_ageing(after)
+    apply_timing(after, timing, seen.now)
+    if record.flags & Flag.WAITS_FOR_PARENTS and wanted.is_timed:
+        after.rank = 0  # the delay after its parents
+    if after.letter == Letter.THROTTLED and slot is None:
+        # It waits for its time only: a job without a slot is not among the throttled ones of its key.
+        after.letter = Letter.SCHEDULED
+    return after

@@ -23,7 +23,7 @@ class QueueState(msgspec.Struct, frozen=True):
 
     queue: Queue
     version: int
-    """How often it was written."""
+    """Grows with every write."""
     now: Micros
 
 
@@ -31,7 +31,7 @@ Decide = Callable[[QueueState], Queue]
 
 
 async def declare(access: Access, queues: dict[str, QueueSettings]) -> None:
-    """What the code says; the operator's change beside it stays."""
+    """Store what the code declares; the operator's change stays."""
 
     def to_say(settings: QueueSettings) -> Decide:
         return lambda kept: msgspec.structs.replace(kept.queue, declared=settings)
@@ -72,13 +72,13 @@ async def open_(access: Access, name: str) -> Queue:
 
 
 async def all_queues(access: Access) -> list[Queue]:
-    """Every queue that was spoken of, or holds jobs."""
+    """Every queue that was declared, changed or used."""
     kept = await read_queues(access, await access.queue_names())
     return [kept[name].queue for name in sorted(kept)]
 
 
 async def read_queues(access: Access, names: Iterable[str]) -> dict[str, QueueState]:
-    """Queues as they are kept, in one trip; one that is new is made."""
+    """The state of queues, in one round trip; a new one is created."""
     replies = await access.call_queues("read_queue", dict.fromkeys(names, (READ,)))
     return {
         name: QueueState(queue_of(name, values, int(now)), int(version), int(now))

@@ -1,39 +1,24 @@
-"""get: jobs by their ids, wherever they are in their lives."""
+"""get, outcomes, list, select, counts, failures: reading jobs, live or finished."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
-from windlass.core.ids import JobId
+from windlass.core.ids import JobId, check_id
 from windlass.core.jobs.job import Job
 from windlass.core.moments import Micros
+from windlass.core.status import Status
+from windlass.store.records import Counts, JobFilter, JobPage, Page
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import by_queue
 from windlass.store.redis.liveness.leases import lease_ends
-from windlass.store.redis.operator.read_anywhere import find_moved, read_anywhere
-from windlass.store.redis.records.record import Letter, Record, unpack
-from windlass.store.redis.records.row import row_of
+from windlass.store.redis.operator.read_records import MAX_AT_ONCE, FoundJob, read_anywhere, read_records
+from windlass.store.redis.records.ending import row_of
+from windlass.store.redis.records.record import STATUS, Letter, unpack
 from windlass.store.rows import to_job
 
-MAX_AT_ONCE = 250
-"""Ids in one call of a script."""
-
 _notes = msgspec.msgpack.Decoder(tuple[str | None, str | None])
-
-
-class Found(msgspec.Struct, frozen=True):
-    """A job, and where it is."""
-
-    queue: str
-    record: Record
-    notes: bytes
-
-    def job(self, leases: Mapping[str, Micros]) -> Job:
-        """As users see it; `leases` has the ends of runners' leases."""
-        notes = _notes.decode(self.notes) if self.notes else None
-        ends = leases.get(self.record.runner) if self.record.letter == Letter.RUNNING else None
-        return to_job(row_of(self.record, self.queue), notes, ends)
 
 
 async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
@@ -45,22 +30,13 @@ async def get(access: Access, ids: Sequence[JobId]) -> list[Job | None]:
 
 async def outcomes(access: Access, ids: Sequence[JobId]) -> list[str | None]:
     """The outcomes that tombstones have."""
-    sight = await read_anywhere(access, ids)
-    return [
-        sight.tombstones[id_].outcome if id_ in sight.tombstones and id_ not in sight.jobs else None for id_ in ids
-    ]
+    view = await read_anywhere(access, ids)
+    return [view.tombstones[id_].outcome if id_ in view.tombstones and id_ not in view.jobs else None for id_ in ids]
 
 
-async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | None = None) -> dict[JobId, Found]:
-    """Find jobs by id: first in the queues where this process saw them, then in every queue, in one round trip."""
-    wanted = list(dict.fromkeys(ids))
-    if queues is not None:
-        return await _read(access, dict.fromkeys(queues, wanted))
-    found = await _read(access, access.server.job_locations.places(wanted))
-    if missing := [id_ for id_ in wanted if id_ not in found]:
-        found |= await _read(access, dict.fromkeys(await access.queue_names(), missing))
-    if missing := [id_ for id_ in missing if id_ not in found]:
-        found |= await _read(access, await find_moved(access, missing))
+async def find(access: Access, ids: Iterable[JobId]) -> dict[JobId, FoundJob]:
+    """Find jobs by id, with their notes, and remember where they are."""
+    found = (await read_anywhere(access, dict.fromkeys(ids), notes=True)).jobs
     for id_, each in found.items():
         access.server.job_locations.note(each.queue, (id_,))
     return found
@@ -68,31 +44,114 @@ async def find(access: Access, ids: Iterable[JobId], queues: Sequence[str] | Non
 
 async def jobs_at(access: Access, places: Mapping[JobId, str]) -> dict[JobId, Job]:
     """Jobs whose queues are known; one that was dropped meanwhile is left out."""
-    ids_of: dict[str, list[JobId]] = defaultdict(list)
-    for id_, queue in places.items():
-        ids_of[queue].append(id_)
-    return await jobs_of(access, await _read(access, ids_of))
+    ids_of = by_queue(places, places.__getitem__)
+    return await jobs_of(access, (await read_records(access, ids_of, notes=True)).jobs)
 
 
-async def jobs_of(access: Access, found: Mapping[JobId, Found]) -> dict[JobId, Job]:
-    """Leases are no part of a queue: one more trip, if any of them runs."""
+async def jobs_of(access: Access, found: Mapping[JobId, FoundJob]) -> dict[JobId, Job]:
+    """As users see them. Leases are no part of a queue: one more round trip, if any of them runs."""
     running = {each.record.runner for each in found.values() if each.record.letter == Letter.RUNNING}
     leases = await lease_ends(access, running)
-    return {id_: each.job(leases) for id_, each in found.items()}
+    return {id_: _job(each, leases) for id_, each in found.items()}
 
 
-async def _read(access: Access, ids_of: Mapping[str, Sequence[JobId]]) -> dict[JobId, Found]:
-    """In as many calls as it takes: each reads a bounded number of jobs."""
-    found: dict[JobId, Found] = {}
-    left = {queue: ids for queue, ids in ids_of.items() if ids}
-    while left:
-        replies = await access.call_queues("read_jobs", {queue: (ids[:MAX_AT_ONCE],) for queue, ids in left.items()})
-        for queue, (_, *rows) in replies.items():
-            found |= {row[0].decode(): _found(queue, row) for row in rows}
-        left = {queue: rest for queue, (looked, *_) in replies.items() if (rest := left[queue][looked:])}
-    return found
+def _job(found: FoundJob, leases: Mapping[str, Micros]) -> Job:
+    notes = _notes.decode(found.notes) if found.notes else None
+    ends = leases.get(found.record.runner) if found.record.letter == Letter.RUNNING else None
+    return to_job(row_of(found.record, found.queue), notes, ends)
 
 
-def _found(queue: str, row: Sequence[Any]) -> Found:
-    id_, value, more, notes = row
-    return Found(queue, unpack(id_.decode(), value, more), notes)
+MAX_WALKED = 10_000
+"""Jobs of a queue that one page may look at: then the page ends, short, and the next one goes on."""
+
+
+class Walk(msgspec.Struct):
+    """How far a queue was walked, and what was found there."""
+
+    ids: list[JobId]
+    reached: JobId
+    """Up to here everything was looked at."""
+    ended: bool
+    seen: int = 0
+    """How many jobs were looked at."""
+
+    def goes_on(self, limit: int) -> bool:
+        """Whether there may be more, and it may be looked for."""
+        return not self.ended and len(self.ids) < limit and self.seen < MAX_WALKED
+
+
+async def list_jobs(access: Access, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+    """Newest first; the cursor is the last id of the page before. Rare matches make short pages, not long walks."""
+    start = check_id(cursor, "cursor") if cursor else ""
+    if limit < 1:
+        return Page((), None)
+    walks = await _walked(access, wanted, limit, start, oldest=False)
+    found = {id_: queue for queue, walk in walks.items() for id_ in walk.ids}
+    # Below the highest place at which a walk stopped, something may be missing.
+    watermark = max((walk.reached for walk in walks.values() if not walk.ended), default="")
+    ids = sorted((id_ for id_ in found if id_ >= watermark), reverse=True)[:limit]
+    end = ids[-1] if len(ids) == limit else watermark or None
+    jobs = await jobs_at(access, {id_: found[id_] for id_ in ids})
+    statuses = wanted.status
+    kept = [job for id_ in ids if (job := jobs.get(id_)) and (not statuses or job.status in statuses)]
+    return Page(tuple(kept), end)
+
+
+async def select(access: Access, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+    """Oldest first, after a given id: as many as are wanted, if there are."""
+    ids: list[JobId] = []
+    start = after or ""
+    while len(ids) < limit:
+        walks = await _walked(access, wanted, limit - len(ids), start, oldest=True)
+        reached_by_all = min((walk.reached for walk in walks.values() if not walk.ended), default=None)
+        found = sorted(
+            {id_ for walk in walks.values() for id_ in walk.ids if reached_by_all is None or id_ <= reached_by_all}
+        )
+        ids += found[: limit - len(ids)]
+        if reached_by_all is None:
+            break
+        start = reached_by_all
+    return ids
+
+
+async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *, oldest: bool) -> Mapping[str, Walk]:
+    """Every queue in which a match can be, walked until enough was found, or far enough."""
+    names = await access.queue_names()
+    walks = {name: Walk([], start, ended=False) for name in names if wanted.queue in (None, name)}
+    while unfinished := {name: walk for name, walk in walks.items() if walk.goes_on(limit)}:
+        requests = {name: (_request(wanted, walk, limit, oldest=oldest),) for name, walk in unfinished.items()}
+        for name, (reached, seen, *ids) in (await access.call_queues("list_ids", requests)).items():
+            walk = walks[name]
+            walk.ids += [id_.decode() for id_ in ids]
+            walk.reached, walk.ended, walk.seen = reached.decode(), not reached, walk.seen + seen
+    return walks
+
+
+def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
+    """The request of list_ids.lua."""
+    letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
+    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.id_end)
+    most = MAX_WALKED - walk.seen
+    return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said)
+
+
+async def counts(access: Access) -> Counts:
+    """Every script that moves a job counts along: nothing is counted here."""
+    replies = await access.call_queues("counts", dict.fromkeys(await access.queue_names(), ((),)))
+    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
+    for queue, flat in replies.items():
+        for letter, jobs in zip(flat[::2], flat[1::2], strict=True):
+            queues[queue][STATUS[ord(letter)]] += int(jobs)
+    return Counts({name: queues[name] for name in sorted(queues)})
+
+
+async def failures(access: Access, limit: int) -> list[Job]:
+    """The newest of each queue by an index of its own, and the newest of all."""
+    most = min(limit, MAX_AT_ONCE)
+    replies = await access.call_queues("failures", dict.fromkeys(await access.queue_names(), ((most,),)))
+    jobs = [
+        to_job(row_of(unpack(id_.decode(), value, more), queue))
+        for queue, found in replies.items()
+        for id_, value, more in found
+    ]
+    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]

@@ -1,9 +1,5 @@
 -- read_queue: fields of the queue's hash. Request: their names. Reply: the time, the version of the settings, and
 -- the values.
 --! effect: reads
---! uses: queue_call
---! keys: queue
-local problem = check_store()
-if problem then return problem end
 local values = redis.call('HMGET', K.queue, unpack(request))
 return {now_micros(), tonumber(redis.call('HGET', K.queue, 'version') or 0), values}

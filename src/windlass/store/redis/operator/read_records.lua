@@ -1,21 +1,30 @@
--- read_records: jobs by id, for decisions. Request: ids. Reply: the time, then {id, record, details} of each that
--- is here; {id, tombstone} of a dropped one; {id} of one that is moving.
+-- read_records: jobs by id. Request: ids, and whether their notes are wanted. Reply: the time, how many were looked for
+-- (fewer than all if they are much text), then {id, record, details, notes} of each that is here; {id, tombstone} of a
+-- dropped one; {id} of one that is moving.
 --! effect: reads
---! uses: queue_call
---! keys: queue, jobs, details, tombstones, moving
-local problem = check_store()
-if problem then return problem end
-local answer = {now_micros()}
-for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(request))) do
-  local id, seen = request[i], nil
+local ids, with_notes = unpack(request, 1, 2)
+local PORTION, MAX_TEXT = 25, 1000000
+local answer, text = {now_micros(), #ids}, 0
+
+local function read(id, value)
   if value then
-    seen = {id, value, redis.call('HGET', K.details, id) or ''}
-  elseif redis.call('HEXISTS', K.moving, id) == 1 then
-    seen = {id}
-  else
-    local tombstone = redis.call('HGET', K.tombstones, id)
-    seen = tombstone and {id, tombstone}
+    local details = redis.call('HGET', K.details, id) or ''
+    local notes = with_notes and redis.call('HGET', K.notes, id) or ''
+    text = text + #value + #details + #notes
+    return {id, value, details, notes}
   end
-  if seen then answer[#answer + 1] = seen end
+  if redis.call('HEXISTS', K.moving, id) == 1 then return {id} end
+  local tombstone = redis.call('HGET', K.tombstones, id)
+  return tombstone and {id, tombstone}
+end
+
+for from = 1, #ids, PORTION do
+  if text > MAX_TEXT then
+    answer[2] = from - 1
+    break
+  end
+  for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids, from, math.min(from + PORTION - 1, #ids)))) do
+    answer[#answer + 1] = read(ids[from + i - 1], value) or nil
+  end
 end
 return answer

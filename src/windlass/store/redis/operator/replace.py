@@ -15,18 +15,22 @@ from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.records.portion import MAX_WRITTEN, first_portion
+from windlass.store.redis.connection.portion import MAX_READ, MAX_WRITTEN, call_in_portions, first_portion
 from windlass.store.redis.records.record import STATUS, Details, Flag, Record, encode, pack
 
 MAX_TRIES = 50
 MAX_REPLACED = 500
 
 Pair = tuple[Record, Record]
-"""A record as it was read, and as it shall be."""
+"""A record as it was read, and the new one."""
+
+
+Numbered = dict[int, JobId]
+"""Ids by their place in a call."""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """What became of one: without a status it was not done."""
+    """The outcome for one record: without a status it was not replaced."""
 
     status: Status | None
     holder: JobId | None = None
@@ -38,16 +42,13 @@ class Replaced(msgspec.Struct, frozen=True):
 async def replace_all(access: Access, changes: Mapping[str, Sequence[Pair]]) -> dict[JobId, Replaced]:
     """Pairs by queue, each of them on its own: one trip, more if they are much text. Each job once."""
     replaced: dict[JobId, Replaced] = {}
-    left = {queue: pairs for queue, pairs in changes.items() if pairs}
-    while left:
-        some = {queue: first_portion(pairs, text_of, MAX_REPLACED, MAX_WRITTEN) for queue, pairs in left.items()}
-        replies = await access.call_queues(
-            "replace_records", {queue: _request(pairs) for queue, pairs in some.items()}
-        )
-        for queue, answers in replies.items():
-            replaced |= {before.id: _replaced(reply) for (before, _), reply in zip(some[queue], answers, strict=True)}
-        left = {queue: rest for queue, pairs in left.items() if (rest := pairs[len(some[queue]) :])}
+    async for _, some, answers in call_in_portions(access, "replace_records", changes, _request, _portion):
+        replaced |= {before.id: _replaced(reply) for (before, _), reply in zip(some, answers, strict=True)}
     return replaced
+
+
+def _portion(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    return first_portion(pairs, text_of, MAX_REPLACED, MAX_WRITTEN)
 
 
 def text_of(pair: Pair) -> int:
@@ -64,7 +65,7 @@ def _replaced(reply: int | bytes) -> Replaced:
 
 
 def _request(pairs: Sequence[Pair]) -> tuple[Any, ...]:
-    """The request of replace.lua, and its blobs."""
+    """The request of replace_records.lua, and its blobs."""
     entries, blobs = [], []
     for before, after in pairs:
         more = after.details != Details()
@@ -83,9 +84,18 @@ def contended(access: Access, id_: JobId) -> StoreUnavailable:
     return StoreUnavailable(f"{access.server.shown}: job {id_} is changed by others all the time")
 
 
-def by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
+def pairs_by_queue(pairs: Sequence[tuple[str, Pair]]) -> dict[str, list[Pair]]:
     """As `replace_all` takes them."""
     grouped: dict[str, list[Pair]] = defaultdict(list)
     for queue, pair in pairs:
         grouped[queue].append(pair)
     return grouped
+
+
+def first_of_each(waiting: Numbered) -> Numbered:
+    """One for each id, as many as a call may take."""
+    turn: dict[JobId, int] = {}
+    for i, id_ in waiting.items():
+        if id_ not in turn and len(turn) < MAX_READ:
+            turn[id_] = i
+    return {i: id_ for id_, i in turn.items()}

@@ -3,19 +3,13 @@
 -- record, then its details if given. Reply for each: its letter; 0 if it has changed or is gone; the id of the job
 -- that has its idempotency key. A job that is blocked again registers with its parents.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, replace_record, idempotency_keys, key_queue, running_limit
---! keys: queue, counts, jobs, details, parent_checks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record, indexes, replace_record, idempotency_keys, key_queue, hint
 local now = now_micros()
 local dirty_keys, answer, stopped = {}, {}, 0
 
 local function put(entry, record, details)
   local id, version = entry[1], entry[2]
-  local value = redis.call('HGET', K.jobs, id)
-  local before = value and read_record(value)
+  local before = read_job(id)
   if not before or before.version ~= version then return 0 end
   local r = read_record(record)
   if has(r.flags, HAS_IDEMPOTENCY_KEY) and finished_letters[before.letter] and not finished_letters[r.letter] then

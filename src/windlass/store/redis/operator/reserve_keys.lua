@@ -2,12 +2,7 @@
 -- other job takes them and an abandoned move leaves nothing. Request: {id, digest} of each, and for how long (0:
 -- release). Reply for each: empty, or the id of the job that has it.
 --! effect: writes
---! memory: any
---! uses: queue_call, idempotency_keys
---! keys: queue, jobs, idempotency_keys, key_windows
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: idempotency_keys
 local now, length, answer = now_micros(), request[2], {}
 
 local function give_up(id, digest)

@@ -1,12 +1,7 @@
 -- set_queue: write the settings of a queue, if they have not changed since they were read. Request: the version
 -- that was read, fields and values to set alternately, fields to remove. Reply: 1, or 0 if they have changed.
 --! effect: writes
---! memory: any
---! uses: queue_call, hint
---! keys: queue, ready, tenant_queues
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: hint
 local version, set, unset = unpack(request, 1, 3)
 if tonumber(redis.call('HGET', K.queue, 'version') or 0) ~= version then return 0 end
 local was_fair = redis.call('HGET', K.queue, 'fair') == '1'
@@ -19,5 +14,5 @@ elseif was_fair and not is_fair then
   redis.call('UNLINK', K.tenant_queues)  -- only a fair queue maintains them
   redis.call('HDEL', K.queue, 'assigning_tenants')
 end
-publish_hint()  -- what was held back may be let go now
+publish_hint()  -- waiting jobs may start now
 return 1

@@ -1,10 +1,6 @@
 -- unfinished_moves: jobs that are moving from here to other queues. Request: minimum age in microseconds, the
 -- maximum. Reply: {id, {target, record, details, notes}} of each.
 --! effect: reads
---! uses: queue_call
---! keys: queue, moving
-local problem = check_store()
-if problem then return problem end
 local least, max_count = request[1], request[2]
 if redis.call('EXISTS', K.moving) == 0 then return {} end
 local MAX_READ = 500

@@ -4,29 +4,18 @@
 -- higher priority, before it at its own, in its tenant queue, beside it, waiting for the key before it, running,
 -- slots held}, tenants, longest running jobs, holders of its key's slots, buckets of queue and key.
 --! effect: reads
---! uses: queue_call, record, claims, byte_order
---! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, buckets
-local problem = check_store()
-if problem then return problem end
+--! uses: record, indexes, claims, byte_order
 local id, sort_priority, rank, key, order, waiting_rank, tenant_queue, max_tenants, max_named = unpack(request, 1, 9)
-local MAX_READ, CLAIMS, LAST = 500, 10, string.rep('\255', 11)
+local MAX_READ, LAST = 500, string.rep('\255', 11)
 local level = struct.pack('>I2', sort_priority + LEVEL)
 local place = struct.pack('>I8', rank) .. id
-
-local function present_types()
-  local heads = {}
-  local pend = redis.call('HGETALL', K.pending_counts)
-  for i = 1, #pend, 2 do
-    if tonumber(pend[i + 1]) > 0 then heads[#heads + 1] = struct.pack('>I4', tonumber(pend[i])) end
-  end
-  return heads
-end
 
 -- Indexes by member count a range without walking it.
 local function between(key, from, to) return redis.call('ZLEXCOUNT', key, '[' .. from, '(' .. to) end
 
 local sooner, before, tenant_place, beside = 0, 0, 0, 0
-for _, type in ipairs(present_types()) do
+for _, number in ipairs(pending_types()) do
+  local type = struct.pack('>I4', number)
   sooner = sooner + between(K.ready, type, type .. level)
   before = before + between(K.ready, type .. level, type .. level .. place)
   if tenant_queue then
@@ -57,22 +46,9 @@ local function holder(id)
   return {id, r.letter, r.letter == RUNNING and r.claimed or r.updated, r.run_at, r.runner}
 end
 
-local function held_ids()
-  local ids, looked = {}, 0
-  while #ids < MAX_READ do
-    local claims = redis.call('ZRANGE', K.held, looked, looked + CLAIMS - 1)
-    for _, member in ipairs(claims) do
-      for _, each in ipairs(ids_of_claim(member)) do ids[#ids + 1] = each end
-    end
-    looked = looked + #claims
-    if #claims < CLAIMS then break end
-  end
-  return ids
-end
-
 local function longest_running()
   local found = {}
-  for i, each in ipairs(held_ids()) do
+  for i, each in ipairs((held_ids(MAX_READ))) do
     if i > MAX_READ then break end
     local one = holder(each)
     if one and one[2] == RUNNING then found[#found + 1] = one end

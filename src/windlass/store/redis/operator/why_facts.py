@@ -1,4 +1,4 @@
-"""circumstances: a job and all that may hold it up, each fact by an index and none counted for ever."""
+"""why_facts: a job and all that may hold it up, each fact by an index, in bounded calls."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,19 +12,19 @@ from windlass.core.status import FINISHED, Status
 from windlass.core.why.estimate import LATELY
 from windlass.core.why.facts import MAX_NAMED, MAX_TENANTS, Holder, Throughput, WhyFacts
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.duties.buckets import to_bucket
-from windlass.store.redis.liveness.leadership import worker_of
-from windlass.store.redis.liveness.workers import live_workers
+from windlass.store.redis.duties.prune import to_bucket
+from windlass.store.redis.liveness.workers import live_workers, worker_of
 from windlass.store.redis.operator.queues import QueueState, read_queues
-from windlass.store.redis.operator.read_jobs import Found, find, jobs_of
+from windlass.store.redis.operator.read_jobs import find, jobs_of
+from windlass.store.redis.operator.read_records import FoundJob
 from windlass.store.redis.records.record import STATUS, Record
 from windlass.store.redis.schedules.read_schedules import next_tick
-from windlass.store.redis.stats.meters import recent
+from windlass.store.redis.verbs.stats import recent
 from windlass.store.why_facts import SortKey, position_of, values_of, workers_of
 
 
 async def circumstances(access: Access, id_: JobId) -> WhyFacts | None:
-    """One look after the other: each was true a moment ago. What is around it in its queue is one picture."""
+    """One read after the other. The facts of its queue are one consistent read."""
     found = (await find(access, [id_])).get(id_)
     if found is None:
         return None
@@ -67,7 +67,7 @@ async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
 
 
 def _question(record: Record, job: Job, kept: QueueState) -> tuple[Any, ...]:
-    """The request of around.lua."""
+    """The request of why_facts.lua."""
     values = values_of(job, kept.queue, SortKey(record.sort_priority, record.rank), kept.now)
     waits = values["waits_for_key"]
     return (
@@ -90,7 +90,7 @@ def _holders(rows: Iterable[Sequence[Any]]) -> tuple[Holder, ...]:
     )
 
 
-def _usual(measured: Recent, found: Found) -> Histogram:
+def _usual(measured: Recent, found: FoundJob) -> Histogram:
     """How long attempts of its type took in its queue."""
     runs = [
         each.run for each in measured.meters if (each.queue, each.type) == (found.queue, found.record.fields.type)

@@ -1,4 +1,6 @@
-"""The record after the end of an attempt or a job. Pure; `replace` writes it."""
+"""Records: after the end of an attempt or a job, and as rows. Pure; `replace` writes them."""
+
+from typing import Any
 
 import msgspec
 
@@ -35,7 +37,7 @@ def running_of(record: Record, queue: str) -> Running:
 
 
 def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Record:
-    """The running job after this ending: over, or back among the waiting."""
+    """The running job after this ending: finished, or waiting again."""
     job = running_of(record, queue)
     ending = resolve(job, ending, now)
     values = ending_values(job, ending, now)
@@ -65,7 +67,7 @@ def end_attempt(record: Record, queue: str, ending: Ending, now: Micros) -> Reco
 
 
 def _put_back(after: Record, ending: Ending, now: Micros) -> None:
-    """Among the waiting. What is handed back or rescued keeps its rank: it loses no place to newer ones."""
+    """Make it wait again. A requeued or rescued job keeps its rank, ahead of newer ones."""
     after.runner, after.claim, after.claimed_at, after.started_at = "", 0, 0, 0
     if ending.status is not Status.PENDING:
         after.run_at = after.rank = now + ending.delay
@@ -73,7 +75,7 @@ def _put_back(after: Record, ending: Ending, now: Micros) -> None:
 
 
 def cancelled(record: Record, reason: str, now: Micros) -> Record:
-    """A waiting job that ends without a run: called off by a person, replaced by a newcomer, or expired."""
+    """A waiting job that ends without a run: cancelled by an operator, replaced by a new job, or expired."""
     after = msgspec.structs.replace(record, slot=NO_SLOT)
     _set_status_at(after, Status.CANCELLED, reason, now)
     return after
@@ -85,7 +87,7 @@ def reset_ageing(record: Record) -> None:
 
 
 def set_status(record: Record, status: Status, reason: str | None) -> None:
-    """Give it a status; a reason that the letter says by itself is not kept twice."""
+    """Set the status; a reason that the letter implies is not stored."""
     record.letter = letter_of(status, reason)
     kept = None if record.letter in REASONS else reason
     record.details = msgspec.structs.replace(record.details, reason=kept)
@@ -94,3 +96,53 @@ def set_status(record: Record, status: Status, reason: str | None) -> None:
 def _set_status_at(record: Record, status: Status, reason: str | None, now: Micros) -> None:
     set_status(record, status, reason)
     record.updated_at = now
+
+
+def row_of(record: Record, queue: str) -> tuple[Any, ...]:
+    """The columns of store.rows.SHARED, finished_at and result: what `to_job` takes."""
+    fields = record.fields
+    return (
+        record.id,
+        queue,
+        fields.type,
+        record.payload,
+        record.status,
+        record.reason,
+        record.sort_priority + record.aged_by,
+        record.attempt,
+        record.max_attempts,
+        record.failures,
+        record.crashes,
+        record.rescues,
+        record.suspicions,
+        record.requeues,
+        record.snoozes,
+        record.run_at,
+        record.created_at,
+        record.updated_at,
+        record.claimed_at or None,
+        record.started_at or None,
+        record.runner or None,
+        fields.idempotency_key,
+        fields.concurrency_key,
+        fields.tenant,
+        fields.parent,
+        fields.flow,
+        record.timeout,
+        record.expires_at or None,
+        bool(record.flags & Flag.CANCEL_REQUESTED),
+        fields.tags,
+        fields.meta,
+        record.details.error,
+        record.details.attempts,
+        fields.window,
+        fields.key_limit,
+        fields.key_strict,
+        None if fields.rate is None else str(fields.rate),
+        fields.rate_cost,
+        fields.parents,
+        fields.schedule,
+        fields.tick,
+        record.updated_at if record.finished else None,
+        record.result,
+    )

@@ -69,7 +69,7 @@ GLOBAL_KEYS: dict[str, str] = {
     "leadership": "hash: the coordinator, its term, and when that ends",
     "schedules": "hash: name of a schedule → settings that the code declares, and the operator's changes",
     "schedule_states": "hash: name of a schedule → whether it is paused, last and next tick, counts "
-    "(schedules/schedule_state.py)",
+    "(schedules/read_schedules.py)",
     "next_ticks": "zset: moment of the next tick → name of a schedule that is not paused",
     "plans": "hash: name of a schedule → number and content of the plan for its due ticks",
     "removed_schedules": "zset: moment → name of a removed schedule that queues may still remember",
@@ -96,6 +96,10 @@ class KeyMap(msgspec.Struct, frozen=True):
     def channel(self, queue: str) -> str:
         """The channel for hints that a queue has work."""
         return f"{self.prefix}:{{{queue}}}:hints"
+
+    def queue_of(self, channel: str) -> str:
+        """The queue of a channel."""
+        return channel[len(self.prefix) + 2 :].partition("}:")[0]
 
     def ends(self, queue: str) -> str:
         """The channel that is subscribed to while any job of a queue is waited for; nothing is published on it."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """From one version to the next."""
+    """A migration from one version of the key map to the next."""
 
     name: str
     apply: "Callable[[Access], Awaitable[None]] | None" = None
@@ -29,11 +29,11 @@ STEPS: Sequence[Step] = (Step("0001_initial"),)
 
 VERSION = len(STEPS)
 VERSION_FIELDS = ("version", "oldest")
-"""Of `meta`."""
+"""Fields of `meta`."""
 
 
 class MapVersion(NamedTuple):
-    """Of the keys in a store."""
+    """The version of the keys in a store."""
 
     number: int
     oldest: int
@@ -45,7 +45,7 @@ class MapVersion(NamedTuple):
 
 
 def read_version(number: bytes | None, oldest: bytes | None) -> MapVersion:
-    """From the fields of `meta`: where it is not said that older code can, it cannot."""
+    """From the fields of `meta`; without `oldest`, older code cannot work with the keys."""
     found = int(number or 0)
     return MapVersion(found, found if oldest is None else int(oldest))
 

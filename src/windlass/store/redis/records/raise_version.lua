@@ -2,10 +2,6 @@
 -- the step is breaking: then `oldest`, the lowest version whose code works with these keys, is raised too.
 --! scope: global
 --! effect: writes
---! memory: any
---! uses: global_call
---! keys: meta
-allow_write_at_memory_limit()
 local version, breaking = request[1], request[2]
 local before = tonumber(redis.call('HGET', K.meta, 'version')) or 0
 local oldest = tonumber(redis.call('HGET', K.meta, 'oldest')) or before

@@ -10,6 +10,7 @@ every write: a decision is written only if the record still has the version that
 
 import struct
 from enum import IntFlag
+from operator import attrgetter
 
 import msgspec
 
@@ -29,7 +30,7 @@ NO_SLOT = -1  # in the place of a slot
 
 
 class Letter:
-    """A status as it is kept: a letter each, and one for each way of being blocked or scheduled that scripts know."""
+    """The letter of each status, and of each kind of blocked and scheduled that scripts know."""
 
     SCHEDULED = ord("s")
     THROTTLED = ord("t")
@@ -65,12 +66,12 @@ REASONS = {
     Letter.WAITING_FOR_KEY: WAITING_FOR_KEY,
     Letter.NO_WORKER: NO_WORKER,
 }
-"""What such a letter says by itself."""
+"""The reason that a letter implies."""
 _LETTERS = {(status, REASONS.get(letter)): letter for letter, status in STATUS.items()}
 
 
 def letter_of(status: Status, reason: str | None) -> int:
-    """How a status is kept; a reason that is none of ours is kept elsewhere."""
+    """The letter of a status; a reason that is not one of ours is stored in the details."""
     return _LETTERS.get((status, reason)) or _LETTERS[status, None]
 
 
@@ -105,7 +106,7 @@ class Flag(IntFlag):
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
-    """What is set once, at the enqueue. Scripts read some of it by number, from 1: see parts/record.lua."""
+    """Values that are set once, at the enqueue. Scripts read some of it by number, from 1: see parts/record.lua."""
 
     type: str
     tenant: str | None = None
@@ -136,7 +137,7 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Details(msgspec.Struct, array_like=True, frozen=True):
-    """What most jobs do not have."""
+    """Values that most jobs do not have."""
 
     reason: str | None = None
     error: str | None = None
@@ -149,7 +150,7 @@ encode = msgspec.msgpack.Encoder().encode
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """A job as it is kept."""
+    """A job as it is stored."""
 
     id: JobId
     letter: int
@@ -159,7 +160,7 @@ class Record(msgspec.Struct, kw_only=True):
     updated_at: Micros = 0
     claimed_at: Micros = 0
     started_at: Micros = 0
-    """0 is: not."""
+    """0: not started."""
     runner: str = ""
     flags: int = 0
     type: int = 0
@@ -194,7 +195,7 @@ class Record(msgspec.Struct, kw_only=True):
 
     @property
     def reason(self) -> str | None:
-        """What the letter says, or what was said."""
+        """The reason that the letter implies, or the stored one."""
         return REASONS.get(self.letter, self.details.reason)
 
     @property
@@ -203,9 +204,17 @@ class Record(msgspec.Struct, kw_only=True):
         return self.status in FINISHED
 
 
+_HEAD = ("letter", "version", "attempt", "claim", "updated_at", "claimed_at", "started_at")
+_NUMBERS = (
+    *("flags", "type", "sort_priority", "aged_by", "rank", "run_at", "created_at", "expires_at", "timeout"),
+    *("max_attempts", "slot", "failures", "crashes", "rescues", "suspicions", "requeues", "snoozes"),
+)
+_head_of, _numbers_of = attrgetter(*_HEAD), attrgetter(*_NUMBERS)
+
+
 def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
     """A record as a script gave it."""
-    letter, version, attempt, claim, updated, claimed, started, length = A.unpack_from(value)
+    *head, length = A.unpack_from(value)
     at = A.size + length
     runner = value[A.size : at].decode()
     numbers = B.unpack_from(value, at)
@@ -217,13 +226,7 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
     )
     return Record(
         id=id_,
-        letter=letter,
-        version=version,
-        attempt=attempt,
-        claim=claim,
-        updated_at=updated,
-        claimed_at=claimed,
-        started_at=started,
+        **dict(zip(_HEAD, head, strict=True)),
         runner=runner,
         **dict(zip(_NUMBERS, numbers, strict=False)),
         fields=read_fields(value[at:end]),
@@ -241,50 +244,19 @@ def _text(value: bytes, at: int) -> tuple[str, int]:
     return decode_text(value[begin : begin + size]), begin + size
 
 
-_NUMBERS = (
-    "flags",
-    "type",
-    "sort_priority",
-    "aged_by",
-    "rank",
-    "run_at",
-    "created_at",
-    "expires_at",
-    "timeout",
-    "max_attempts",
-    "slot",
-    "failures",
-    "crashes",
-    "rescues",
-    "suspicions",
-    "requeues",
-    "snoozes",
-)
-
-
 def pack(record: Record) -> bytes:
-    """The record as it is kept."""
+    """The record as it is stored."""
     runner, fields, payload = record.runner.encode(), encode(record.fields), record.payload.encode()
+    given = record.parent_results
     return b"".join(
         (
-            A.pack(
-                record.letter,
-                record.version,
-                record.attempt,
-                record.claim,
-                record.updated_at,
-                record.claimed_at,
-                record.started_at,
-                len(runner),
-            ),
+            A.pack(*_head_of(record), len(runner)),
             runner,
-            B.pack(*(getattr(record, name) for name in _NUMBERS), len(fields)),
+            B.pack(*_numbers_of(record), len(fields)),
             fields,
             _LENGTH.pack(len(payload)),
             payload,
-            b""
-            if record.parent_results is None
-            else _LENGTH.pack(len(given := record.parent_results.encode())) + given,
+            b"" if given is None else _LENGTH.pack(len(given.encode())) + given.encode(),
             (record.result or "").encode(),
         )
     )

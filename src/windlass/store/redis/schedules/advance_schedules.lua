@@ -1,18 +1,14 @@
--- advance_schedules: advance schedules whose planned ticks are done, each if its plan is still there. Request:
--- {name, number of the plan, next tick (nothing: none)} of each; blobs: their states without stamp. Reply: how
--- many advanced.
+-- advance_schedules: remove plans, each if it is still there, and advance their schedules. Request: {name, number of the
+-- plan, next tick (nothing: none)} of each; blobs: their states without stamp; empty: only the plan is removed, because
+-- its queue knows a later one. Reply: how many plans were removed.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local plans = named(K.plans)
 local written, over = {}, {}
 for i, each in ipairs(request) do
   if plans[i] and struct.unpack('>I8', plans[i]) == each[2] then
-    written[#written + 1] = {each[1], ARGV[3 + i], each[3]}
+    if ARGV[3 + i] ~= '' then written[#written + 1] = {each[1], ARGV[3 + i], each[3]} end
     over[#over + 1] = each[1]
   end
 end

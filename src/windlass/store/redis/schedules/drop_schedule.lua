@@ -3,12 +3,7 @@
 -- the same name makes the same job ids.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
---! keys: schedules, removed_schedules
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local name, stamp = unpack(request, 1, 2)
 local state = redis.call('HGET', K.schedule_states, name)
 state = state and read_state(state)

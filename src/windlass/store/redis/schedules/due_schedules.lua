@@ -3,17 +3,12 @@
 -- be more, and name, state, settings of each.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
---! keys: schedules
-local problem = check_store()
-if problem then return problem end
 local MAX_TEXT = 500000
 local now = now_micros()
 local max_count, skip = unpack(request, 1, 2)
 local names = redis.call('ZRANGEBYSCORE', K.next_ticks, '-inf', now, 'LIMIT', skip, max_count)
 if #names == 0 then return {now, redis.call('ZRANGE', K.next_ticks, 0, 0, 'WITHSCORES')[2] or '', 0} end
-allow_write_at_memory_limit()
 local states = redis.call('HMGET', K.schedule_states, unpack(names))
 local answer, size = {now, '', #names == max_count and 1 or 0}, 0
 for i, name in ipairs(names) do

@@ -7,23 +7,122 @@ process that finds a plan finishes it and decides nothing anew, because other ti
 schedule changes while it has a plan. So every plan reaches its queue before anything else happens to its schedule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from windlass.core.schedules.firing import Fired, Firing, after_firing
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.jobs.job import NewJob
+from windlass.core.schedules.firing import Fired, Firing, after_firing, fired
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.failpoints import naming
-from windlass.store.redis.schedules.read_schedules import read_by_name
-from windlass.store.redis.schedules.schedule_state import (
+from windlass.store.redis.connection.portion import by_queue
+from windlass.store.redis.operator.read_records import known_ids
+from windlass.store.redis.schedules.read_schedules import (
     PlannedTicks,
     due_of,
     pack_decided,
     pack_plan,
     pack_state,
+    read_by_name,
     schedule_from,
     tick_of,
 )
-from windlass.store.redis.schedules.ticks import enqueue_ticks
+from windlass.store.redis.verbs.batch import shared_of, to_batch
+from windlass.store.redis.verbs.large_batch import portions
+
+HAS_JOB = ord("+")
+"""The reply of a queue for a tick that has a job."""
+
+
+class EnqueuedTicks(msgspec.Struct):
+    """Schedules whose ticks are all done, and errors of the others."""
+
+    fired: dict[str, Fired]
+    trouble: StoreUnavailable | None = None
+    overtaken: Sequence[PlannedTicks] = ()
+    """Plans for whose schedules the queues know a later one."""
+
+
+class TickPart(NamedTuple):
+    """The ticks of one schedule in a portion."""
+
+    due: PlannedTicks
+    begin: int
+    """How many of its ticks come before these."""
+    places: list[int]
+    """Of their jobs in the portion."""
+
+
+async def enqueue_ticks(access: Access, due: Sequence[PlannedTicks]) -> EnqueuedTicks:
+    """Enqueue the jobs of planned ticks. A queue that has seen a plan replies with what became of it then."""
+    with_jobs = by_queue([each for each in due if each.firing.jobs], lambda each: each.firing.jobs[0].queue)
+    elsewhere = await _elsewhere(access, due)
+    marks: dict[str, bytes] = {each.firing.name: b"" for each in due}
+    trouble = None
+    overtaken: list[PlannedTicks] = []
+    waiting = {queue: _portions(mine) for queue, mine in with_jobs.items()}
+    while waiting:
+        sent = {queue: portion for queue, left in waiting.items() if (portion := next(left, None))}
+        requests = {queue: _request(jobs, parts, elsewhere) for queue, (jobs, parts) in sent.items()}
+        replies = await access.call_each("fire_ticks", requests)
+        waiting = {queue: waiting[queue] for queue in sent}
+        for queue, (_, parts) in sent.items():
+            reply = replies[queue]
+            if isinstance(reply, StoreUnavailable):
+                trouble = reply
+                del waiting[queue]
+            elif reply is None:  # it took so long that the plan must be read again
+                del waiting[queue]
+            else:
+                marks |= {part.due.firing.name: seen for part, seen in zip(parts, reply, strict=True)}
+                overtaken += [part.due for part, seen in zip(parts, reply, strict=True) if not (seen or part.begin)]
+    return EnqueuedTicks({each.firing.name: done for each in due if (done := _done(each, marks))}, trouble, overtaken)
+
+
+async def _elsewhere(access: Access, due: Sequence[PlannedTicks]) -> set[JobId]:
+    """Jobs that another queue has: of a removed schedule of the same name, if the clock was set back since."""
+    doubtful = [job for each in due for job in each.firing.jobs if (job.tick or 0) <= each.furthest]
+    return await known_ids(access, [job for job in doubtful if not job.fresh], elsewhere=True)
+
+
+def _portions(due: Sequence[PlannedTicks]) -> Iterator[tuple[Sequence[NewJob], list[TickPart]]]:
+    """The jobs of one queue, as many at a time as one script takes, and their schedules."""
+    jobs = [job for each in due for job in each.firing.jobs]
+    owners = [(each, number) for each in due for number in range(len(each.firing.jobs))]
+    at = 0
+    for portion in portions(jobs, shared_of):
+        parts: list[TickPart] = []
+        for place, (each, number) in enumerate(owners[at : at + len(portion)]):
+            if not parts or parts[-1].due is not each:
+                parts.append(TickPart(each, number, []))
+            parts[-1].places.append(place)
+        yield portion, parts
+        at += len(portion)
+
+
+def _request(jobs: Sequence[NewJob], parts: Sequence[TickPart], elsewhere: set[JobId]) -> tuple[Any, ...]:
+    """The request of fire_ticks.lua, and its blobs."""
+    batch = to_batch(jobs)
+    where = {place: (k, i) for k, places in enumerate(batch.kinds, 1) for i, place in enumerate(places, 1)}
+    entries = [
+        (part.due.firing.name, part.due.number, part.begin, [n for place in part.places for n in where[place]])
+        for part in parts
+    ]
+    known = [n for place, job in enumerate(jobs) if job.id in elsewhere for n in where[place]]
+    asked = min(part.due.asked for part in parts)
+    return ((*batch.request, asked, entries, known), *batch.blobs)
+
+
+def _done(due: PlannedTicks, marks: dict[str, bytes]) -> Fired | None:
+    """None: not all of its ticks are done, or a later plan is."""
+    seen, jobs = marks[due.firing.name], due.firing.jobs
+    if len(seen) != len(jobs):
+        return None
+    return fired(due.firing, {job.id for job, mark in zip(jobs, seen, strict=True) if mark == HAS_JOB})
+
 
 MAX_PLANNED = 200
 """In one call."""
@@ -56,9 +155,9 @@ async def fire(access: Access, firings: Sequence[Firing]) -> list[Fired]:
 
 
 async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired]:
-    """Do what was planned, or is left of it: what became of the ticks, as far as their queues still know.
+    """Finish plans: what became of the ticks, as far as their queues still know.
 
-    Where a queue cannot be reached, its schedules stay, the others go on, and then it is told.
+    Schedules of an unreachable queue stay, the others advance; then the error is raised.
     """
     watched = access.server.failpoint_wire
     with naming(watched, "hand_in"):
@@ -69,22 +168,23 @@ async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired
             await _advance(access, seen_to[at : at + MAX_PLANNED], enqueued.fired)
     if enqueued.overtaken:
         # A newer plan stays; after a failover this one would block the schedule for ever.
-        await access.call_global("drop_plans", [(each.firing.name, each.number) for each in enqueued.overtaken])
+        request = [(each.firing.name, each.number) for each in enqueued.overtaken]
+        await access.call_global("advance_schedules", request, *[b""] * len(request))
     if enqueued.trouble is not None:
         raise enqueued.trouble
     return enqueued.fired
 
 
 async def _plan(access: Access, firings: Sequence[Firing]) -> tuple[list[PlannedTicks], list[PlannedTicks]]:
-    """Write down what was decided: the plans that hold now, ours and those that were there before."""
+    """Store decisions as plans: the current plans, ours and those that were there before."""
     blobs = [blob for each in firings for blob in (pack_decided(each), pack_plan(each))]
     reply = await access.call_global("plan_ticks", [(each.name,) for each in firings], *blobs)
     now, furthest, number, *rows = reply
     due, others = [], []
-    for place, (firing, standing, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
-        if standing is not None and before is None:
-            due.append(PlannedTicks(number + place, firing, schedule_from(firing.name, standing), now, furthest))
-        elif standing is not None:
+    for place, (firing, state, before) in enumerate(zip(firings, rows[::2], rows[1::2], strict=True)):
+        if state is not None and before is None:
+            due.append(PlannedTicks(number + place, firing, schedule_from(firing.name, state), now, furthest))
+        elif state is not None:
             others.append(firing.name)
     _, found = await read_by_name(access, others)
     return due, [due_of(kept) for kept in found.values() if kept.plan is not None]

@@ -4,13 +4,9 @@
 -- the plan, number of earlier ticks, {kind, number, …}} of each schedule, and {kind, number, …} of jobs that other
 -- queues know; ARGV[4] and on: blobs. Reply for each schedule: + or - for each done tick, by whether it has a job;
 -- empty if a later plan was here. No reply: the plan must be read again.
---! effect: writes
---! memory: grows
---! uses: queue_call, store_jobs
---! keys: queue, fired_ticks
+--! effect: grows
+--! uses: store_jobs
 --! lazy: resolve_key_conflicts, transfer_keys, try_slot, assign_slots, tenant_member, link_parents, add_children
-local problem = check_store()
-if problem then return problem end
 local MAX_AGE, PASSED = 3600000000, 0
 local now = now_micros()
 local kinds, order, asked, entries, elsewhere = unpack(request, 1, 5)

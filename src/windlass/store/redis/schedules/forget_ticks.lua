@@ -1,13 +1,7 @@
 -- forget_ticks: forget the plans of schedules that were removed long ago, but not of newer ones of the same name.
 -- Request: {name, highest number of its plans} of each.
 --! effect: writes
---! memory: any
 --! missing_queue: skip
---! uses: queue_call
---! keys: queue, fired_ticks
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local names, old = {}, {}
 for i, each in ipairs(request) do names[i] = each[1] end
 for i, kept in ipairs(redis.call('HMGET', K.fired_ticks, unpack(names))) do

@@ -4,11 +4,8 @@
 -- schedules, the number of the first plan, then for each its state and the plan that was there before, or nothing;
 -- nothing at all if it has changed.
 --! scope: global
---! effect: writes
---! memory: grows
+--! effect: grows
 --! uses: schedule_state
-local problem = check_store()
-if problem then return problem end
 local now = now_micros()
 local states, plans = named(K.schedule_states), named(K.plans)
 local number = new_stamps(#request, now)

@@ -3,9 +3,6 @@
 --! scope: global
 --! effect: reads
 --! uses: schedule_state
---! keys: schedules
-local problem = check_store()
-if problem then return problem end
 local MAX_TEXT = 500000
 local states, plans = named(K.schedule_states), named(K.plans)
 local answer, size = {now_micros(), tonumber(redis.call('HGET', K.meta, 'furthest')) or 0}, 0

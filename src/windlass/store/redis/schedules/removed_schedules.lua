@@ -2,9 +2,5 @@
 -- maximum. Reply: name, number of each; all of its plans had a lower one.
 --! scope: global
 --! effect: reads
---! uses: global_call
---! keys: removed_schedules
-local problem = check_store()
-if problem then return problem end
 local length, max_count = unpack(request, 1, 2)
 return redis.call('ZRANGEBYSCORE', K.removed_schedules, '-inf', now_micros() - length, 'WITHSCORES', 'LIMIT', 0, max_count)

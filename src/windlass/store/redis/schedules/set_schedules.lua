@@ -3,12 +3,7 @@
 -- for each that was written, else 0.
 --! scope: global
 --! effect: writes
---! memory: any
 --! uses: schedule_state
---! keys: schedules
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local states, plans = named(K.schedule_states), named(K.plans)
 local answer, written, settings = {}, {}, {}
 for i, each in ipairs(request) do

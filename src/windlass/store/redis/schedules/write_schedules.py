@@ -12,8 +12,14 @@ from windlass.core.schedules.schedule import Schedule, ScheduleSettings
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.schedules.fire import finish
-from windlass.store.redis.schedules.read_schedules import read_by_name
-from windlass.store.redis.schedules.schedule_state import ScheduleState, due_of, pack_settings, pack_state, tick_of
+from windlass.store.redis.schedules.read_schedules import (
+    ScheduleState,
+    due_of,
+    pack_settings,
+    pack_state,
+    read_by_name,
+    tick_of,
+)
 
 MAX_TRIES = 50
 MAX_WRITTEN = 200
@@ -24,13 +30,13 @@ REMEMBERED: Micros = DAY
 _NOTHING = ScheduleSettings()
 
 Decide = Callable[[Schedule | None, Micros], Schedule | None]
-"""What becomes of a schedule, or of none; as it is now: nothing is written."""
+"""The new schedule; the same one: nothing is written."""
 Written = tuple[tuple[str, int, Micros | None], bytes, bytes]
-"""Request, standing and settings, as set_schedules.lua takes them."""
+"""Request, state and settings, as set_schedules.lua takes them."""
 
 
 async def declare(access: Access, schedules: dict[str, ScheduleSettings]) -> None:
-    """What the code says; the operator's change beside it stays."""
+    """Store what the code declares; the operator's change stays."""
 
     def to_say(name: str, said: ScheduleSettings) -> Decide:
         def decide(before: Schedule | None, now: Micros) -> Schedule:
@@ -67,12 +73,12 @@ async def change(access: Access, name: str, changed: ScheduleSettings, was: Sche
 
 
 async def pause(access: Access, name: str) -> Schedule | None:
-    """It hands nothing in."""
+    """Its ticks enqueue nothing."""
     return (await _write(access, {name: lambda before, now: before and paused(before)}))[name]
 
 
 async def resume(access: Access, name: str) -> Schedule | None:
-    """It goes on."""
+    """Its ticks enqueue jobs again."""
     return (await _write(access, {name: lambda before, now: before and resumed(before, now)}))[name]
 
 

@@ -1,7 +1,16 @@
 """Lua scripts: the text of a verb behind the parts that it uses, called by its digest.
 
-A script is in the folder of the module that calls it; parts that several share are in scripts/parts. What the
-script does not need of its parts is left out, and so are the keys that only that would touch (trim.py).
+A script is in the folder of the module that calls it; parts that several share are in scripts/parts. Each file has a
+header, lines that begin with `--!`; a mistake in it is an error with file and line:
+
+    -- claim: assign pending jobs of this queue to a runner.
+    --! effect: writes          reads; writes, also at the server's memory limit; grows: stores jobs, refused near it
+    --! scope: queue            queue (the default) or global: which keys it works on; `K.jobs` is the name of one
+    --! store: any              checked (the default): it runs only on the caller's store; any: it checks that itself
+    --! missing_queue: skip     create (the default): a queue that does not exist is created first; skip: no reply
+    --! uses: record, claims    files in scripts/parts, which may use others
+    --! keys: ready, due        keys that it names by `K[…]`
+    --! lazy: assign_slots      functions of its parts that are compiled at their first use (trim.py)
 """
 
 import re
@@ -13,9 +22,15 @@ from importlib.resources.abc import Traversable
 
 import msgspec
 
-from windlass.store.redis.scripts.header import Header, ScriptError, parse_header
+from windlass.store.redis.records.keys import GLOBAL_KEYS, QUEUE_KEYS
 from windlass.store.redis.scripts.trim import trimmed
 
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "effect": ("reads", "writes", "grows"),
+    "scope": ("queue", "global"),
+    "store": ("checked", "any"),
+    "missing_queue": ("create", "skip"),
+}
 _TOUCHED = re.compile(r"\bK\.(\w+)")
 _CALLED = re.compile(r"redis\.call\('(\w+)'")  # a command tried by pcall may be refused
 READS = frozenset(
@@ -30,6 +45,23 @@ READS = frozenset(
 """Commands that change nothing."""
 REFUSED = "this user may not run every command of a script"
 _PARTS = "parts/"
+
+
+class ScriptError(Exception):
+    """A Lua file is not as its header says, or the header is wrong."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a Lua file declares."""
+
+    effect: str = ""
+    """Empty: a part, or a text that is no script of the store."""
+    scope: str = "queue"
+    store: str = "checked"
+    missing_queue: str = "create"
+    uses: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    lazy: tuple[str, ...] = ()
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -54,11 +86,16 @@ class Script(msgspec.Struct, frozen=True):
 @cache
 def script(name: str, *, clustered: bool = False) -> Script:
     """The verb's script, assembled once."""
-    return assemble(name, _texts()[name], clustered=clustered)
+    return assemble(name, lua_texts()[name], clustered=clustered)
+
+
+def script_names() -> list[str]:
+    """Every script, in order."""
+    return sorted(name for name in lua_texts() if not name.startswith(_PARTS))
 
 
 @cache
-def _texts() -> dict[str, str]:
+def lua_texts() -> dict[str, str]:
     """Every Lua file, by name; parts as `parts/name`. Read at once: later there may be no free file descriptor."""
     texts: dict[str, str] = {}
     for name, file in _lua_files(files("windlass.store.redis")):
@@ -77,24 +114,53 @@ def _lua_files(folder: Traversable) -> Iterator[tuple[str, Traversable]]:
             yield prefix + each.name.removesuffix(".lua"), each
 
 
+def parse_header(path: str, text: str) -> Header:
+    """The header of a file."""
+    declared: dict[str, str | tuple[str, ...]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("--!"):
+            word, _, rest = (each.strip() for each in line.removeprefix("--!").partition(":"))
+            if word in declared:
+                raise ScriptError(f"{path}:{number}: {word} is declared twice")
+            declared[word] = _value(f"{path}:{number}", word, rest)
+    return msgspec.convert(declared, Header)
+
+
+def _value(place: str, word: str, rest: str) -> str | tuple[str, ...]:
+    if word in _CHOICES:
+        if rest not in _CHOICES[word]:
+            raise ScriptError(f"{place}: {word} is {' or '.join(_CHOICES[word])}, not {rest!r}")
+        return rest
+    if word not in Header.__struct_fields__:
+        raise ScriptError(f"{place}: unknown word {word!r}; there are {', '.join(Header.__struct_fields__)}")
+    names = tuple(rest.replace(",", " ").split())
+    for name in names:
+        if word == "uses" and _PARTS + name not in lua_texts():
+            raise ScriptError(f"{place}: no such part: {name}")
+    return names
+
+
 def assemble(name: str, body: str, *, clustered: bool = False) -> Script:
     """A script's own text with all that it uses. It may read CLUSTERED, whether it runs on a cluster."""
-    own, parts = _header(name, body), dict[str, str]()
-    headers = [own, *_add_parts(own, parts)]
-    declared = {key for header in headers for key in header.keys}
-    if unknown := declared - own.known_keys.keys():
-        raise ScriptError(f"{name}.lua: not a key of scope {own.scope}: {', '.join(sorted(unknown))}")
-    text = trimmed(list(parts.values()), body, own.lazy)
-    touched = declared if "K[" in text else set(_TOUCHED.findall(text))
-    if undeclared := touched - declared:
-        raise ScriptError(f"{name}.lua: not declared: {', '.join(sorted(undeclared))}")
-    keys = tuple(key for key in own.known_keys if key in touched)
+    header, parts = parse_header(f"{name}.lua", body), dict[str, str]()
+    if header.effect:
+        _add_part(f"{header.scope}_call", parts)
+        body = _start(header, body) + body
+    for part in header.uses:
+        _add_part(part, parts)
+    text = trimmed(list(parts.values()), body, header.lazy)
+    known = GLOBAL_KEYS if header.scope == "global" else QUEUE_KEYS
+    touched = {*header.keys, *_TOUCHED.findall(text)}
+    if unknown := touched - known.keys():
+        raise ScriptError(f"{name}.lua: not a key of scope {header.scope}: {', '.join(sorted(unknown))}")
+    keys = tuple(key for key in known if key in touched)
     text = _with_keys(text, keys)
     needs_queue = "WINDLASS_NEW_QUEUE" in text
     if "CLUSTERED" in text:
         text = f"local CLUSTERED = {str(clustered).lower()}\n{text}"
     writes = sorted(set(_CALLED.findall(text)) - READS)
-    _check_effect(name, own, text, writes)
+    if header.effect and (header.effect == "reads") == bool(writes):
+        raise ScriptError(f"{name}.lua: effect is {header.effect}, and it runs {', '.join(writes) or 'no write'}")
     if writes:
         text = _checking_rights(text, writes)
     return Script(
@@ -102,36 +168,30 @@ def assemble(name: str, body: str, *, clustered: bool = False) -> Script:
         text,
         sha1(text.encode()).hexdigest(),
         keys,
-        is_global=own.scope == "global",
-        grows=own.memory == "grows",
+        is_global=header.scope == "global",
+        grows=header.effect == "grows",
         needs_queue=needs_queue,
-        creates_queue=own.missing_queue == "create",
+        creates_queue=header.missing_queue == "create",
         writes=bool(writes),
     )
 
 
-def _header(name: str, text: str) -> Header:
-    parts = [each.removeprefix(_PARTS) for each in _texts() if each.startswith(_PARTS)]
-    return parse_header(f"{name}.lua", text, parts)
+def _start(header: Header, body: str) -> str:
+    """What a script begins with; one that mostly finds nothing to write allows its writes itself, later."""
+    start = "do local problem = check_store() if problem then return problem end end\n"
+    allow = "allow_write_at_memory_limit()\n"
+    return (start if header.store == "checked" else "") + (
+        allow if header.effect == "writes" and allow not in body else ""
+    )
 
 
-def _check_effect(name: str, header: Header, text: str, writes: Sequence[str]) -> None:
-    """A script that writes must say so, and whether it may run at the server's memory limit."""
-    if header.effect and (header.effect == "writes") != bool(writes):
-        raise ScriptError(f"{name}.lua: effect is {header.effect}, and it runs {', '.join(writes) or 'no write'}")
-    if header.memory and (header.memory == "any") != ("allow_write_at_memory_limit()" in text):
-        raise ScriptError(f"{name}.lua: memory is {header.memory}, and its calls say otherwise")
-
-
-def _add_parts(header: Header, parts: dict[str, str]) -> Iterator[Header]:
-    """Add the texts of what it uses, each after what that uses; their headers."""
-    for name in header.uses:
-        if name not in parts:
-            part = _texts()[_PARTS + name]
-            used = _header(_PARTS + name, part)
-            yield used
-            yield from _add_parts(used, parts)
-            parts[name] = part
+def _add_part(name: str, parts: dict[str, str]) -> None:
+    """Add the text of a part, after those that it uses."""
+    text = lua_texts()[_PARTS + name]
+    for used in parse_header(f"{_PARTS}{name}.lua", text).uses:
+        if used not in parts:
+            _add_part(used, parts)
+    parts[name] = text
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:
@@ -145,18 +205,8 @@ def _with_keys(text: str, keys: Sequence[str]) -> str:
 def _checking_rights(text: str, writes: Sequence[str]) -> str:
     """Refused as a whole if its user may not run each of these: rights never change while a script runs.
 
-    Redis 6 has no such check. There a script stops at the command that it may not run (duties/repair.py).
+    Redis 6 has no such check. There a script stops at the command that it may not run (duties/tidy.py).
     """
     asked = " and ".join(f"may('{command}', KEYS[1])" for command in writes)
     refused = f"return redis.error_reply('NOPERM {REFUSED}')"
     return f"do local may = redis.acl_check_cmd\nif may and not ({asked}) then {refused} end end\n{text}"
-
-
-def lua_texts() -> dict[str, str]:
-    """Every Lua file, by name: scripts as `claim`, parts as `parts/record`."""
-    return dict(_texts())
-
-
-def script_names() -> list[str]:
-    """Every script, in order."""
-    return sorted(name for name in _texts() if not name.startswith(_PARTS))

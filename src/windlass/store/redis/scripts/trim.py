@@ -1,11 +1,10 @@
-"""What a script carries of its parts, made light: every call makes every function and table of its text anew.
+"""What a script carries of its parts: every call of a script creates every function and table of its text anew.
 
-What nothing needs is left out. What is needed rarely (the verb says which: `-- rarely: move_up`) is made when it is
-first called. Constants are written where they are used: what a function sees outside of itself costs more with
-each.
+What the script does not need is left out. What it declares as `lazy` is created at its first call. Constants are
+written where they are used: each upvalue of a function costs time.
 
-Only definitions that begin at the start of a line are looked at: `local function f(`, `local t = {`, and constants,
-`local PENDING, LINED = 112, 2`. Whatever else a part says stays as it is.
+Only definitions that begin at the start of a line are considered: `local function f(`, `local t = {`, and constants,
+`local PENDING, RUNNING = 112, 114`. Anything else in a part stays as it is.
 """
 
 import re
@@ -30,16 +29,19 @@ class Piece(msgspec.Struct):
     """Of the function or table that it defines."""
 
 
-def trimmed(parts: Sequence[str], body: str, rarely: Collection[str] = ()) -> str:
-    """The text of all, without what nothing in it needs; what is needed `rarely` is made at its first use."""
+def trimmed(parts: Sequence[str], body: str, lazy: Collection[str] = ()) -> str:
+    """The text of all, without what nothing in it needs; `lazy` functions are created at their first call."""
     pieces = [piece for part in parts for piece in _pieces(part)]
     whole = set(_WORD.findall(_code(body))).union(*(piece.words for piece in pieces if piece.name is None))
-    always = _needed(pieces, whole, set(rarely))
-    stubs = {piece.name for piece in pieces if piece.name in rarely and piece.name in _words(always, whole)}
+    always = _needed(pieces, whole, set(lazy))
+    stubs = {piece.name for piece in pieces if piece.name in lazy and piece.name in _words(always, whole)}
     entries = [piece for piece in pieces if piece.name in stubs]
     later = _needed([piece for piece in pieces if piece not in always], _words(entries, set()) | stubs, set())
+    stub = "local function {0}(...) return make_lazy().{0}(...) end"
     said = [
-        _stub(piece) if piece.name in stubs else piece.text for piece in pieces if piece in always or piece in entries
+        stub.format(piece.name) if piece in entries else piece.text
+        for piece in pieces
+        if piece in (*always, *entries)
     ]
     return inlined("\n".join([*_block(later, entries, said), body]))
 
@@ -48,7 +50,9 @@ def inlined(text: str) -> str:
     """With its constants written where they are used."""
     known: dict[str, str] = {}
     for names, values in _CONSTANTS.findall(text):
-        known.update(zip(names.replace(" ", "").split(","), re.findall(_LITERAL, values), strict=True))
+        for name, value in zip(names.replace(" ", "").split(","), re.findall(_LITERAL, values), strict=True):
+            if known.setdefault(name, value) != value:
+                raise ValueError(f"the constant {name} has two values in one script")
     pieces = _STRING_OR_COMMENT.split(_CONSTANTS.sub("", text))
     # Every second piece is a string or a comment.
     pieces[::2] = [_CAPITALS.sub(lambda found: known.get(found[0], found[0]), piece) for piece in pieces[::2]]
@@ -75,12 +79,8 @@ def _block(later: Sequence[Piece], entries: Sequence[Piece], said: Sequence[str]
         return list(said)
     table = ", ".join(f"{piece.name} = {piece.name}" for piece in entries)
     made = "\n".join(piece.text for piece in later)
-    make = f"if rare then return rare end\n{made}\nrare = {{{table}}}\nreturn rare"
-    return ["local rare, rarely", *said, f"rarely = function()\n{make}\nend"]
-
-
-def _stub(piece: Piece) -> str:
-    return f"local function {piece.name}(...) return rarely().{piece.name}(...) end"
+    make = f"if lazy then return lazy end\n{made}\nlazy = {{{table}}}\nreturn lazy"
+    return ["local lazy, make_lazy", *said, f"make_lazy = function()\n{make}\nend"]
 
 
 def _pieces(text: str) -> list[Piece]:

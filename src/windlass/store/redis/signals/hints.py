@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from windlass.store.drive import running_loop
 from windlass.store.redis.connection.server import Server
-from windlass.store.redis.signals.subscription import Subscription
+from windlass.store.redis.signals.subscription import Subscriptions
 
 
 class Hints:
@@ -19,28 +19,29 @@ class Hints:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._mark = 0
+        self._cursor = 0
         self._waiting: set[asyncio.Future[None]] = set()
         self._news = threading.Condition()
-        self._hearing: Subscription | None = None
+        self._subscriptions: Subscriptions | None = None
         self._task: asyncio.Task[None] | None = None
         server.on_enqueue = self.hear
 
     @property
     def silence(self) -> str | None:
         """Why no hint of other processes arrives; None: they do, or there is no subscription."""
-        return None if self._hearing is None else self._hearing.silence
+        return None if self._subscriptions is None else self._subscriptions.silence
 
     def attend(self, queues: Sequence[str]) -> None:
         """Hear of these queues from now on."""
         self._stop()
-        self._hearing = Subscription(self._server, tuple(queues), self.hear)
+        channels = {queue: (self._server.keys.channel(queue),) for queue in queues}
+        self._subscriptions = Subscriptions(self._server, lambda: channels, lambda _: self.hear())
         self._listen()
 
     def hear(self) -> None:
         """Something may have changed."""
         with self._news:
-            self._mark += 1
+            self._cursor += 1
             self._news.notify_all()
         if not self._waiting:
             return
@@ -54,16 +55,16 @@ class Hints:
 
     def cursor(self) -> int:
         """The current position."""
-        return self._mark
+        return self._cursor
 
-    async def wait(self, mark: int, seconds: float) -> bool:
-        """Until something was heard since the mark, or the time is over: whether it was."""
-        if self._mark != mark:
+    async def wait(self, cursor: int, seconds: float) -> bool:
+        """Until something was heard since the cursor, or the time is over: whether it was."""
+        if self._cursor != cursor:
             return True
         loop = running_loop()
         if loop is None:
             with self._news:
-                return self._news.wait_for(lambda: self._mark != mark, seconds)
+                return self._news.wait_for(lambda: self._cursor != cursor, seconds)
         self._listen()
         waiter: asyncio.Future[None] = loop.create_future()
         late = loop.call_later(seconds, _wake, waiter)
@@ -73,7 +74,7 @@ class Hints:
         finally:
             late.cancel()
             self._waiting.discard(waiter)
-        return self._mark != mark
+        return self._cursor != cursor
 
     async def close(self) -> None:
         """Hear no more."""
@@ -86,16 +87,16 @@ class Hints:
 
     def _listen(self) -> None:
         """One listener, in the loop that serves."""
-        if self._hearing is None or (self._task is not None and not self._task.get_loop().is_closed()):
+        if self._subscriptions is None or (self._task is not None and not self._task.get_loop().is_closed()):
             return
         with contextlib.suppress(RuntimeError):
             loop = asyncio.get_running_loop()
-            self._task = loop.create_task(self._hearing.run(), name="windlass hints")
+            self._task = loop.create_task(self._subscriptions.run(), name="windlass hints")
 
     def _stop(self) -> None:
         if self._task is not None and not self._task.get_loop().is_closed():
             self._task.cancel()
-        self._task = self._hearing = None
+        self._task = self._subscriptions = None
 
 
 def _wake(waiter: "asyncio.Future[None]") -> None:

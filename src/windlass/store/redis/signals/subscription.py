@@ -1,4 +1,4 @@
-"""A subscription to the hints of some queues. A lost connection is noticed, and replaced.
+"""Subscriptions to channels of queues. A lost connection is noticed, and replaced.
 
 Each queue is subscribed to at the server that has it: on a cluster of Redis 7 or later nothing is published
 elsewhere.
@@ -7,7 +7,7 @@ elsewhere.
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import redis.asyncio
 from redis.asyncio.connection import AbstractConnection
@@ -26,93 +26,178 @@ FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 SHARDED_SINCE = 7
 _VERSION = re.compile(rb"redis_version:(\d+)")
 
-Channels = tuple[str, ...]
+OnMessage = Callable[[str], None]
+"""Called with a channel for each message, and when its subscription begins: something may have been missed."""
 
 
-class Subscription:
-    """Calls `hear` for everything that is said, and when it begins to listen: something may have been missed."""
+class Subscriptions:
+    """A subscriber at each server that has a queue with a wanted channel."""
 
-    def __init__(self, server: Server, queues: tuple[str, ...], hear: Callable[[], None]) -> None:
+    def __init__(self, server: Server, wanted: Callable[[], Mapping[str, Collection[str]]], hear: OnMessage) -> None:
+        """`wanted` are the channels, by queue; call `refresh` when they change."""
         self._server = server
-        self._channels = tuple(server.keys.channel(queue) for queue in queues)
+        self._wanted = wanted
         self._on_message = hear
-        self._lost: dict[Channels, str] = {}
+        self._homes: dict[str, str] = {}
+        """queue → its server, as far as that is known."""
+        self._lost: dict[str, str] = {}
+        """queue → why its channels are not subscribed to."""
+        self._subscribers: dict[str, tuple[Subscriber, asyncio.Task[None]]] = {}
+        self._news = asyncio.Event()
+        self._pause = FIRST_PAUSE
 
     @property
     def silence(self) -> str | None:
         """Why not all is heard; None: it is, or it was not tried yet."""
         return next(iter(self._lost.values()), None)
 
+    def refresh(self) -> None:
+        """Subscribe to what is wanted now."""
+        self._news.set()
+
+    def hears(self, queue: str, channel: str) -> bool:
+        """Whether the channel is subscribed to."""
+        at_home = self._subscribers.get(self._homes.get(queue, ""))
+        return at_home is not None and at_home[0].hears(channel)
+
     async def run(self) -> None:
         """Until cancelled."""
-        await self._attend(self._channels)
+        self._news, self._homes, self._subscribers = asyncio.Event(), {}, {}
+        try:
+            while True:
+                wanted = self._wanted()
+                self._lost = {queue: why for queue, why in self._lost.items() if queue in wanted}
+                try:
+                    async with asyncio.timeout(2 * PATIENCE_SECONDS):
+                        await self._find_homes(wanted)
+                except (*DRIVER_ERRORS, TimeoutError) as error:
+                    self._lose(wanted.keys() - self._homes.keys(), error)
+                self._subscribe(wanted)
+                await self._news.wait()
+                self._news.clear()
+        finally:
+            tasks = [task for _, task in self._subscribers.values()]
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
 
-    async def _attend(self, channels: Channels) -> None:
-        """Until cancelled; those of several servers are listened to each on its own from then on."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                homes = await self._homes(channels)
-                if len(homes) > 1:
-                    self._lost.pop(channels, None)
-                    await asyncio.gather(*map(self._attend, homes.values()))
-                await self._listen(next(iter(homes)), channels)
-            except (*DRIVER_ERRORS, TimeoutError) as error:
-                if channels not in self._lost:  # all was well until now
-                    pause = FIRST_PAUSE
-                self._lost[channels] = f"the subscription is lost: {message_of(error)}"
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE)
-
-    async def _homes(self, channels: Channels) -> dict[str, Channels]:
-        """The servers that keep these queues; after a loss they are asked for anew."""
-        wire = self._server.wire
-        if channels in self._lost:
+    async def _find_homes(self, wanted: Collection[str]) -> None:
+        """After a loss the list of masters is read again."""
+        wire, unknown = self._server.wire, sorted(set(wanted) - self._homes.keys())
+        if unknown and self._lost:
             await wire.each("PING", seconds=PATIENCE_SECONDS)
-        homes: dict[str, list[str]] = defaultdict(list)
-        for channel in channels:
-            homes[await wire.dsn_for(channel, PATIENCE_SECONDS)].append(channel)
-        return {dsn: tuple(those) for dsn, those in homes.items()}
+        for queue in unknown:
+            self._homes[queue] = await wire.dsn_for(self._server.keys.channel(queue), PATIENCE_SECONDS)
 
-    async def _listen(self, dsn: str, channels: Channels) -> None:
-        """On a connection of its own, until it is lost. A master that is none any more is found out here too."""
-        connection = connection_to(dsn)
+    def _subscribe(self, wanted: Mapping[str, Collection[str]]) -> None:
+        at_home: dict[str, set[str]] = defaultdict(set)
+        for queue, channels in wanted.items():
+            if queue in self._homes:
+                at_home[self._homes[queue]].update(channels)
+        for dsn in at_home.keys() - self._subscribers.keys():
+            subscriber = Subscriber(dsn, self._hear, clustered=self._server.address.kind is Kind.CLUSTER)
+            self._subscribers[dsn] = subscriber, asyncio.create_task(self._attend(dsn, subscriber))
+        for dsn, (subscriber, _) in self._subscribers.items():
+            subscriber.want(at_home.get(dsn, ()))
+
+    async def _attend(self, dsn: str, subscriber: "Subscriber") -> None:
+        """Until it hears no more: then the servers of its queues are looked up again, a little later."""
+        try:
+            await subscriber.listen()
+        except (*DRIVER_ERRORS, TimeoutError) as error:
+            del self._subscribers[dsn]
+            lost = [queue for queue, home in self._homes.items() if home == dsn]
+            for queue in lost:
+                del self._homes[queue]
+            self._lose(lost, error)
+
+    def _lose(self, queues: Collection[str], error: Exception) -> None:
+        self._lost |= dict.fromkeys(queues, f"the subscription is lost: {message_of(error)}")
+        asyncio.get_running_loop().call_later(self._pause, self._news.set)
+        self._pause = min(2 * self._pause, MAX_PAUSE)
+
+    def _hear(self, channel: str) -> None:
+        if self._lost:
+            self._lost.pop(self._server.keys.queue_of(channel), None)
+            self._pause = self._pause if self._lost else FIRST_PAUSE
+        self._on_message(channel)
+
+
+class Subscriber:
+    """A connection that listens at one server to the channels that are wanted at the moment."""
+
+    def __init__(self, dsn: str, hear: OnMessage, *, clustered: bool) -> None:
+        self._dsn = dsn
+        self._on_message = hear
+        self._clustered = clustered
+        self._wanted: frozenset[str] = frozenset()
+        self._asked: set[str] = set()
+        self._heard: set[str] = set()
+        self._news = asyncio.Event()
+
+    def want(self, channels: Collection[str]) -> None:
+        """Listen to these, and to nothing else."""
+        self._wanted = frozenset(channels)
+        self._news.set()
+
+    def hears(self, channel: str) -> bool:
+        """Whether it listens there, and has for a while."""
+        return channel in self._heard
+
+    async def listen(self) -> None:
+        """Until the connection is lost, or a channel has moved to another server."""
+        try:
+            await self._listen()
+        except NoPermissionError:
+            if not self._clustered:
+                raise
+            self._clustered = False  # then scripts of this user may not publish on shard channels either
+            await self._listen()
+
+    async def _listen(self) -> None:
+        connection = connection_to(self._dsn)
+        self._asked.clear()
+        self._heard.clear()
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await connect(connection)
-                with connection_errors():
-                    await self._subscribe(connection, channels)
-            self._lost.pop(channels, None)
-            self._on_message()
-            while True:
-                kind = (await next_message(connection))[0]
-                if kind in (b"message", b"smessage"):
-                    self._on_message()
-                elif kind == b"sunsubscribe":
-                    raise redis.ConnectionError("a queue has moved to another server")
+                kind = "S" if self._clustered and await _major_of(connection) >= SHARDED_SINCE else ""
+            asking = asyncio.get_running_loop().create_task(self._ask(connection, kind))
+            try:
+                while not asking.done():
+                    self._take(await next_message(connection))
+                await asking
+            finally:
+                asking.cancel()
         finally:
             await disconnect(connection, nowait=True)
 
-    async def _subscribe(self, connection: AbstractConnection, channels: Channels) -> None:
-        if self._server.address.kind is Kind.CLUSTER and await major_of(connection) >= SHARDED_SINCE:
-            try:
-                await _subscribe_all(connection, "SSUBSCRIBE", channels)
-                return
-            except NoPermissionError:  # then scripts of this user may not speak there either
-                await disconnect(connection, nowait=True)
-                await connect(connection)
-        await _subscribe_all(connection, "SUBSCRIBE", channels)
+    async def _ask(self, connection: AbstractConnection, kind: str) -> None:
+        """Subscribe to what is wanted, and unsubscribe from the rest, whenever that changes."""
+        while True:
+            # A queue's own channel comes before those of its jobs: their names begin with it.
+            fresh, old = sorted(self._wanted - self._asked), sorted(self._asked - self._wanted)
+            self._asked = set(self._wanted)
+            self._heard &= self._asked
+            # One at a time: those of one command would have to be in one slot.
+            commands = [(f"{kind}SUBSCRIBE", each) for each in fresh] + [(f"{kind}UNSUBSCRIBE", each) for each in old]
+            if commands:
+                with connection_errors():
+                    await connection.send_packed_command(connection.pack_commands(commands))
+            await self._news.wait()
+            self._news.clear()
+
+    def _take(self, word: object) -> None:
+        match word:
+            case [b"subscribe" | b"ssubscribe" | b"message" | b"smessage", bytes(channel), *_]:
+                self._heard.update({channel.decode()} & self._asked)
+                self._on_message(channel.decode())
+            case [b"sunsubscribe", bytes(channel), *_] if channel.decode() in self._asked:
+                raise redis.ConnectionError("a queue has moved to another server")
 
 
-async def _subscribe_all(connection: AbstractConnection, command: str, channels: Channels) -> None:
-    """One at a time: those of one command would have to be in one slot."""
-    for channel in channels:
-        await connection.send_command(command, channel)
-    for _ in channels:
-        await connection.read_response()
-
-
-async def major_of(connection: AbstractConnection) -> int:
+async def _major_of(connection: AbstractConnection) -> int:
     """The version of the server, its first number."""
     with connection_errors():
         await connection.send_command("INFO", "server")
@@ -121,7 +206,7 @@ async def major_of(connection: AbstractConnection) -> int:
 
 
 def connection_to(dsn: str) -> AbstractConnection:
-    """One on which one listens: not open yet."""
+    """A connection for messages, not open yet."""
     retry = redis.asyncio.retry.Retry(NoBackoff(), 0)
     # In the older protocol what is published comes as answers do.
     pool = redis.asyncio.ConnectionPool.from_url(dsn, retry=retry, socket_timeout=None, protocol=2)
@@ -130,7 +215,7 @@ def connection_to(dsn: str) -> AbstractConnection:
 
 
 async def next_message(connection: AbstractConnection) -> Sequence[bytes]:
-    """What is said next; raises TimeoutError if nothing is, although a word was asked for."""
+    """The next message; raises TimeoutError if none comes, not even the reply to a PING."""
     with connection_errors():
         word = await connection.read_response(timeout=PROBE_SECONDS, disconnect_on_error=False)
         if word is None:

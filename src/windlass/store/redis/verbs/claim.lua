@@ -3,10 +3,8 @@
 -- NO_LEASE; or LIMITED: the queue is limited, or one of the next jobs is not plain, and claim_limited.lua must be
 -- called.
 --! effect: writes
---! memory: any
 --! missing_queue: skip
---! uses: queue_call, record, lease, record_claim, merged_stream
---! keys: queue, jobs, ready, expiring
+--! uses: record, record_claim, merged_stream
 local LIMITED = 'limited'
 local UNUSUAL = RATED + HAS_DETAILS
 local PORTION, MAX_TEXT = 25, 1000000
@@ -46,8 +44,6 @@ local function taken_of(members, runner, claim, now)
   return taken
 end
 
-local problem = check_store()
-if problem then return problem end
 local now = now_micros()
 local runner, claim, types, limit = unpack(request, 1, 4)
 if not has_lease(runner, now) then return NO_LEASE end

@@ -1,31 +1,104 @@
 """claim: a runner takes pending jobs, queue by queue, best first; repeating a claim returns the same jobs.
 
-Queues without rules are claimed from by a script that knows none; the others by one that knows all.
+Plain queues are claimed from by claim.lua, limited ones by claim_limited.lua.
 """
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from windlass.core.jobs.job import Claimed
 from windlass.errors import StoreUnavailable
 from windlass.store.records import ClaimRequest, QueueQuota
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.liveness.leases import NO_LEASE, allow_runner, check_lease
-from windlass.store.redis.verbs.claimed_jobs import to_claimed
+from windlass.store.redis.records.record import A, B, Fields, Flag, read_fields
+from windlass.store.redis.records.unreadable import decode_text
+
+_LENGTH = struct.Struct(">I")
+INPUT = int(Flag.HAS_PARENT_RESULTS)
+
+
+def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
+    """The jobs of a claim's answer: an id and a record, by turns."""
+    return list(_read(queue, len(runner.encode()), iter(reply)))
+
+
+def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
+    layout = _layout(runner)
+    numbers, begin, length = layout.unpack_from, layout.size, _LENGTH.unpack_from
+    kinds: dict[bytes, Fields] = {}
+    """Most jobs are of few kinds: what is said once is read once."""
+    for id_, value in zip(reply, reply, strict=True):
+        n = numbers(value)
+        sort_priority, lifted, _, run_at, created_at, expires_at, timeout, max_attempts = n[10:18]
+        failures, crashes, rescues, suspicions, requeues, snoozes, size = n[19:26]
+        end = begin + size
+        said = value[begin:end]
+        fields = kinds.get(said)
+        if fields is None:
+            fields = kinds[said] = read_fields(said)
+        begins = end + 4
+        ends = begins + length(value, end)[0]
+        yield Claimed(
+            id_.decode(),
+            queue,
+            fields.type,
+            decode_text(value[begins:ends]),
+            n[2],  # attempt
+            max_attempts,
+            failures,
+            crashes,
+            rescues,
+            suspicions,
+            requeues,
+            snoozes,
+            -sort_priority - lifted,
+            run_at,
+            created_at,
+            n[5],  # claimed_at
+            fields.idempotency_key,
+            fields.concurrency_key,
+            fields.tenant,
+            fields.parent,
+            fields.flow,
+            timeout,
+            expires_at or None,
+            fields.tags,
+            fields.meta,
+            fields.result_params,
+            _given(value, ends) if n[8] & INPUT and fields.result_params else None,
+            fields.schedule,
+            fields.tick,
+        )
+
+
+def _given(value: bytes, at: int) -> str:
+    """What came from its parents, of one that takes anything."""
+    begins = at + _LENGTH.size
+    return decode_text(value[begins : begins + _LENGTH.unpack_from(value, at)[0]])
+
+
+@lru_cache(maxsize=64)
+def _layout(runner: int) -> struct.Struct:
+    return struct.Struct(f"{A.format}{runner}x{B.format[1:]}")
+
 
 LIMITED = b"limited"
-"""What claim.lua answers if the queue, or one of the jobs that are next, is not plain."""
+"""The reply of claim.lua if the queue, or one of the next jobs, is not plain."""
 MAX_AT_ONCE = 500
 """No script may keep the server from others for long."""
 MAX_LIMITED = 250
-"""Under rules each costs more."""
+"""Each job of a limited queue costs more."""
 NEAR_MAX_TEXT = 900_000
 """Bytes of records from which on a claim may be cut short: its scripts stop at a megabyte."""
 MAX_EXPIRED = 100
 MAX_RETRIES = 8
 """How often a claim that found nothing and was cut short goes on."""
 EXPIRED = 1
-"""What claim_ruled.lua answers if it was cut short by expired jobs."""
+"""The reply of claim_limited.lua if it was cut short by expired jobs."""
 
 
 async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
@@ -88,7 +161,7 @@ async def _from(access: Access, request: ClaimRequest, quota: QueueQuota, taken:
 
 
 async def _claim_limited(access: Access, queue: str, asked: tuple[Any, ...]) -> list[Claimed]:
-    """Under all terms. Where it saw only jobs that cannot start, and not all of them, it looks on."""
+    """Claim with all limits. If it found only jobs that cannot start, but not all of them, it continues."""
     rate_waits = access.server.claim_memory.rate_waits
     rate_waits.forget(queue)
     for _ in range(MAX_RETRIES):
@@ -144,7 +217,7 @@ async def _claimed_before(
 async def has_work(access: Access, queues: Sequence[str], types: Sequence[str] | None) -> bool:
     """Whether anything is due, or jobs wait in queues that are not paused, full or without tokens.
 
-    Of any type: also whether a child may go on, and only has not been told yet.
+    Without types: also whether dependents are about to be released.
     """
     replies, troubles = await access.call_reachable("has_work", dict.fromkeys(queues, ((types,),)))
     soon = any(due or telling for _, due, *_, telling in replies.values())

@@ -3,18 +3,14 @@
 -- (nothing: all). Reply: NO_LEASE; or the time, how long a claim would get nothing (-1: unknown), the rate that
 -- causes it, whether it was cut short (1: by expired jobs, 2: by throttled ones), ids and records alternately.
 --! effect: writes
---! memory: any
 --! missing_queue: skip
---! uses: queue_call, record, lease, record_claim, merged_stream, limited_start, fair_claim, assign_tenant_queues
---! keys: queue, counts, expiring
+--! uses: record, record_claim, merged_stream, limited_start, fair_claim, assign_tenant_queues
 local AHEAD_CLAIMS = 10  -- with room for this many claims like this one, jobs may be claimed ahead
 local FULL_RUNNER_PAUSE = 20000  -- microseconds for which a runner that could only have claimed ahead need not ask again
 local MAX_TAKEN_FAIRLY = 100  -- each tenant is a seek of its own
 local SETTINGS = {'paused', 'paused_until', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit',
   'fair', 'weights', 'assigning_tenants'}
 
-local problem = check_store()
-if problem then return problem end
 local now = now_micros()
 local runner, number, types, limit, asked, free = unpack(request, 1, 6)
 if not has_lease(runner, now) then return NO_LEASE end

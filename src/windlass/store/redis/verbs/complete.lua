@@ -3,13 +3,8 @@
 -- looked at, because the others are enough for one call. Dependents are released; if that is more than this call
 -- may do, or in other queues, the reply continues as that of `notify_dependents`.
 --! effect: writes
---! memory: any
---! uses: queue_call, record, indexes, retention, details, idempotency_keys, drop, replace_record, key_queue, running_limit, release_dependents, completion_hints
---! keys: queue, counts, jobs, details, drop_times, slots
+--! uses: record, indexes, details, idempotency_keys, drop, replace_record, key_queue, hint, release_dependents, completion_hints
 --! lazy: replace_record, read_details, write_details, assign_slots, release_keys, forget_jobs, notify_dependent, note_parent_state, publish_completions
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
 local now = now_micros()
 local ids, attempts, starts, results = unpack(request, 1, 4)
 local keep = retention_of(COMPLETED)

@@ -3,10 +3,7 @@
 -- causes it, and whether children are about to be notified.
 --! effect: reads
 --! missing_queue: skip
---! uses: queue_call, record, buckets, record_claim, child_state
---! keys: queue, counts, due, parent_changes, outbox, parent_checks
-local problem = check_store()
-if problem then return problem end
+--! uses: record, buckets, record_claim, child_state
 local now = now_micros()
 local types = request[1]
 

@@ -3,28 +3,22 @@
 -- notes (empty: unchanged). Reply for each: 1: done, or the attempt is not running; 0: ask again; {version,
 -- notes}: add to these.
 --! effect: writes
---! memory: any
---! uses: queue_call, record
---! keys: queue, jobs, notes
-local problem = check_store()
-if problem then return problem end
-allow_write_at_memory_limit()
+--! uses: record
 local ENOUGH = 500000  -- bytes of notes in one answer
-local told = 0
+local sent = 0
 
 -- The stored notes that the caller must read before it adds to them: nil if there are none, or it has.
 local function unread(id, r, version)
   if not has(r.flags, HAS_NOTES) or version == r.version then return nil end
-  if told > ENOUGH then return 0 end
+  if sent > ENOUGH then return 0 end
   local kept = redis.call('HGET', K.notes, id) or ''
-  told = told + #kept
+  sent = sent + #kept
   return {r.version, kept}
 end
 
 local function keep(entry, notes)
   local id, attempt, start, version = unpack(entry, 1, 4)
-  local value = redis.call('HGET', K.jobs, id)
-  local r = value and read_record(value)
+  local r = read_job(id)
   if not r or r.letter ~= RUNNING or r.attempt ~= attempt then return 1 end
   local first = notes ~= '' and unread(id, r, version)
   if first then return first end

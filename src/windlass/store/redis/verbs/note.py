@@ -1,4 +1,4 @@
-"""note: what running attempts say of themselves."""
+"""note: progress, log lines and start of running attempts."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ import msgspec
 
 from windlass.core.ids import JobId
 from windlass.store.records import Note
-from windlass.store.redis.connection.access import Access, QueueErrors
+from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.operator.read_jobs import find
 from windlass.store.redis.operator.replace import MAX_TRIES, contended
 from windlass.store.rows import add_note
@@ -20,7 +21,7 @@ MAX_BYTES = 500_000
 
 
 class Notes(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of a job: progress and lines, in JSON."""
+    """The notes of a job: progress and log lines, in JSON."""
 
     progress: str | None = None
     logs: str | None = None
@@ -30,13 +31,8 @@ _decoder = msgspec.msgpack.Decoder(Notes)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def kept_notes(value: bytes) -> Notes:
-    """As a script gave them."""
-    return _decoder.decode(value) if value else Notes()
-
-
 class _Said:
-    """All that one attempt says now, and what is known to be kept of it."""
+    """All notes of one attempt in this call, and what is known to be stored of it."""
 
     def __init__(self) -> None:
         self.notes: list[Note] = []
@@ -56,7 +52,7 @@ class _Said:
         speaking = [each for each in self.notes if each.progress or each.lines]
         if not speaking:
             return b""
-        notes = kept_notes(self.kept)
+        notes = _decoder.decode(self.kept) if self.kept else Notes()
         for each in speaking:
             notes = Notes(*add_note(notes.progress, notes.logs, each))
         return _encode(notes)

@@ -1,25 +1,22 @@
 """settle: record how attempts ended, fenced by (job, attempt)."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.status import Status
 from windlass.store.ending import is_repeat, settled
 from windlass.store.records import Settled
 from windlass.store.redis.connection.access import Access
+from windlass.store.redis.connection.portion import by_queue, first_portion
 from windlass.store.redis.dependencies.dependents import continue_completion, notify_dependents, replace_and_notify
-from windlass.store.redis.operator.read_anywhere import read_anywhere
-from windlass.store.redis.operator.read_records import MAX_READ, JobView, read_records
-from windlass.store.redis.operator.replace import MAX_TRIES, Pair, by_queue, contended
+from windlass.store.redis.operator.read_records import JobView, read_anywhere, read_records
+from windlass.store.redis.operator.replace import MAX_TRIES, Pair, contended, first_of_each, pairs_by_queue
 from windlass.store.redis.records.ending import end_attempt
-from windlass.store.redis.records.portion import first_portion
 from windlass.store.redis.records.record import Letter
 
 DONE, NOT_YET = 1, -1
-"""What complete.lua says of a job."""
+"""Replies of complete.lua for a job."""
 MAX_COMPLETED = 500
 
 Numbered = dict[int, Settlement]
@@ -35,11 +32,9 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> list[Sett
 
 
 async def _complete(access: Access, asked: Numbered) -> dict[int, Settled]:
-    """Those that ran as they say; for the others nothing is answered yet."""
+    """Completions of running attempts; the others have no answer yet."""
     answers: dict[int, Settled] = {}
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for i, each in asked.items():
-        waiting[each.queue].append(i)
+    waiting = by_queue(asked, lambda i: asked[i].queue)
     while waiting:
         batches = {
             queue: first_portion(places, lambda i: len(asked[i].result or ""), MAX_COMPLETED)
@@ -76,57 +71,40 @@ async def _settle_others(access: Access, asked: Numbered, answers: dict[int, Set
         waiting = {i: each for i, each in asked.items() if i not in answers}
         if not waiting:
             return
-        turn = _first_of_each(waiting)
-        sight = await read_records(access, _ids_by_queue(turn.values()))
+        turn = {i: waiting[i] for i in first_of_each({i: each.id for i, each in waiting.items()})}
+        places = by_queue(turn.values(), lambda each: each.queue)
+        view = await read_records(access, {queue: [each.id for each in mine] for queue, mine in places.items()})
         pairs: dict[int, tuple[str, Pair]] = {}
         for i, each in turn.items():
-            seen = sight.jobs.get(each.id)
+            seen = view.jobs.get(each.id)
             if seen is None or seen.record.letter != Letter.RUNNING or seen.record.attempt != each.attempt:
                 continue
             pairs[i] = seen.queue, (seen.record, end_attempt(seen.record, seen.queue, settled(each), seen.now))
         late = {i: each for i, each in turn.items() if i not in pairs}
-        answers |= await _already(access, late, sight)
-        replaced = await replace_and_notify(access, by_queue(list(pairs.values())))
+        answers |= await _already(access, late, view)
+        replaced = await replace_and_notify(access, pairs_by_queue(list(pairs.values())))
         answers |= {i: Settled.SETTLED for i in pairs if replaced[turn[i].id].status is not None}
     raise contended(access, next(iter(asked.values())).id)
 
 
-def _first_of_each(waiting: Numbered) -> Numbered:
-    """One for each job, as many as a call may take."""
-    turn: Numbered = {}
-    ids: set[JobId] = set()
-    for i, each in waiting.items():
-        if each.id not in ids and len(ids) < MAX_READ:
-            turn[i] = each
-            ids.add(each.id)
-    return turn
-
-
-def _ids_by_queue(settlements: Iterable[Settlement]) -> dict[str, list[JobId]]:
-    ids: dict[str, list[JobId]] = defaultdict(list)
-    for each in settlements:
-        ids[each.queue].append(each.id)
-    return ids
-
-
-async def _already(access: Access, late: Numbered, sight: JobView) -> dict[int, Settled]:
+async def _already(access: Access, late: Numbered, view: JobView) -> dict[int, Settled]:
     """A repeat finds its own outcome recorded; anything else is stale. A job may have been moved since.
 
     The first call may have lost its reply before dependents were notified.
     """
-    known = sight.jobs.keys() | sight.tombstones.keys()
+    known = view.jobs.keys() | view.tombstones.keys()
     elsewhere = {each.id for each in late.values()} - known
-    anywhere = await read_anywhere(access, elsewhere) if elsewhere else sight
+    anywhere = await read_anywhere(access, elsewhere) if elsewhere else view
     answers = {
-        i: Settled.ALREADY if _recorded(each, sight) or _recorded(each, anywhere) else Settled.STALE
+        i: Settled.ALREADY if _recorded(each, view) or _recorded(each, anywhere) else Settled.STALE
         for i, each in late.items()
     }
     await notify_dependents(access, {late[i].queue for i, answer in answers.items() if answer is Settled.ALREADY})
     return answers
 
 
-def _recorded(settlement: Settlement, sight: JobView) -> bool:
-    seen, tomb = sight.jobs.get(settlement.id), sight.tombstones.get(settlement.id)
+def _recorded(settlement: Settlement, view: JobView) -> bool:
+    seen, tomb = view.jobs.get(settlement.id), view.tombstones.get(settlement.id)
     if seen is not None:
         record = seen.record
         return is_repeat(settlement, record.attempt, record.status, record.details.attempts)

@@ -1,7 +1,6 @@
 -- assign_tenant_queues: a queue has become fair: its pending jobs get tenant queues, some at a time; new ones have
 -- them from the start. The field `assigning_tenants` of the queue is 1, or the last place that was read.
 --! uses: record, indexes
---! keys: queue, jobs, ready, tenant_queues
 local MAX_ASSIGNED = 250
 
 -- One portion; whether there is more to do.

@@ -1,7 +1,6 @@
 -- buckets: the token buckets of a queue (empty name) and of its concurrency keys (by digest), as stored: whole
--- tokens, part, period, moment, and the moment from which it is full and not needed. See duties/buckets.py.
+-- tokens, part, period, moment, and the moment from which it is full and not needed. See to_bucket in duties/prune.py.
 --! uses: token_bucket
---! keys: queue, buckets
 local BUCKET = '>I4i8i8i8i8'
 local QUEUE_BUCKET = ''
 

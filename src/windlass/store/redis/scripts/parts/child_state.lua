@@ -1,14 +1,13 @@
--- child_state: what happens to a child of this queue when a parent ends, as in core/dependencies.py. The child's
+-- child_state: what happens to a child of this queue when a parent ends, as in core/jobs/dependencies.py. The child's
 -- record knows which parents have completed: WAITS_FOR_PARENTS while any is missing, and the completed ones in its
 -- parent results. So notifying twice is safe. While it waits its `rank` is the delay after the last parent's
 -- completion.
---! uses: record, record_text, replace_record, cancel_waiting, idempotency_keys, key_queue, details
---! keys: parent_checks, parent_changes
+--! uses: record, replace_record, idempotency_keys, key_queue, details
 local ONE_PARENT_SIZE = 40  -- as long as JSON of one id
 
 local CHECK_NOW = 1000000  -- a later entry in `parent_checks` was answered, and is a repetition
 
--- A child must ask its parents how they are (`register_children`): each time anew.
+-- A child must register with its parents again (`register_children`).
 local checks_requested = {}
 local function request_parent_check(child, now)
   local before = tonumber(redis.call('ZSCORE', K.parent_checks, child) or 0)
@@ -34,8 +33,7 @@ local function awaits(r, parent)
   return not (parent_results and string.find(parent_results, '["' .. parent, 1, true))
 end
 
--- How many entries there are. By plain searches: the results of many parents are megabytes, and a pattern would walk and
--- copy all of that, by the byte.
+-- How many entries there are. By plain searches: results of many parents are megabytes, which a pattern would copy.
 local function entries_in(parent_results)
   local entries, at = 0, 1
   while at do
@@ -60,8 +58,8 @@ local function add_parent_result(r, parent, result)
   if 39 * came + 1 >= #parents then r.flags = r.flags - WAITS_FOR_PARENTS end
 end
 
--- Nothing is missing any more: it is due, at the earliest after its delay (core.chain.due_after). With a key it goes to
--- the line.
+-- All parents have completed: it is due, at the earliest after its delay (due_after in core). With a concurrency key it
+-- waits for that.
 local function make_due(r, now, dirty_keys)
   r.run_at = math.max(r.run_at > r.created and r.run_at or now, now + r.rank)
   r.rank, r.updated = r.run_at, now
@@ -85,7 +83,7 @@ local function was_cancelled_by(id, r, parent)
   return reason == cancel_reason(parent, DEAD) or reason == cancel_reason(parent, CANCELLED)
 end
 
--- A cancelled job goes back to wait, with a fresh budget and no expiry. Not if another one has its key by now: nil.
+-- A cancelled job waits for its parents again, with a fresh budget and no expiry; nil: another job has its key by now.
 local function block_again(id, r, now, dirty_keys)
   if has(r.flags, HAS_IDEMPOTENCY_KEY) and take_key(id, fields_of(r)[KEY_DIGEST], now) then return nil end
   local before, details = copied(r), read_details(id, r)
@@ -96,7 +94,7 @@ local function block_again(id, r, now, dirty_keys)
   r.sort_priority, r.aged_by = r.sort_priority + r.aged_by, 0
   if has(r.flags, CANCEL_REQUESTED) then r.flags = r.flags - CANCEL_REQUESTED end
   replace_record(id, before, r, now, dirty_keys)
-  -- Others of its parents may have ended badly, too.
+  -- Other parents may have failed too.
   if not has(r.flags, ONE_PARENT) then request_parent_check(id, now) end
   return true
 end

@@ -1,7 +1,6 @@
 -- completion_hints: publish the end of jobs, or their move to another queue. Waiters subscribe to the queue's
 -- channel, so that nothing else is done where nothing waits, and to a channel for each job. Sharded as in
 -- hint.lua. A user without the right to PUBSUB gets no hints, and polls.
---! keys: queue
 local function listening(count, channels)
   local found = redis.pcall('PUBSUB', count, unpack(channels))
   return found.err and {} or found

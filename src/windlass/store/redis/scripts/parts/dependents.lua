@@ -3,7 +3,6 @@
 -- failure, and is notified again if the parent becomes live. Notifications for other queues go to `outbox` until
 -- they are delivered.
 --! uses: record, indexes, child_state, parent_changes
---! keys: jobs, dependents, parent_changes, outbox, parent_checks, moving, tombstones
 local WAITING, PARENT_FAILED = 'w', 'f'
 
 -- Whether a job that is not here was moved, or is just on its way.
@@ -18,7 +17,7 @@ local function dependents_of(state, parent, max_count)
   return redis.call('ZRANGEBYLEX', K.dependents, '[' .. head, '(' .. head .. '\255', 'LIMIT', 0, max_count)
 end
 
--- For a child in another queue. If the parent lives again it is asked how it is: letters may overtake each other.
+-- For a child in another queue. If the parent is live again the child must register again: mail may arrive out of order.
 local function send(child, parent, queue, letter, result, now, sent)
   if letter ~= COMPLETED and letter ~= DEAD and letter ~= CANCELLED then letter = MOVED end
   local field = child .. parent .. queue
@@ -29,13 +28,13 @@ local function send(child, parent, queue, letter, result, now, sent)
   sent[#sent + 1], sent[#sent + 2] = field, value
 end
 
--- Text is work, too: what is passed on, and what the child has already. In `complete` the caller sees to that.
+-- Bytes count as work: the result, and the child's record. In `complete` the caller counts them.
 local TEXT = 4096
 local function count_text(work, text)
   if work.left then work.left = work.left - math.floor(text / TEXT) end
 end
 
--- Whether there is such a child still.
+-- Whether the child still exists.
 local function notify_dependent(member, letter, result, work)
   local parent, child, queue = string.sub(member, 2, 37), string.sub(member, 38, 73), string.sub(member, 74)
   local value = queue == '' and redis.call('HGET', K.jobs, child)
@@ -92,8 +91,8 @@ local function forget_dependents(parent, work)
   return work.left > 0
 end
 
--- How a parent is, for a child that wants to wait for it: its letter, and its result if it completed. From here on the
--- child is told. Nothing: there is no such job here. No result: it has completed and is gone, and its result with it.
+-- The state of a parent, for a child that registers: its letter, and its result if it completed. From here on the
+-- child is notified. Nothing: there is no such job here. No result: it completed and was dropped with its result.
 local function register_dependent(parent, child, queue)
   local value = redis.call('HGET', K.jobs, parent)
   if not value then

@@ -1,6 +1,5 @@
 -- details: reason, error and ended attempts of a job, packed as Details in record.py; missing ones are nil.
 --! uses: record
---! keys: details
 local function read_details(id, r)
   if not has(r.flags, HAS_DETAILS) then return {} end
   local kept = cmsgpack.unpack(redis.call('HGET', K.details, id) or '\144')

@@ -1,7 +1,6 @@
 -- drop: drop finished jobs with all that is kept of them; tombstones keep their ids for a day after their end. A
 -- tombstone is the last attempt and its outcome: `1 completed`.
 --! uses: record, indexes, details, parent_changes
---! keys: jobs, details, notes, ids, tombstones, tombstone_times, children
 local TOMBSTONE = 86400000000
 local OUTCOME = '"outcome":"'
 
@@ -62,4 +61,14 @@ end
 local function drop_jobs(jobs, now)
   for id, r in pairs(jobs) do remove_from_indexes(id, r) end
   forget_jobs(jobs, now)
+end
+
+-- The tombstone of a job that moved to another queue: `> 7`, with its version.
+local function moved_version(tombstone)
+  return tonumber(string.match(tombstone, '^> (%d+)$'))
+end
+
+local function remember_moved(id, version, now)
+  redis.call('HSET', K.tombstones, id, string.format('> %.0f', version))
+  redis.call('ZADD', K.tombstone_times, now + TOMBSTONE, id)
 end

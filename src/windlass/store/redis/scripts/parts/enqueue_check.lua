@@ -1,13 +1,12 @@
 -- enqueue_check: what becomes of new jobs: known ids, key conflicts, refusals. A batch is a list of kinds, jobs
 -- that are alike but for their own fields, and the order, {kind, number, …}, of jobs that may conflict: they have
--- a key, or come twice. `blobs` are the fields of the kinds; see enqueue/batch.py.
---! uses: record, indexes, idempotency_keys, key_queue, cancel_waiting, known_ids
---! keys: queue, jobs, ids, types, ready, pending_counts, tenant_queues, due, expiring, waiting_for_key, slots, tombstones, tombstone_times, moving, idempotency_keys, key_windows, children
+-- a key, or come twice. `blobs` are the fields of the kinds; see verbs/batch.py.
+--! uses: record, indexes, idempotency_keys, key_queue, replace_record, known_ids
 local KIND_FLAGS, IDS, DIGESTS, CONCURRENCY_DIGESTS, ON_CONFLICT = 1, 10, 14, 15, 16
 local ANSWER_EXISTING, REPLACE_WAITING, RAISE_CONFLICT = 0, 1, 2
 local STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
 
--- core.idempotency.judge without refusals: whether the new job replaces the holder of the key.
+-- decide_key in core/jobs/idempotency.py, without refusals: whether the new job replaces the holder of the key.
 local function replaces(letter, on_conflict)
   return on_conflict == REPLACE_WAITING and letter and waiting_letters[letter]
 end
@@ -32,7 +31,7 @@ local function key_holders(kinds)
   return held
 end
 
--- Resolve conflicts of idempotency keys, as in store/key_conflicts.py, with stored jobs and with each other, in order:
+-- Resolve conflicts of idempotency keys, as in store/keys.py, with stored jobs and with each other, in order:
 -- `existing` (by kind and number the id of the job that is returned instead), `taken`, `replaced`, or `conflict`. A `late`
 -- batch was checked before, and is not refused.
 local function resolve_key_conflicts(kinds, order, known, now, late)
@@ -65,7 +64,7 @@ local function resolve_key_conflicts(kinds, order, known, now, late)
     else
       here[id] = true
       if digest then
-        held[digest], letters[digest] = id, PENDING  -- whatever it will be: it waits
+        held[digest], letters[digest] = id, PENDING  -- it waits, whatever its letter will be
         found.taken[digest] = id
       end
     end
@@ -82,7 +81,7 @@ local function any_new(kinds, known, found)
   return false
 end
 
--- Whether another job has the key of one that others of this very intake wait for: they must wait for that one.
+-- Whether another job has the key of a parent in this batch: its children must wait for that job.
 local function is_parent_key_taken(kinds, found)
   for k, kind in ipairs(kinds) do
     if has(kind[KIND_FLAGS], HAS_DEPENDENTS) then

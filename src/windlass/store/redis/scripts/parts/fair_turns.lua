@@ -1,8 +1,8 @@
--- fair_turns: how a claim is shared between tenants with pending jobs, as in core/fairness.py. A state is
+-- fair_turns: how a claim is shared between tenants with pending jobs, as in core/flow/fairness.py. A state is
 -- {present, ends = {tenant = end}}. Weights are by tenant; the default is 1.
---! uses: heap, byte_order
+--! uses: merged_stream, byte_order
 
--- By the end of the next job, newcomers first among equals, then by name.
+-- By the end of the next job, new tenants first among equals, then by name.
 local function ends_before(a, b)
   if a[1] ~= b[1] then return a[1] < b[1] end
   if a[2] ~= b[2] then return a[2] < b[2] end

@@ -1,6 +1,5 @@
 -- global_call: the start of every script for global keys.
 --! uses: request
---! keys: meta
 
 -- Whether this is the store that the caller knows: nil, or the error to answer with.
 local function check_store()
@@ -8,5 +7,5 @@ local function check_store()
   return redis.error_reply('WINDLASS_EMPTIED')
 end
 
--- As in parts/call.lua: what comes before the first write of whatever takes no jobs in.
+-- As in parts/queue_call.lua: what comes before the first write of a script that stores no jobs.
 local function allow_write_at_memory_limit() redis.call('HDEL', K.meta, '') end

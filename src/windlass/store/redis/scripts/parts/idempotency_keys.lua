@@ -1,6 +1,5 @@
 -- idempotency_keys: idempotency keys. A live job has its key; a finished one until its window is over.
 --! uses: record
---! keys: idempotency_keys, key_windows
 
 -- The id of the key's holder, or nil. A window that is over does not count.
 local function key_holder(digest, now)
@@ -29,8 +28,8 @@ local function clear_windows(now, max_count)
   return #over
 end
 
--- Jobs have ended: their keys are free, at once or after their windows; what another one has taken since stays with it.
--- `drop_times` is {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
+-- Jobs have ended: their keys are free, at once or after their windows, unless another job has them by now. `ended` is
+-- {id, digest, window (nil: none)} of each, `digests` those digests. A live job's key has no window.
 local function release_keys(ended, digests, now)
   if #ended == 0 then return end
   local freed, windows = {}, {}

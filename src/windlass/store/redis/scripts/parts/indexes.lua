@@ -1,7 +1,6 @@
 -- indexes: the indexes of a job, as its record says. A script removes a job from its indexes before it changes the
 -- record, and adds it again after; `ids`, `jobs` and `idempotency_keys` are not among them.
 --! uses: record, hint, claims
---! keys: queue, counts, ready, pending_counts, tenant_queues, due, expiring, cancels, drop_times, by_status, failures, waiting_for_key, slots, parked, throttled, children
 local waiting_letters = {[PENDING] = true, [SCHEDULED] = true, [THROTTLED] = true, [FAILED] = true, [BLOCKED] = true,
   [WAITING_FOR_KEY] = true, [PARKED] = true}
 local finished_letters = {[COMPLETED] = true, [DEAD] = true, [CANCELLED] = true}
@@ -15,7 +14,7 @@ local function tenant_member(id, r)
   return struct.pack('>I2', r.sort_priority + LEVEL) .. tenant .. '\0' .. struct.pack('>I4I8', r.type, r.rank) .. id
 end
 
--- In strict order, that of being due, priority says nothing.
+-- In strict order priority does not count.
 local function waiting_member(id, r)
   local sort_priority = has(r.flags, STRICT) and 0 or r.sort_priority
   return fields_of(r)[CONCURRENCY_DIGEST] .. struct.pack('>I2I8', sort_priority + LEVEL, r.rank) .. id
@@ -87,4 +86,30 @@ local function add_to_indexes(id, r, drop_at)
   end
   if r.slot >= 0 then redis.call('ZADD', K.slots, 0, slot_member(id, r)) end
   if r.expires > 0 and waiting_letters[letter] then redis.call('ZADD', K.expiring, r.expires, id) end
+end
+
+-- How long a finished job of this queue is kept.
+local retention_fields = {[COMPLETED] = 'keep_completed', [CANCELLED] = 'keep_cancelled', [DEAD] = 'keep_dead'}
+local retentions = {}
+local function retention_of(letter)
+  if not retentions[letter] then retentions[letter] = tonumber(redis.call('HGET', K.queue, retention_fields[letter])) end
+  return retentions[letter]
+end
+
+-- The number of a type in this queue; a new one gets the next.
+local function type_number(name)
+  local number = redis.call('HGET', K.types, name)
+  if number then return tonumber(number) end
+  number = redis.call('HLEN', K.types) + 1
+  redis.call('HSET', K.types, name, number)
+  return number
+end
+
+-- The numbers of types with pending jobs.
+local function pending_types()
+  local types, counted = {}, redis.call('HGETALL', K.pending_counts)
+  for i = 1, #counted, 2 do
+    if tonumber(counted[i + 1]) > 0 then types[#types + 1] = tonumber(counted[i]) end
+  end
+  return types
 end

@@ -1,9 +1,8 @@
 -- key_queue: jobs that wait for a concurrency key. A script that frees a slot, or changes which jobs wait, calls
 -- `mark_dirty`, and `assign_slots` at its end: after that no first waiting job could have a slot.
 --! uses: record, indexes
---! keys: queue, counts, jobs, ready, pending_counts, tenant_queues, waiting_for_key, slots, stalled_keys
 local DIGEST_END = '\255\255\255'  -- no sort_priority, rank, slot or id goes on like this
-local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member of `digest`: after digest, sort_priority and rank
+local WAITING_ID_AT = 32 + 2 + 8 + 1  -- where an id begins in a member: after digest, sort_priority and rank
 local DEFAULT_KEY_LIMIT = 1
 local MAX_GRANTED = 500
 
@@ -12,8 +11,8 @@ local function mark_dirty(dirty_keys, r)
 end
 
 -- A function from the limit, which the first waiting job has, to the lowest free slot of a key; nil if none is free. What
--- it has given counts as taken, written or not. Slots are found by bisection, for a key may have thousands. It must equal
--- core/slots.granted.
+-- it has given counts as taken, written or not. Slots are found by bisection, for a key may have thousands. As
+-- assign_slots in core/flow/slots.py.
 local function free_slots(digest)
   local first = '[' .. digest
   local taken, low, given = redis.call('ZLEXCOUNT', K.slots, first, '(' .. digest .. DIGEST_END), 0, 0
@@ -30,7 +29,7 @@ local function free_slots(digest)
   end
 end
 
--- The slot that one alone gets.
+-- The slot that a single job gets.
 local function lowest_free_slot(digest, limit) return free_slots(digest)(limit) end
 
 -- The first members that wait for a key, after `after` others.
@@ -63,8 +62,7 @@ local function grant_slots(grants, digest, lost)
     for _, member in ipairs(members) do
       if grants.jobs == MAX_GRANTED then return redis.call('SADD', K.stalled_keys, digest) end
       local id = string.sub(member, WAITING_ID_AT)
-      local value = redis.call('HGET', K.jobs, id)
-      local r = value and read_record(value)
+      local r = read_job(id)
       if r and r.letter == WAITING_FOR_KEY then
         local slot = next_slot(fields_of(r)[KEY_LIMIT])
         if not slot then return end
@@ -100,7 +98,7 @@ local function assign_slots(dirty_keys, now)
   return grants.granted
 end
 
--- Lines in which more could go on than one call lets: some more of them. Whether any is left.
+-- Assign slots of some keys that had more free ones than one call assigns. Whether any is left.
 local function assign_stalled(now)
   local dirty_keys = {}
   for _, digest in ipairs(redis.call('SPOP', K.stalled_keys, 10)) do dirty_keys[digest] = true end

@@ -1,6 +1,5 @@
 -- known_ids: whether ids are known: stored, with a tombstone, or moving. An expired tombstone does not count, even
 -- if it is not cleared yet.
---! keys: jobs, tombstones, tombstone_times, moving
 local function known_ids(ids, now)
   local known = redis.call('HMGET', K.jobs, unpack(ids))
   if redis.call('EXISTS', K.moving) == 1 then

@@ -1,14 +1,12 @@
 -- lease_activity: global leases, and the grace that all of them get after a silence of all. There may be very
 -- many: grace is granted a portion at a time, by every call that checks for silence, and no runner counts as dead
 -- until all have it.
---! uses: global_call
---! keys: leases, lease_ends, leadership
 local LEASE, LEASE_SIZE = '>i8i8B', 17
 local ACTIVITY_FIELD = ''
--- When anybody last renewed, or a silence was forgiven; the length of the shortest lease; when anybody last looked for lapsed
--- leases, noted as long as leases are in their grace; and until when they may be.
+-- The last renewal, or the end of the last silence; the length of the shortest lease; the last check for lapsed leases,
+-- while leases are in their grace; and until when they may be.
 local ACTIVITY = '>i8i8i8i8'
--- Since when they are told, of how long a silence of renewals and of everybody, and the shortest length that was met so far.
+-- When the round began, how long no lease was renewed and no call came, and the shortest length that was met so far.
 local GRACE_ROUND = '>i8i8i8i8'
 local PORTION = 100
 local NEVER = 2 ^ 52
@@ -44,8 +42,8 @@ local function gets_grace(graces, length, unrenewed, unreached)
   return graces < MAX_GRACES and unreached > math.max(length / 2, MIN_OUTAGE)
 end
 
--- Nobody was heard of for so long: who may have been alive all the time gets one more lease. If the clock was set back,
--- what was promised until a moment that is far ahead now would last for too long. Whether it changed.
+-- After a silence, a runner that may have been alive gets one more lease. If the clock was set back, a lease that ends
+-- far ahead is shortened. Whether it changed.
 local function apply_grace(lease, grace_round, now)
   if lease.expires > now + lease.length then
     lease.expires = now + lease.length
@@ -152,11 +150,11 @@ end
 local function note_lapse_check(any, now)
   local activity = read_activity(now)
   local graced = now <= activity.graced_until
-  local told = not any and not (graced and now - reached_at(activity) > MIN_OUTAGE) or check_silence(now)
+  local all_graced = not any and not (graced and now - reached_at(activity) > MIN_OUTAGE) or check_silence(now)
   if graced then
     activity = read_activity(now)
     activity.seen = now
     write_activity(activity)
   end
-  return told
+  return all_graced
 end

@@ -2,8 +2,7 @@
 -- same call, for `notify_dependents`. `parent_changes` has its letter, and its result if it completed. A
 -- completion is never overwritten: its dependents are released, whatever happens to the job since. The field `g`
 -- and the id: it was dropped.
---! uses: record, record_text
---! keys: parent_changes
+--! uses: record
 local MOVED = 109
 
 local function note_parent_state(id, letter, result)

@@ -1,6 +1,5 @@
 -- queue_call: the start of every script for a queue.
 --! uses: request
---! keys: queue
 
 -- Whether the queue is there, and of the store that the caller knows: nil, or the error to answer with.
 local function check_store()
@@ -10,5 +9,5 @@ local function check_store()
 end
 
 -- A server at its memory limit refuses a script whose first write may need memory; one that has written before goes on.
--- So this comes before the first write of whatever takes no jobs in. It changes nothing.
+-- So this comes before the first write of a script that stores no jobs. It changes nothing.
 local function allow_write_at_memory_limit() redis.call('HDEL', K.queue, '') end

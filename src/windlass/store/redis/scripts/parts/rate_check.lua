@@ -1,4 +1,4 @@
--- rate_check: which of the next jobs may start, by the rates of their queue and keys, as in core/rate_check.py. A
+-- rate_check: which of the next jobs may start, by the rates of their queue and keys, as in core/flow/rate_check.py. A
 -- session is {now, rate and queue_bucket (or nil), bucket_of(key), throttled_of(key, from, to), plans}; a charge
 -- is {place, cost, key, rate}, without key and rate if its key has none. `throttled_of` gives {until when, cost}
 -- of throttled jobs of the key between two places; a cost of ALL leaves nothing. A place is a text that sorts as

@@ -10,8 +10,8 @@ local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_R
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
--- The whole record as a table; `tail` is all that scripts carry along unread. Made in one piece: a table that grows by
--- field after field costs three times as much.
+-- The whole record as a table; `tail` is what scripts copy unread. Created in one piece: adding field after field
+-- costs three times as much.
 local function read_record(value)
   local letter, version, attempt, claim, updated, claimed, started, length = struct.unpack(HEAD_A, value)
   local at = A_SIZE + length
@@ -25,7 +25,13 @@ local function read_record(value)
     tail = string.sub(value, at + B_SIZE + 1), fields = false}
 end
 
--- Flags, and when it expires: all that a claim must know of most jobs. The place of the latter is that in HEAD_B.
+-- The record of a job, and its packed value; nil: there is none.
+local function read_job(id)
+  local value = redis.call('HGET', K.jobs, id)
+  return value and read_record(value) or nil, value
+end
+
+-- Flags and expiry: all that a claim must know of most jobs.
 local EXPIRES_AT = 36
 local function flags_and_expiry(value)
   local head_b = A_SIZE + string.byte(value, A_SIZE) + 1
@@ -48,4 +54,32 @@ local PARENTS, RESULT_PARAMS = 14, 19
 local function fields_of(r)
   if not r.fields then r.fields = cmsgpack.unpack(string.sub(r.tail, 1, r.fields_size)) end
   return r.fields
+end
+
+-- The texts behind the fields of a record: payload, parent results (HAS_PARENT_RESULTS), result.
+local function payload_end(r) return r.fields_size + 4 + struct.unpack('>I4', r.tail, r.fields_size + 1) end
+
+-- The results of parents that have come, as JSON of [parent, result]; nil: nothing.
+local function parent_results_of(r)
+  if not has(r.flags, HAS_PARENT_RESULTS) then return nil end
+  local at = payload_end(r)
+  return string.sub(r.tail, at + 5, at + 4 + struct.unpack('>I4', r.tail, at + 1))
+end
+
+local function result_of(r)
+  local at = payload_end(r)
+  if has(r.flags, HAS_PARENT_RESULTS) then at = at + 4 + struct.unpack('>I4', r.tail, at + 1) end
+  return string.sub(r.tail, at + 1)
+end
+
+-- Of one that has no result yet.
+local function set_parent_results(r, text)
+  r.tail = string.sub(r.tail, 1, payload_end(r)) .. struct.pack('>I4', #text) .. text
+  r.flags = bit.bor(r.flags, HAS_PARENT_RESULTS)
+end
+
+-- A record as far as it can be read; nil if it was edited by hand.
+local function readable(value)
+  local is_read, r = pcall(read_record, value)
+  return is_read and pcall(fields_of, r) and r or nil
 end

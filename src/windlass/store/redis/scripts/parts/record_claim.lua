@@ -1,8 +1,6 @@
--- record_claim: pending jobs become running under the number of a claim.
+-- record_claim: pending jobs become running under the number of a claim, if the runner has a lease.
 --! uses: record, claims
---! keys: queue, counts, jobs, types, ready, pending_counts, expiring
-
--- What an earlier try with the same number has taken, as far as it runs still: ids and records; nil: there was none.
+-- Jobs of an earlier try with the same number that are still running: ids and records; nil: there was none.
 local function claimed_before(runner, claim)
   local before = claim_member(claim_head(runner, claim))
   if not before then return nil end
@@ -38,7 +36,7 @@ local function ready_heads(types)
   return heads
 end
 
--- Write down what was taken: `taken` has ids and records one after the other, `members` are their places in `ready`.
+-- Write what was taken: `taken` has ids and records alternately, `members` are their places in `ready`.
 local function record_claim(runner, claim, taken, members)
   local ids, by_type = {}, {}
   for i, member in ipairs(members) do
@@ -56,9 +54,18 @@ local function record_claim(runner, claim, taken, members)
   redis.call('HSET', K.claim_counts, head, #ids)
 end
 
--- What has started does not expire any more.
+-- Started jobs do not expire.
 local function stop_expiry(taken)
   local ids = {}
   for i = 1, #taken, 2 do ids[#ids + 1] = taken[i] end
   redis.call('ZREM', K.expiring, unpack(ids))
+end
+
+-- Whether a runner may claim in this queue, by the queue's copy of its lease. Without one the reply is
+-- NO_LEASE, and the caller reads the global lease (leases.py, `allow_runner`) before it gives up.
+local NO_LEASE = 'no lease'
+
+local function has_lease(runner, now)
+  local valid = redis.call('HGET', K.leases, runner)
+  return valid and tonumber(valid) > now
 end

@@ -1,7 +1,6 @@
 -- release_dependents: parents that just completed release their dependents in the same call. Most have one child
 -- each, in this queue, that waits for nothing else: all of those are written together.
 --! uses: record, indexes, dependents
---! keys: jobs, counts, ready, pending_counts, parent_changes, dependents
 local MAX_CHILDREN = 10
 
 local any_parent_changes
@@ -48,7 +47,7 @@ local function write_due(records, ready, by_type)
   end
 end
 
--- `released` are members of `dependents` and the result of the parent, by turns. What goes to other queues is in work.sent then.
+-- `released` has members of `dependents` and the parent's result alternately. Mail for other queues is added to work.sent.
 local function release_dependents(released, work)
   local members, ids, records, ready, by_type = {}, {}, {}, {}, {}
   for i = 1, #released, 2 do

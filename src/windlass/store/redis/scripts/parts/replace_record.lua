@@ -1,8 +1,6 @@
 -- replace_record: replace a record, with its indexes, its key, its slot, and its drop if it is not kept. The
 -- caller assigns the slots of `dirty_keys` at its end. Waiters get a hint.
---! uses: record, indexes, retention, idempotency_keys, drop, key_queue, parent_changes, completion_hints
---! keys: jobs, cancels
-
+--! uses: record, indexes, idempotency_keys, drop, key_queue, parent_changes, completion_hints, details
 -- Only a job with a slot, now or before, or one that waits for its key, matters to the key.
 local function mark_dirty_if_slotted(dirty_keys, r)
   if r.slot >= 0 or r.letter == WAITING_FOR_KEY then mark_dirty(dirty_keys, r) end
@@ -31,4 +29,16 @@ local function replace_record(id, before, r, now, dirty_keys)
     add_to_indexes(id, r, over and r.updated + retention_of(r.letter))
   end
   if over and has_waiters() then publish_completions({[id] = true}) end
+end
+
+-- Waiting jobs that end without a run: replaced, expired, or with a failed parent. The caller has
+-- checked that they wait, and assigns the slots of `dirty_keys` afterwards.
+local function cancel_waiting(id, r, reason, now, dirty_keys)
+  local before = {}
+  for name, value in pairs(r) do before[name] = value end
+  local details = read_details(id, r)
+  details.reason = reason
+  write_details(id, r, details)
+  r.letter, r.updated, r.slot = CANCELLED, now, -1
+  replace_record(id, before, r, now, dirty_keys)
 end

@@ -1,8 +1,6 @@
 -- schedule_state: the state of a schedule: stamp, revision, next tick (-1: none), creation time, last tick,
--- missed, skipped, paused, last job (schedule_state.py). A stamp is new with every write; all stamps are different
+-- missed, skipped, paused, last job (read_schedules.py). A stamp is new with every write; all stamps are different
 -- and grow, whatever the clock does. The number of a plan is a stamp too.
---! uses: global_call
---! keys: schedule_states, next_ticks, plans
 local PAUSED_AT = 57
 
 local function read_state(value)

@@ -1,6 +1,5 @@
 -- store_jobs: write new jobs that were checked, all of a kind at once.
---! uses: enqueue_check, byte_order, type_numbers, dependents
---! keys: dependents, parent_checks, parent_changes
+--! uses: enqueue_check, byte_order, indexes, dependents
 local KIND_BLOB, KIND_OWN, KIND_LIMIT, KIND_PARENTS, KIND_PARENT = 12, 13, 17, 18, 19
 
 local function last_of_type(type, sort_priority)
@@ -18,8 +17,8 @@ local function last_rank(type, sort_priority, set_back)
   return last
 end
 
--- core.admission.birth and core.expiry.expiry: what the clock says of a kind. `moment` is when it was handed in: of a
--- large hand-in that is unfolded, when that was committed.
+-- initial_state and expiry of core/jobs/admission.py: the times of a kind. `moment` is when it was enqueued: of a
+-- large batch, when that was committed.
 local function birth(kind, moment, now, settings)
   local b = {created = moment}
   b.flags, b.name, b.sort_priority, b.run_at, b.delay, b.max_attempts, b.timeout, b.expires, b.expires_in = unpack(kind, 1, 9)
@@ -77,9 +76,8 @@ local function add_pair(pairs_, member)
   pairs_[n + 1], pairs_[n + 2] = 0, member
 end
 
-
--- The jobs of a kind that are new, as they will lie in each of their places: pairs for HSET and ZADD. How many are stored
--- and how many of them are pending.
+-- The index entries of the new jobs of a kind, as pairs for HSET and ZADD; how many jobs these are, and how many of them
+-- are pending.
 local function index_entries(kind, b, blobs, known, existing, count, dirty_keys)
   local ids, payloads, digest_of, own_fields = kind[IDS], kind[11], kind[CONCURRENCY_DIGESTS], kind[KIND_OWN]
   local records, index, ready, due, waiting, slots, expiring, tenant_queues = {}, {}, {}, {}, {}, {}, {}, {}
@@ -125,7 +123,7 @@ local function add(key, members)
   if #members > 0 then redis.call('ZADD', key, unpack(members)) end
 end
 
--- Links have their parents each for itself.
+-- Jobs of a chain have their own parents.
 local function add_children(kind, known, existing)
   local pairs_ = {}
   for i, id in ipairs(kind[IDS]) do

@@ -1,9 +1,9 @@
--- token_bucket: token buckets, computed as in core/rate.py. A rate is {tokens, period, burst}. A credit may exceed
+-- token_bucket: token buckets, computed as in core/flow/rate.py. A rate is {tokens, period, burst}. A credit may exceed
 -- the exact range of a number, so a bucket is {whole, part, period, at}: whole tokens, and a part of one in units
 -- of 1/period.
 local function full_bucket(rate, now) return {whole = rate.burst, part = 0, period = rate.period, at = now} end
 
--- What `tokens` bring in less than a period: whole tokens and a part. In two steps, for the product has up to 57 bits.
+-- The tokens of less than a period, whole ones and a part. In two steps: the product has up to 57 bits.
 local function brought(micros, tokens, period)
   local high = micros * math.floor(tokens / 1024)
   local low = micros * (tokens % 1024)
@@ -14,7 +14,7 @@ local function brought(micros, tokens, period)
   return whole, part
 end
 
--- A clock that was set back brings nothing; a bucket of another rate keeps its whole tokens, as far as they fit.
+-- A clock that was set back adds nothing; a bucket of another rate keeps its whole tokens, up to the burst.
 local function refilled(bucket, rate, now)
   local period = rate.period
   local passed = math.max(0, now - bucket.at)
@@ -30,7 +30,7 @@ local function spent(bucket, tokens)
   return {whole = bucket.whole - tokens, part = bucket.part, period = bucket.period, at = bucket.at}
 end
 
--- One that costs more than the bucket can hold empties a full one.
+-- A cost above the burst empties a full bucket.
 local function capped_cost(cost, rate) return math.min(cost, rate.burst) end
 
 -- When the bucket, just refilled, has this many tokens: the missing ones by the rate, rounded up.

@@ -1,6 +1,4 @@
 -- workers: the registry of workers.
---! uses: global_call
---! keys: workers, heartbeats
 local SILENT_AFTER = 60000000  -- as store/workers.py has it
 local MAX_FORGOTTEN = 100
 

@@ -1,1 +1,0 @@
-"""Storing new jobs: one call, a large batch, or several callers together."""

@@ -1,9 +1,0 @@
--- check_enqueue: whether new jobs would be stored, in a queue that may not exist yet; changes nothing. Request and
--- reply as of enqueue.
---! effect: reads
---! uses: queue_call, enqueue_check
---! keys: queue
-local mark = redis.call('HGET', K.queue, 'store')
-if mark and mark ~= ARGV[1] then return redis.error_reply('WINDLASS_EMPTIED') end
-local known, found, refusal = check_batch(request, now_micros(), false)
-return refusal or answer_of(request, known, found)

@@ -1,0 +1,47 @@
+-- stats: meters and samples. A meter is of attempts of one type in one queue that ended in one interval. Its place is
+-- interval start, queue, type, so that places sort by time; its value the counters in order, and both histograms as
+-- bucket, number, bucket, number…
+local COUNTERS = 6
+
+local function slot_head(slot) return struct.pack('>i8', slot) end
+
+local function buckets_of(flat)
+  local buckets = {}
+  for i = 1, #flat, 2 do buckets[flat[i]] = flat[i + 1] end
+  return buckets
+end
+
+-- A list, also where there are buckets 1, 2, 3: those would be taken for one that is no map.
+local function flat_of(buckets)
+  local flat = {}
+  for bucket, number in pairs(buckets) do
+    flat[#flat + 1] = bucket
+    flat[#flat + 1] = number
+  end
+  return flat
+end
+
+local function both(one, other)
+  local buckets = buckets_of(one)
+  for i = 1, #other, 2 do buckets[other[i]] = (buckets[other[i]] or 0) + other[i + 1] end
+  return flat_of(buckets)
+end
+
+local function add_meter(place, meter)
+  local before = redis.call('HGET', K.meters, place)
+  if before then
+    before = cmsgpack.unpack(before)
+    for i = 1, COUNTERS do meter[i] = meter[i] + before[i] end
+    for i = COUNTERS + 1, COUNTERS + 2 do meter[i] = both(meter[i], before[i]) end
+  else
+    redis.call('ZADD', K.meter_index, 0, place)
+  end
+  redis.call('HSET', K.meters, place, cmsgpack.pack(meter))
+end
+
+-- Samples of a minute or an hour. A place is kind (`s`: a meter, `d`: number of jobs), step, interval
+-- start, queue, type, so that places of a kind and step sort by time. A value is the number of observations, and
+-- the sample.
+local PLACE, PLACE_SIZE = '>c1i8i8', 17
+
+local function step_head(kind, step, slot) return struct.pack(PLACE, kind, step, slot) end

@@ -1,1 +1,0 @@
-"""Meters and samples."""

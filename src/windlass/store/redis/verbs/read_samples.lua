@@ -1,0 +1,23 @@
+-- read_samples: samples of a kind in a period, some at a time: of one queue, one type or all; also those without a
+-- name. Request: kind, step, since, until, queue, type, the maximum. ARGV[4]: the place to continue after, empty
+-- at first. Reply: the last place (empty: the end), and place, value of each.
+--! scope: global
+--! effect: reads
+--! uses: stats
+local kind, step, since, ends, queue, type, max_count = unpack(request, 1, 7)
+
+local function wanted(place)
+  local named, typed = string.match(string.sub(place, PLACE_SIZE + 1), '^(.*)%z(.*)$')
+  return (not queue or named == '' or named == queue) and (not type or typed == '' or typed == type)
+end
+
+local from = ARGV[4] == '' and '[' .. step_head(kind, step, since) or '(' .. ARGV[4]
+local places = redis.call('ZRANGEBYLEX', K.sample_index, from, '(' .. step_head(kind, step, ends), 'LIMIT', 0, max_count)
+local answer = {#places == max_count and places[max_count] or ''}
+for _, place in ipairs(places) do
+  if wanted(place) then
+    answer[#answer + 1] = place
+    answer[#answer + 1] = redis.call('HGET', K.samples, place)
+  end
+end
+return answer
