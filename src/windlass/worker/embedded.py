@@ -40,9 +40,8 @@ from windlass.worker.runner.engine import Engine
 from windlass.worker.runner.process import hello, open_with_app, table_size
 from windlass.worker.shared_table import SharedTable, State
 from windlass.worker.store_retry import retry_until_done
-from windlass.worker.supervisor.lease_keeper import LeaseKeeper
+from windlass.worker.supervisor.beat import UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.removal import end_lease
-from windlass.worker.supervisor.reports import UNREGISTER_SECONDS, Registration, Reports
 from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
