@@ -165,10 +165,14 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         beside = [asyncio.create_task(each) for each in (self._leases.run(), keep_time(self._runners), self._serve())]
         work = asyncio.create_task(self._keep_runner(store))
         try:
-            await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
+            for error in filter(None, (each.exception() for each in done)):
+                # Said now: the block may last for days before it ends with this error.
+                problem = describe_internal_error(error)
+                self._emit(InternalError(doing="running an embedded worker, which stops", problem=problem))
             self._stop()
-            await work
-            for each in beside:
+            await asyncio.wait([work])
+            for each in (*beside, work):
                 if each.done():
                     each.result()
         finally:
