@@ -21,7 +21,7 @@ from windlass.client.tasks.middleware import middleware_of
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry, define
-from windlass.client.tasks.task import Task
+from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
@@ -65,7 +65,7 @@ class App(Registrar):
     are on several machines.
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
-    of `ctx.log`; None keeps nothing. Levels of loggers are not changed.
+    of `ctx.log`; None keeps nothing. If the app configures no logging, a worker shows INFO and above.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class App(Registrar):
         """Make a task of a function and register it."""
         definition = define(function, options)
         self.registry.add(definition)
-        return Task(self, definition)
+        return task_of(self, definition)
 
     def include(self, *sets: TaskSet) -> None:
         """Add the tasks, hooks and schedules of task sets; a set belongs to one app."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from windlass.core.events import AttemptEnded, Emit, StaleWrite, StoreFailed, StoreRecovered
+from windlass.core.codec import problem_of_result
+from windlass.core.events import AttemptEnded, Emit, ResultNotKept, StaleWrite, StoreFailed, StoreRecovered
 from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
@@ -174,7 +175,12 @@ class Settler:
         job = work.claimed
         if answer is Settled.STALE:
             self._emit(StaleWrite(job=job.id, attempt=job.attempt, worker=self.runner, found=settlement.outcome))
-        elif self._verbose or settlement.crashes or settlement.status not in (Status.COMPLETED, Status.PENDING):
+            return
+        if (problem := problem_of_result(settlement.result)) is not None:
+            self._emit(
+                ResultNotKept(job=job.id, type=job.type, attempt=job.attempt, worker=self.runner, problem=problem)
+            )
+        if self._verbose or settlement.crashes or settlement.status not in (Status.COMPLETED, Status.PENDING):
             self._emit(_ended(work, settlement, self.runner))
 
 
