@@ -7,7 +7,7 @@ import pytest
 from tests.services.parts import Listener
 from tests.support.clock import ManualClock
 from tests.support.timing import MINUTE, add, find, said, ticks_of
-from windlass.coordinator.fire import Fire
+from windlass.coordinator.duties import Fire
 from windlass.store.contract import Store
 
 EDITS = [

@@ -8,9 +8,9 @@ import pytest
 from tests.services.parts import Listener
 from tests.support.clock import ManualClock
 from tests.support.timing import HOUR, MINUTE, add, find, said, ticks_of
-from windlass.coordinator import fire as duty
+from windlass.coordinator import duties as duty
 from windlass.coordinator.coordinator import CAMPAIGN_SECONDS, TERM_SECONDS, Coordinator
-from windlass.coordinator.fire import MAX_PAUSE, MAX_SCHEDULES, Fire
+from windlass.coordinator.duties import MAX_PAUSE, MAX_SCHEDULES, Fire
 from windlass.core.moments import DAY, SECOND
 from windlass.core.schedules.firing import firing
 from windlass.core.schedules.schedule import Schedule

@@ -6,7 +6,7 @@ from tests.support.clock import ManualClock
 from tests.support.seed import completed, enqueue_one, put, running, settle
 from tests.support.timing import MINUTE, add, jobs_of
 from windlass import Queue, Status
-from windlass.coordinator.fire import Fire
+from windlass.coordinator.duties import Fire
 from windlass.core.events import silent
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.torture.shared_clock import SharedClock
-from windlass.coordinator.fire import Fire
+from windlass.coordinator.duties import Fire
 from windlass.core.events import silent
 from windlass.errors import StoreUnavailable
 from windlass.observe.history import record_calls

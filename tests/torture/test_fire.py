@@ -16,7 +16,7 @@ from windlass.store.open import open_store
 COORDINATOR = """
 import asyncio, sys
 from datetime import datetime
-from windlass.coordinator.fire import Fire
+from windlass.coordinator.duties import Fire
 from windlass.store.clock import ManualClock
 from windlass.store.open import open_store
 

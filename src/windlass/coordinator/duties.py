@@ -1,5 +1,6 @@
 """The coordinator's duties. Each is idempotent or compare-and-set by itself: doing one twice is only a waste."""
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
@@ -7,7 +8,6 @@ import msgspec
 from windlass.blobs.contract import BlobKey, BlobStore
 from windlass.blobs.offload import Offload, off_loop
 from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
-from windlass.coordinator.fire import Fire
 from windlass.core.events import (
     BlobsSwept,
     Emit,
@@ -17,10 +17,16 @@ from windlass.core.events import (
     JobsParked,
     JobsPruned,
     JobsRescued,
+    ScheduleBroken,
+    TicksFired,
+    TicksMissed,
+    TicksSkipped,
 )
 from windlass.core.jobs.job import Job
-from windlass.core.moments import SECOND
+from windlass.core.moments import SECOND, Micros
 from windlass.core.reference import Reference
+from windlass.core.schedules.firing import Fired, Firing, firing
+from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.records import Rescued
@@ -44,6 +50,15 @@ MAX_PAGE = 500
 PAUSE_SECONDS = 1.0
 """Between pages of one walk: a million blobs take most of an hour."""
 WALK_EVERY = 3600.0
+MAX_SCHEDULES = 500
+MAX_JOBS = 1000
+"""Of ticks that are made up for, in one turn; a single schedule may have as many more."""
+MAX_NAMED = 10
+BUDGET_SECONDS = 0.05
+"""For decisions, in one turn: the same event loop renews leases, which must not be late."""
+MAX_PAUSE = 1.0
+REPEAT_SECONDS = 60.0
+"""A schedule that cannot be read is skipped for this long."""
 
 
 class Duty(msgspec.Struct, frozen=True):
@@ -184,3 +199,60 @@ def _needs(job: Job | None, name: str) -> bool:
         return False
     values = (job.payload, job.result)
     return job.status is Status.RUNNING or any(isinstance(v, Reference) and v.name == name for v in values)
+
+
+class Fire:
+    """Enqueues the jobs of ticks that have come; what two coordinators decide at once is done by one of them.
+
+    Each turn is bounded, however many schedules there are and however long no coordinator ran. Schedules that cannot
+    be read are remembered, so that they do not block others.
+    """
+
+    def __init__(self, store: Store, emit: Emit) -> None:
+        self._schedules = store.schedules
+        self._emit = emit
+        self._broken: dict[str, float] = {}
+        """Until when each is passed over, by the monotonic clock."""
+
+    async def run(self) -> float:
+        """One turn; the seconds until the next."""
+        found = await self._schedules.due(MAX_SCHEDULES + len(self._broken))
+        wanted = self._decide(found.schedules, found.now)
+        if wanted:
+            self._emit_fired(wanted, await self._schedules.fire(wanted), found.now)
+            return 0.0
+        return MAX_PAUSE if found.next_in is None else max(0.0, min(MAX_PAUSE, found.next_in / SECOND))
+
+    def _decide(self, schedules: Sequence[Schedule], now: Micros) -> list[Firing]:
+        begin, jobs, wanted = time.monotonic(), 0, []
+        for schedule in schedules:
+            if self._broken.get(schedule.name, 0.0) > begin:
+                continue
+            try:
+                wanted.append(firing(schedule, now))
+            except Exception as error:
+                # Whatever is wrong with one, such as a zone that is not known here, the others go on.
+                self._broken[schedule.name] = begin + REPEAT_SECONDS
+                self._emit(ScheduleBroken(schedule=schedule.name, problem=f"{type(error).__name__}: {error}"))
+                continue
+            self._broken.pop(schedule.name, None)
+            jobs += len(wanted[-1].jobs)
+            if jobs >= MAX_JOBS or time.monotonic() - begin > BUDGET_SECONDS:
+                break
+        return wanted
+
+    def _emit_fired(self, wanted: Sequence[Firing], fired: Sequence[Fired], now: Micros) -> None:
+        done = [(each, answer) for each, answer in zip(wanted, fired, strict=True) if answer.done]
+        enqueued = [each for each, answer in done if answer.jobs]
+        if enqueued:
+            oldest = min(job.tick for each in enqueued for job in each.jobs if job.tick is not None)
+            jobs = sum(len(answer.jobs) for _, answer in done)
+            self._emit(TicksFired(schedules=len(enqueued), jobs=jobs, late=(now - oldest) / SECOND))
+        if missed := {each.name: each.missed for each, _ in done if each.missed}:
+            self._emit(TicksMissed(schedules=_some(missed), ticks=sum(missed.values())))
+        if skipped := {each.name: answer.skipped for each, answer in done if answer.skipped}:
+            self._emit(TicksSkipped(schedules=_some(skipped), ticks=sum(skipped.values())))
+
+
+def _some(names: dict[str, int]) -> tuple[str, ...]:
+    return tuple(sorted(names)[:MAX_NAMED])

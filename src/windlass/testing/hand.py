@@ -9,7 +9,7 @@ from typing import TypedDict
 import msgspec
 
 from windlass.client.app import App
-from windlass.coordinator.fire import Fire
+from windlass.coordinator.duties import Fire
 from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.jobs.job import Claimed, Job

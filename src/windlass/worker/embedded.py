@@ -40,9 +40,8 @@ from windlass.worker.runner.engine import Engine
 from windlass.worker.runner.process import hello, open_with_app, table_size
 from windlass.worker.shared_table import SharedTable, State
 from windlass.worker.store_retry import retry_until_done
-from windlass.worker.supervisor.lease_keeper import LeaseKeeper
+from windlass.worker.supervisor.beat import UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.removal import end_lease
-from windlass.worker.supervisor.reports import UNREGISTER_SECONDS, Registration, Reports
 from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
@@ -166,10 +165,14 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
         beside = [asyncio.create_task(each) for each in (self._leases.run(), keep_time(self._runners), self._serve())]
         work = asyncio.create_task(self._keep_runner(store))
         try:
-            await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
+            for error in filter(None, (each.exception() for each in done)):
+                # Said now: the block may last for days before it ends with this error.
+                problem = describe_internal_error(error)
+                self._emit(InternalError(doing="running an embedded worker, which stops", problem=problem))
             self._stop()
-            await work
-            for each in beside:
+            await asyncio.wait([work])
+            for each in (*beside, work):
                 if each.done():
                     each.result()
         finally:

@@ -41,6 +41,25 @@ async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: E
             return answer
 
 
+async def repeat(
+    doing: str, call: Callable[[], Awaitable[object]], emit: Emit, *, every: float, after_failure: float | None = None
+) -> None:
+    """Call it every so many seconds, until cancelled, whatever it raises; emits the first failure, and its end."""
+    failing = False
+    while True:
+        await asyncio.sleep(every if after_failure is None or not failing else after_failure)
+        try:
+            await call()
+        except Exception as error:
+            if not failing:
+                emit(StoreFailed(doing=doing, problem=describe_error(error)))
+            failing = True
+        else:
+            if failing:
+                emit(StoreRecovered(doing=doing))
+            failing = False
+
+
 class MemoryErrors:
     """Counts them in a row. Few may pass with the job that takes the memory; many end the process, so that the next
     one has what this one's handlers have kept."""

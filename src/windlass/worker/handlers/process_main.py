@@ -210,7 +210,7 @@ def main() -> None:
     config = msgspec.json.decode(sys.argv[1], type=HandlerProcessConfig)
     tie_to(config.parent)
     ignore_in_this_process(*STOP_SIGNALS)
-    # What handlers start must not hold the line.
+    # What handlers start must not keep the socket open.
     os.set_inheritable(config.socket, False)
     _prepare_output()
     runner = RunnerConnection(socket.socket(fileno=config.socket))

@@ -24,7 +24,7 @@ STARTING = "starting a process for a handler"
 
 
 class HandlerProcessPool:
-    """HandlerProcessPool that wait for their next job, and those at work."""
+    """Handler processes that wait for their next job, and those at work."""
 
     def __init__(self, config: WorkerConfig, mark: str = "", *, stop_seconds: float = 0, emit: Emit = silent) -> None:
         self._config = config

@@ -252,7 +252,7 @@ class ClaimLoop:
         while self._lease.is_set() and self._now() - self._reconciled < self._reconcile_every:
             cursor = signals.cursor()
             try:
-                # A look without a lock: most hints are about other people's work.
+                # A read without a lock: most hints are about work of other runners.
                 if await signals.has_work(queues, types):
                     await self._back_off_if_empty()
                     await self._admit(queues)

@@ -168,7 +168,7 @@ class Engine:
     def _serve(self, runner: str, lease: int) -> None:
         self._store.leases.hold_liveness_lock(runner)
         if self._locked_as is not None:
-            # The old lease is gone and its jobs are other people's: start none of them.
+            # The old lease is gone, and other runners have its jobs: start none of them.
             for work in self._slots.take_unstarted():
                 self._held_jobs.remove(work)
             self._store.leases.release_liveness_lock(self._locked_as)

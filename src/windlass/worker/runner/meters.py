@@ -33,10 +33,6 @@ _ENDING = {
 }
 
 
-def no_measure(batch: Batch, answers: Sequence[Settled]) -> None:
-    """Measure nothing."""
-
-
 class _Gauge:
     """What has gathered of one type in one queue: added to in place, since it is added to for every batch."""
 

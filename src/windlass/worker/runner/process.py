@@ -1,7 +1,7 @@
 """A runner: one process of a worker, in which handlers run. It claims, runs and settles for itself.
 
 Started fresh by its supervisor (never forked), with one end of a socket pair and the shared table. If the
-supervisor goes away, the line ends: the runner claims nothing more, finishes within its lease, and exits.
+supervisor goes away, the channel closes: the runner claims nothing more, finishes within its lease, and exits.
 """
 
 import asyncio

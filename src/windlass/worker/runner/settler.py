@@ -1,21 +1,29 @@
-"""The settler: outcomes become durable, in batches, and none is ever lost on the way."""
+"""The settler: outcomes become durable, in batches, and none is ever lost on the way.
+
+What cannot be written now is tried again after growing pauses, per queue or job, and delays no others.
+"""
 
 import asyncio
 import contextlib
+import random
+import time
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from windlass.core.codec import problem_of_result
-from windlass.core.events import AttemptEnded, Emit, ResultNotKept, StaleWrite
+from windlass.core.events import AttemptEnded, Emit, ResultNotKept, StaleWrite, StoreFailed, StoreRecovered
+from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.errors import SchemaMismatch
+from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import JobStore
 from windlass.store.records import RowsHeld, Settled
 from windlass.worker.handlers.work import Work
-from windlass.worker.runner.meters import Measure, no_measure
-from windlass.worker.runner.settle_retry import Outcome, WriteDelays
+from windlass.worker.runner.meters import Measure
+from windlass.worker.store_retry import MAX_PAUSE, MAX_UNEXPECTED, MIN_PAUSE, describe_error
 
 MAX_IN_BATCH = 1000
 MAX_BACKLOG_SIZE = 5_000
@@ -26,6 +34,10 @@ ENOUGH_ALONE = 300
 """Outcomes that are worth a write of their own, where a claim would not share it."""
 GATHER_SECONDS = 0.01
 """While jobs flow, the next claim is near: outcomes go along with it, or alone after this time."""
+MIN_HELD, MAX_HELD = 0.5, 5.0
+"""Seconds between two tries for a row that another transaction holds: each try delays the others."""
+
+Outcome = tuple[Work, Settlement]
 
 
 class Settler:
@@ -43,7 +55,7 @@ class Settler:
         flowing: Callable[[], bool],
         *,
         verbose: bool,
-        measure: Measure = no_measure,
+        measure: Measure = lambda batch, answers: None,
     ) -> None:
         self._store = store
         self._flowing = flowing
@@ -194,3 +206,83 @@ def attempt_ended(settlement: Settlement, type_: str, runner: str, seconds: floa
         error="; ".join(filter(None, said)),
         wait=settlement.delay / SECOND if settlement.delay else None,
     )
+
+
+class _Delay(msgspec.Struct):
+    pause: float
+    until: float
+    queue: str
+    unexpected: int = 0
+
+    def begin(self, longest: float) -> None:
+        self.until = time.monotonic() + self.pause * random.uniform(0.5, 1.0)
+        self.pause = min(2 * self.pause, longest)
+
+
+class WriteDelays:
+    """Delayed queues and jobs. The first failure is emitted, and the end of the last."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._queues: dict[str, _Delay] = {}
+        self._jobs: dict[JobId, _Delay] = {}
+        """Those that another transaction holds."""
+        self._more = asyncio.Event()
+
+    def delay(self, queue: str, error: Exception) -> None:
+        """A write failed. Raises the error if it is not the store's and does not pass."""
+        self._emit_failed(error)
+        delay = self._queues.setdefault(queue, _Delay(MIN_PAUSE, 0.0, queue))
+        delay.unexpected = 0 if isinstance(error, StoreUnavailable) else delay.unexpected + 1
+        if delay.unexpected > MAX_UNEXPECTED:
+            raise error
+        delay.begin(MAX_PAUSE)
+
+    def hold(self, settlement: Settlement, error: Exception) -> None:
+        """Another transaction holds this row."""
+        self._emit_failed(error)
+        self._jobs.setdefault(settlement.id, _Delay(MIN_HELD, 0.0, settlement.queue)).begin(MAX_HELD)
+
+    def _emit_failed(self, error: Exception) -> None:
+        if not self._queues and not self._jobs:
+            self._emit(StoreFailed(doing="settling", problem=describe_error(error)))
+
+    def end(self, settlements: Sequence[Settlement]) -> None:
+        """These were written."""
+        if self._queues or self._jobs:
+            for each in settlements:
+                self._queues.pop(each.queue, None)
+                self._jobs.pop(each.id, None)
+            if not self._queues and not self._jobs:
+                self._emit(StoreRecovered(doing="settling"))
+
+    def pass_over(self, waiting: list[Outcome]) -> list[Outcome]:
+        """Those that may be tried now, together."""
+        if not self._queues and not self._jobs:
+            return waiting
+        self._more.clear()
+        late = self._late()
+        return [each for each in waiting if each[1].queue not in late and each[1].id not in self._jobs]
+
+    def next_held(self, waiting: list[Outcome]) -> list[Outcome]:
+        """One that was held and may be tried again, alone; none, most of the time."""
+        now, late = time.monotonic(), self._late()
+        due = {id_ for id_, delay in self._jobs.items() if now >= delay.until and delay.queue not in late}
+        return [each for each in waiting if each[1].id in due][:1] if due else []
+
+    def _late(self) -> set[str]:
+        now = time.monotonic()
+        return {queue for queue, delay in self._queues.items() if now < delay.until}
+
+    def wake(self) -> None:
+        """There is more to write, perhaps of another queue."""
+        self._more.set()
+
+    async def wait(self) -> None:
+        """Until another outcome comes, or the first of these may be tried again."""
+        queues = {queue: delay.until for queue, delay in self._queues.items()}
+        jobs = [max(delay.until, queues.get(delay.queue, 0.0)) for delay in self._jobs.values()]
+        first = min([*queues.values(), *jobs], default=0.0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, first - time.monotonic())):
+                await self._more.wait()

@@ -64,9 +64,9 @@ class RunnerProcess(Runner):
 
     @classmethod
     async def start(cls, config: WorkerConfig) -> "RunnerProcess":
-        """A fresh process (exec, not fork), with its end of the line and the table.
+        """A fresh process (exec, not fork), with its end of the channel and the table.
 
-        OSError: there is no process or descriptor to be had; nothing of the start is left.
+        OSError: no process or descriptor is available; nothing of the start is left.
         """
         mark = secrets.token_hex(8)
         with contextlib.ExitStack() as made:

@@ -19,10 +19,9 @@ from windlass.worker.channel import Goodbye, Hello, LeaseLapsed, Overdue, StartF
 from windlass.worker.config import WorkerConfig
 from windlass.worker.processes import reaping_orphans
 from windlass.worker.stop_signals import on_stop_signals
+from windlass.worker.supervisor.beat import SHORT_UNREGISTER, UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.health import Health
-from windlass.worker.supervisor.lease_keeper import LeaseKeeper
 from windlass.worker.supervisor.removal import Removal
-from windlass.worker.supervisor.reports import SHORT_UNREGISTER, UNREGISTER_SECONDS, Registration, Reports
 from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
 from windlass.worker.supervisor.state import SupervisorState

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Set
 from random import Random
 
-from windlass.core.events import RunnerBlocked, RunnerHung, StoreFailed, StoreRecovered
+from windlass.core.events import RunnerBlocked, RunnerHung
 from windlass.core.jobs.outcome import Policy, decide, requeue
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
@@ -13,7 +13,7 @@ from windlass.worker.channel import Cancel, Overdue
 from windlass.worker.handlers.attempt import timed_out
 from windlass.worker.handlers.work import to_claimed
 from windlass.worker.shared_table import Entry, State
-from windlass.worker.store_retry import describe_error
+from windlass.worker.store_retry import repeat
 from windlass.worker.supervisor.runner_process import RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 
@@ -36,26 +36,21 @@ class Watch:
         self._processes = processes
         self._forwarded: set[CancelRequest] = set()
         self._random = Random()
+        self._ended_on: Micros = 0
+        """The last round."""
 
     async def run(self) -> None:
-        """Until cancelled. An outage is emitted once, and its end."""
-        failing = False
-        while True:
-            before = since_boot()
-            await asyncio.sleep(EVERY_SECONDS)
-            if since_boot() - before > GAP:
-                continue
-            try:
+        """Until cancelled, whatever fails: the runners work, and the next round is near."""
+        self._ended_on = since_boot()
+        await repeat("watching runners", self._round, self._state.emit, every=EVERY_SECONDS)
+
+    async def _round(self) -> None:
+        late = since_boot() - self._ended_on > GAP
+        try:
+            if not late:
                 await self._check_all()
-            except Exception as error:
-                # Any error: the runners work, and the next round is near.
-                if not failing:
-                    self._state.emit(StoreFailed(doing="watching runners", problem=describe_error(error)))
-                failing = True
-            else:
-                if failing:
-                    self._state.emit(StoreRecovered(doing="watching runners"))
-                failing = False
+        finally:
+            self._ended_on = since_boot()
 
     async def _check_all(self) -> None:
         await self._forward_cancels()
