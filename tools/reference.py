@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, is_typeddict
 
 import msgspec
 import typer
@@ -20,14 +20,14 @@ import windlass
 import windlass_pytest
 from windlass import errors, testing
 from windlass.cli.main import cli
+from windlass.client.producer import Producer
 from windlass.client.runtime.portal import blocking
-from windlass.client.tasks.options import JobOptions, TaskOptions
 from windlass.client.tasks.registrar import Registrar
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.core import events
-from windlass.core.flow.queue import QueueOptions
 from windlass.store.redis.connection.acl import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -181,7 +181,22 @@ def _type(annotation: Any) -> str:
         if inspect.isclass(annotation) and not hasattr(annotation, "__args__")
         else str(annotation)
     )
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
+    return _aliased(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])|~", "", text))
+
+
+ALIASES = {
+    "Duration": (
+        "float | timedelta | str",
+        'Seconds, a timedelta, or text such as "500ms", "30s", "5m", "2h" or "7d".',
+    ),
+    "JobRef": ("str | UUID | HasId", "What names a job: its id, a Handle, or a Job."),
+}
+
+
+def _aliased(text: str) -> str:
+    for name, (union, _) in ALIASES.items():
+        text = text.replace(union, name)
+    return text
 
 
 # Settings.
@@ -206,20 +221,22 @@ def python_page() -> Iterator[str]:
     yield "Everything here is importable from `windlass`. Errors have [a page of their own](errors.md)."
     for name in windlass.__all__:
         thing = getattr(windlass, name)
-        if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
+        if is_typeddict(thing):
+            yield from _options(thing, name)
+        elif inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
         elif inspect.isfunction(thing):
             yield from _section(f"{name}{_signature(thing)}", thing)
-    for each, face in {Jobs: "app.jobs", Queues: "app.queues", Workers: "app.workers", Stats: "app.stats"}.items():
+        elif name in ALIASES:
+            yield from ("", f"## {name}", "", "`{}`\n\n{}".format(*ALIASES[name]))
+    for each, face in GROUPS.items():
         yield from _class(each, face)
-    for options, where in {
-        TaskOptions: "Options of @app.task(...)",
-        JobOptions: "Options of using(...)",
-        QueueOptions: "Options of app.queue(...) and app.queues.set(...)",
-    }.items():
-        yield from _section(where, options)
-        hints = inspect.get_annotations(options)
-        yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+
+
+def _options(thing: Any, name: str) -> Iterator[str]:
+    yield from _section(name, thing)
+    hints = inspect.get_annotations(thing)
+    yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
 
 
 # Testing.
@@ -257,7 +274,8 @@ def _section(title: str, thing: Any) -> Iterator[str]:
 def _class(thing: type, title: str) -> Iterator[str]:
     yield from _section(title, thing)
     if issubclass(thing, msgspec.Struct):
-        rows = [[f"`{f.name}`", f"`{_type(f.type)}`", _field_default(f)] for f in msgspec.structs.fields(thing)]
+        fields = [each for each in msgspec.structs.fields(thing) if not each.name.startswith("_")]
+        rows = [[f"`{each.name}`", f"`{_type(each.type)}`", _field_default(each)] for each in fields]
         yield from table(["field", "type", "default"], rows)
     elif "__init__" in vars(thing) and thing not in MADE_FOR_YOU:
         yield ""
@@ -266,7 +284,11 @@ def _class(thing: type, title: str) -> Iterator[str]:
         yield ""
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
-    twins = {each._method.__name__: name for name, each in vars(thing).items() if isinstance(each, blocking)}
+    twins = {
+        each._method.__name__: name
+        for name, each in _members(thing).items()
+        if isinstance(each, blocking) and name[0] != "_"
+    }
     for name, member in _members(thing).items():
         if not name.startswith("_"):
             yield from _member(name, member, twins.get(name))
@@ -274,7 +296,9 @@ def _class(thing: type, title: str) -> Iterator[str]:
 
 def _members(thing: type) -> dict[str, Any]:
     """Its own, and those that it shares with others of the public face."""
-    shared = vars(Registrar) if issubclass(thing, Registrar) else {}
+    shared = {
+        name: each for base in (Producer, Registrar) if issubclass(thing, base) for name, each in vars(base).items()
+    }
     return {**{name: each for name, each in shared.items() if name not in vars(thing)}, **vars(thing)}
 
 
@@ -297,7 +321,7 @@ def _signature(function: Any) -> str:
     )
     shown = re.sub(r"-> '(.*)'$", r"-> \1", shown)
     shown = re.sub(r"\*<class '.*\.(\w+)'>", r"Unpack[\1]", shown)
-    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None")
+    return _aliased(re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])|datetime\.|~", "", shown).removesuffix(" -> None"))
 
 
 def _field_default(field: Any) -> str:
@@ -306,9 +330,16 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
+GROUPS = {
+    Jobs: "app.jobs",
+    Queues: "app.queues",
+    Schedules: "app.schedules",
+    Workers: "app.workers",
+    Stats: "app.stats",
+}
 MADE_FOR_YOU = (
     *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
-    *(Jobs, Queues, Workers, Stats),
+    *(windlass.Backoff, *GROUPS),
 )
 """Nobody calls these classes; the app does."""
 

@@ -24,7 +24,7 @@ def test_the_examples_are_typed_as_they_say() -> None:
     assert code == 0, report
 
 
-@pytest.mark.parametrize("kind", ["arg-type", "call-arg", "call-overload", "attr-defined", "list-item", "type-var"])
+@pytest.mark.parametrize("kind", ["arg-type", "call-arg", "call-overload", "attr-defined", "type-var"])
 def test_every_wrong_line_of_the_examples_is_an_error(tmp_path: Path, kind: str) -> None:
     text = EXAMPLES.read_text()
     wrong = [number for number, line in enumerate(text.splitlines(), 1) if kind in line.partition("ignore[")[2]]

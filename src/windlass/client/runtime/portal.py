@@ -149,13 +149,13 @@ class blocking(Generic[S, P, R]):
         return call
 
 
-def refuse_on_loop(verb: str) -> None:
+def refuse_on_loop(verb: str, instead: str | None = None) -> None:
     """A blocking call would freeze all other tasks of a running loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise UseAsync(verb)
+    raise UseAsync(verb, instead)
 
 
 def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:

@@ -16,6 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=Task[Any, Any, Any])
+AnyContext = Context[Any]
 
 
 class Registrar(ABC):
@@ -24,17 +25,18 @@ class Registrar(ABC):
     def __init__(self) -> None:
         self.hooks = Hooks()
         self._declared = Declarations()
+        self._tasks: dict[str, Task[Any, Any, Any]] = {}
 
     @abstractmethod
     def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
         """Make a task of a function and register it."""
 
     @overload
-    def task(self, function: Callable[Concatenate[Context, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    def task(self, function: Callable[Concatenate[AnyContext, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
     @overload
     def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
     @overload
-    def task(self, function: Callable[Concatenate[Context, P], T], /) -> Task[P, T, T]: ...
+    def task(self, function: Callable[Concatenate[AnyContext, P], T], /) -> Task[P, T, T]: ...
     @overload
     def task(self, function: Callable[P, T], /) -> Task[P, T, T]: ...
     @overload
@@ -93,11 +95,11 @@ class Decorator:
         self._options = options
 
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    def __call__(self, function: Callable[Concatenate[AnyContext, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
     @overload
     def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> Task[P, T, T]: ...
+    def __call__(self, function: Callable[Concatenate[AnyContext, P], T]) -> Task[P, T, T]: ...
     @overload
     def __call__(self, function: Callable[P, T]) -> Task[P, T, T]: ...
     def __call__(self, function: Callable[..., Any]) -> Task[Any, Any, Any]:

@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from windlass.client.tasks.context import Home
+from windlass.client.tasks.hooks import is_function
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
@@ -16,6 +17,7 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
+from windlass.core.text import shown
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -102,7 +104,7 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
     if unknown:
         elsewhere = _ELSEWHERE.get(unknown[0], f"there are {', '.join(sorted(_KNOWN))}")
         raise InvalidOption(unknown[0], f"is not a task option; {elsewhere}")
-    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+    if not is_function(function):
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
@@ -151,7 +153,7 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     if "max_attempts" in options:
         fields["max_attempts"] = check_attempts(options["max_attempts"])
     elif (policy := _retry(options.get("retry"))) is not None:
-        fields["max_attempts"] = policy.attempts
+        fields["max_attempts"] = check_attempts(policy.attempts, "retry.attempts")
     fields |= key_fields(options)
     check_key_terms(fields, keyed="concurrency_key" in options)
     return fields
@@ -164,8 +166,9 @@ def _key(options: Mapping[str, Any], signature: Signature, type_: str) -> KeyTem
 
 
 def _retry(policy: Any) -> RetryPolicy | None:
-    if policy is not None and not isinstance(policy, RetryPolicy):
-        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or ByError, not {policy!r}")
+    if policy is not None and (isinstance(policy, type) or not isinstance(policy, RetryPolicy)):
+        policies = "Exponential, Linear, Fixed, Steps, ByError or another Backoff"
+        raise InvalidOption("retry", f"must be {policies}, not {shown(policy)}")
     return policy
 
 

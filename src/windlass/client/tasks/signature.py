@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Union, get_type_hints
+from typing import Any, Union, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -20,6 +20,7 @@ _REFUSED = {
 }
 _WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_CONTEXT = re.compile(r"(windlass\.)?Context(\[|$)")
 _JSON = (str, int, float, bool, list, dict, type(None))
 _UNTYPED = (inspect.Parameter.empty, Any, object)
 
@@ -194,7 +195,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> str | None:
     for parameter in parameters:
-        if hints.get(parameter.name) is Context or parameter.annotation in ("Context", "windlass.Context"):
+        hint = hints.get(parameter.name)
+        if Context in (hint, get_origin(hint)) or _CONTEXT.match(str(parameter.annotation)):
             return parameter.name
     return None
 
