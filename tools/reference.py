@@ -229,14 +229,14 @@ def python_page() -> Iterator[str]:
             yield from _section(f"{name}{_signature(thing)}", thing)
         elif name in ALIASES:
             yield from ("", f"## {name}", "", "`{}`\n\n{}".format(*ALIASES[name]))
-    for each, face in GROUPS.items():
-        yield from _class(each, face)
+    for each, name in GROUPS.items():
+        yield from _class(each, f"app.{name}")
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:
     yield from _section(name, thing)
-    hints = inspect.get_annotations(thing)
-    yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+    hints = inspect.get_annotations(thing).items()
+    yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints])
 
 
 # Testing.
@@ -330,16 +330,10 @@ def _field_default(field: Any) -> str:
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
 
-GROUPS = {
-    Jobs: "app.jobs",
-    Queues: "app.queues",
-    Schedules: "app.schedules",
-    Workers: "app.workers",
-    Stats: "app.stats",
-}
+GROUPS = {Jobs: "jobs", Queues: "queues", Schedules: "schedules", Workers: "workers", Stats: "stats"}
 MADE_FOR_YOU = (
-    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
-    *(windlass.Backoff, *GROUPS),
+    *(windlass.Context, windlass.ContextTask, windlass.Handle, windlass.State, windlass.Task),
+    *(windlass.Backoff, testing.RecordedContext, *GROUPS),
 )
 """Nobody calls these classes; the app does."""
 
