@@ -235,8 +235,8 @@ def python_page() -> Iterator[str]:
 
 def _options(thing: Any, name: str) -> Iterator[str]:
     yield from _section(name, thing)
-    hints = inspect.get_annotations(thing)
-    yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints.items()])
+    hints = inspect.get_annotations(thing).items()
+    yield from table(["option", "type"], [[f"`{key}`", f"`{_type(hint)}`"] for key, hint in hints])
 
 
 # Testing.
@@ -332,8 +332,8 @@ def _field_default(field: Any) -> str:
 
 GROUPS = {Jobs: "jobs", Queues: "queues", Schedules: "schedules", Workers: "workers", Stats: "stats"}
 MADE_FOR_YOU = (
-    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
-    *(windlass.Backoff, *GROUPS),
+    *(windlass.Context, windlass.ContextTask, windlass.Handle, windlass.State, windlass.Task),
+    *(windlass.Backoff, testing.RecordedContext, *GROUPS),
 )
 """Nobody calls these classes; the app does."""
 

@@ -1,13 +1,13 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
-from windlass.client.handle import ChildHandle, Handle
+from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
 from windlass.client.tasks.hooks import State
 from windlass.client.tasks.options import JobOptions, TaskOptions
 from windlass.client.tasks.previous import PREVIOUS
-from windlass.client.tasks.task import Task, TaskJob
+from windlass.client.tasks.task import ContextTask, Task, TaskJob
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.filters import JobFilters
 from windlass.client.verbs.links import Links
@@ -43,6 +43,7 @@ from windlass.errors import (
     PayloadTooLarge,
     QueueClosed,
     QueueNotFound,
+    ResultUnavailable,
     ScheduleNotFound,
     SchemaMismatch,
     StoreUnavailable,
@@ -63,9 +64,9 @@ __all__ = [
     "Cancel",
     "Chain",
     "ChainHandle",
-    "ChildHandle",
     "ConfigError",
     "Context",
+    "ContextTask",
     "Counts",
     "Dead",
     "Duration",
@@ -108,6 +109,7 @@ __all__ = [
     "QueueSettings",
     "Reason",
     "Recent",
+    "ResultUnavailable",
     "Retry",
     "Schedule",
     "ScheduleNotFound",

@@ -24,6 +24,10 @@ _numbers = count(1)
 _policy = Policy(retry=Fixed(base=WAIT / SECOND, jitter=0))
 
 
+def nothing() -> None:
+    """A handler that does nothing."""
+
+
 def new_job(**fields: Any) -> NewJob:
     """A job to hand in: type `t`, empty payload, unless said otherwise."""
     return NewJob(**{"id": new_id(), "type": "t", "payload": "{}", **fields})

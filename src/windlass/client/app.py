@@ -16,7 +16,7 @@ from windlass.client.runtime.store_handle import memory_handle, production_handl
 from windlass.client.tasks.hooks import State, hook_of
 from windlass.client.tasks.middleware import middleware_of
 from windlass.client.tasks.registry import Registry, define
-from windlass.client.tasks.task import Task
+from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
@@ -53,7 +53,7 @@ class App(Producer):
     are on several machines.
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
-    of `ctx.log`; None keeps nothing. Levels of loggers are not changed.
+    of `ctx.log`; None keeps nothing. If the app configures no logging, a worker shows INFO and above.
 
     `state` is what handlers find as `ctx.state`: a State, or an instance of your subclass with typed attributes.
     """
@@ -123,7 +123,7 @@ class App(Producer):
         """Make a task of a function and register it."""
         definition = define(function, options)
         self.registry.add(definition)
-        self._tasks[definition.type] = Task(self, definition)
+        self._tasks[definition.type] = task_of(self, definition)
         return self._tasks[definition.type]
 
     def include(self, *sets: TaskSet) -> None:

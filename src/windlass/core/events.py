@@ -110,6 +110,16 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
     """Seconds until the next attempt, for failed and snoozed ones."""
 
 
+class ResultNotKept(Event, frozen=True, kw_only=True):
+    """A job completed, and a note is stored instead of its result."""
+
+    job: JobId
+    type: str
+    attempt: int
+    worker: str
+    problem: str
+
+
 class JobRescued(Event, frozen=True, kw_only=True):
     """A job was put back because its runner ended or its lease expired."""
 

@@ -32,6 +32,7 @@ from windlass.core.events import (
     LeadershipGained,
     LeadershipLost,
     LeaseExpired,
+    ResultNotKept,
     RunnerBlocked,
     RunnerEnded,
     RunnerHung,
@@ -164,6 +165,9 @@ def _info_sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, (
                 f"{_count(event.jobs, 'job')} set aside: no live worker knows {', '.join(event.types)}"
             )
+        case ResultNotKept():
+            what = f"job {event.job} ({event.type}) attempt {event.attempt}"
+            return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
         case JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsAged():
@@ -223,13 +227,18 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
     return emit
 
 
+def time_of(record: logging.LogRecord) -> str:
+    """When it was logged, for a line."""
+    when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return when.replace("+00:00", "Z")
+
+
 class Lines(logging.Formatter):
     """One line per record, whatever the text contains."""
 
     def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         text = printable(record.getMessage()).replace("\n", " ⏎ ")
-        return f"{when.replace('+00:00', 'Z')} {record.levelname:7} {text}"
+        return f"{time_of(record)} {record.levelname:7} {text}"
 
 
 class ForTerminal(logging.Formatter):

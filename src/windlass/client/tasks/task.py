@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 import msgspec
 
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
-from windlass.client.tasks.context import Home
+from windlass.client.tasks.context import Context, Home
 from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
@@ -160,10 +160,10 @@ class Task(Generic[P, R, T]):
         """What a worker needs to run it."""
         return self._definition
 
-    def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
+    def using(self, **options: Unpack[JobOptions]) -> Self:
         """The same task with options for its jobs."""
         check_no_template(options.get("concurrency_key"), self._definition.signature.names)
-        task: Task[P, R, T] = object.__new__(Task)
+        task = object.__new__(type(self))
         vars(task).update(vars(self))
         task._options = {**self._options, **check_options(options)}
         task._connection = options.get("connection", self._connection)
@@ -230,3 +230,17 @@ class Task(Generic[P, R, T]):
         def __getattr__(self, name: str) -> Any:
             hint = ELSEWHERE.get(name, "")
             raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+class ContextTask(Task[P, R, T]):
+    """A task whose first parameter is its Context: a plain call gives it one, `enqueue` and `job` do without it."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, ctx: Context[Any], /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
+
+
+def task_of(enqueuer: Enqueuer, definition: Definition) -> Task[Any, Any, Any]:
+    """A task of its definition."""
+    kind = Task if definition.signature.context is None else ContextTask
+    return kind(enqueuer, definition)

@@ -6,8 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.client.tasks.context import Context, Link, entered
+from windlass.observe.logs import time_of
 
 OURS = "windlass"
+JOB_ID = "windlass_job_id"
+PRINTED = "%(levelname)s %(name)s: %(message)s"
+"""As lines are kept: in a handler process, what is printed is kept with the job."""
 
 
 class JobRecordFactory:
@@ -34,6 +38,26 @@ def add_job_to_records() -> None:
     present = logging.getLogRecordFactory()
     if not isinstance(present, JobRecordFactory):
         logging.setLogRecordFactory(JobRecordFactory(present))
+
+
+def show_app_logs(*, printed: bool = False) -> None:
+    """Show what the app logs at INFO or above, on standard error, unless it has configured logging."""
+    if logging.root.handlers or logging.root.level != logging.WARNING:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(PRINTED) if printed else AppLines())
+    logging.root.addHandler(handler)
+    logging.root.setLevel(logging.INFO)
+
+
+class AppLines(logging.Formatter):
+    """Like the worker's own lines, with the job and the logger."""
+
+    def __init__(self) -> None:
+        super().__init__(f"%(asctime)s %(levelname)-7s [%({JOB_ID})s] %(name)s: %(message)s", defaults={JOB_ID: "-"})
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return time_of(record)
 
 
 class JobLogHandler(logging.Handler):
@@ -74,7 +98,7 @@ def _prints(handler: logging.Handler, record: logging.LogRecord) -> bool:
 def _keep(link: Link, record: logging.LogRecord) -> None:
     error = record.exc_info[1] if record.exc_info else None
     why = "" if error is None else f" ({type(error).__name__}: {error})"
-    Context(link).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
+    Context(link, awaits=False).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
 
 
 def keep_job_logs(level: int | None, *, printed: bool = False) -> None:

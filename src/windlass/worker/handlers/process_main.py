@@ -33,7 +33,7 @@ from windlass.observe.logs import log_events
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import run_sync
 from windlass.worker.handlers.hooks import Lifespan
-from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs, show_app_logs
 from windlass.worker.handlers.process_protocol import (
     CancelRequested,
     Close,
@@ -226,6 +226,7 @@ def main() -> None:
         runner.send(Failed(import_trouble(config.app, error)))
         os._exit(2)
     add_job_to_records()
+    show_app_logs(printed=True)
     keep_job_logs(app.keep_logs, printed=True)
     _end_output(config.mark)
     serve(app, runner, loop)

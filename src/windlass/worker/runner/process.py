@@ -27,7 +27,7 @@ from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Channel, Goodbye, Hello, StartFailed, Stop
 from windlass.worker.config import WorkerConfig
-from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs, show_app_logs
 from windlass.worker.load import import_trouble, load_app_for_work
 from windlass.worker.runner.engine import Engine
 from windlass.worker.runner.held_jobs import MAX_PREFETCHED
@@ -82,6 +82,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     # The app or its hooks may have set up logging anew.
     add_job_to_records()
+    show_app_logs()
     keep_job_logs(app.keep_logs)
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
     channel.send(_hello(app, store))
