@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
+from windlass.client.embedded import worker
 from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.portal import Portal
@@ -181,6 +182,8 @@ class App(Producer):
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
+    worker = worker
+
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""
         await self._store_handle.close()
@@ -204,10 +207,7 @@ class App(Producer):
         return store
 
     def adopt(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        """Use a store that is open already, on its event loop.
-
-        A runner's handlers share its connections, also those in threads: their verbs run on its loop.
-        """
+        """Use a runner's open store: its handlers share the connections, also in threads, on its event loop."""
         self._store_handle.adopt(store if self._deadline is None else store.with_timeout(self._deadline))
         self._door = Portal(self._works_without_loop, loop)
 
