@@ -10,27 +10,24 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, is_typeddict
 
 import msgspec
 import typer
 from limits import sections
-from signatures import calls, type_text
+from signatures import ALIASES, calls, type_text
 
 import windlass
 import windlass_pytest
 from windlass import errors, testing
 from windlass.cli.main import cli
 from windlass.client.runtime.portal import blocking
-from windlass.client.tasks.options import JobOptions, TaskOptions
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.contrib.django import fresh_connections
 from windlass.core import events
-from windlass.core.flow.queue import QueueOptions
-from windlass.core.schedules.schedule import ScheduleOptions
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -200,26 +197,27 @@ def python_page() -> Iterator[str]:
     yield "Everything is importable from `windlass`, unless it names a module; errors have [a page](errors.md)."
     for name in windlass.__all__:
         thing = getattr(windlass, name)
-        if inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
+        if is_typeddict(thing):
+            yield from _options(thing, name)
+        elif inspect.isclass(thing) and not (issubclass(thing, errors.WindlassError)):
             yield from _class(thing, name)
         elif inspect.isfunction(thing):
             yield from _section(name, thing)
             yield ""
             yield calls(name, thing)
+        elif name in ALIASES:
+            yield from ("", f"## {name}", "", "`{}`\n\n{}".format(*ALIASES[name]))
     for each, face in FACES.items():
         yield from _class(each, face)
     yield from _section("windlass.contrib.django", fresh_connections)
     yield ""
     yield calls("fresh_connections", fresh_connections)
-    for options, where in {
-        TaskOptions: "Options of @app.task(...)",
-        JobOptions: "Options of using(...)",
-        QueueOptions: "Options of app.queue(...) and app.queues.set(...)",
-        ScheduleOptions: "Options of app.schedule(...)",
-    }.items():
-        yield from _section(where, options)
-        hints = inspect.get_annotations(options)
-        yield from table(["option", "type"], [[f"`{key}`", f"`{type_text(hint)}`"] for key, hint in hints.items()])
+
+
+def _options(thing: Any, name: str) -> Iterator[str]:
+    yield from _section(name, thing)
+    hints = inspect.get_annotations(thing).items()
+    yield from table(["option", "type"], [[f"`{key}`", f"`{type_text(hint)}`"] for key, hint in hints])
 
 
 # Testing.
@@ -309,7 +307,7 @@ FACES = {
     Stats: "app.stats",
 }
 MADE_FOR_YOU = (
-    *(testing.RecordedContext, windlass.Context, windlass.ContextTask),
+    *(testing.RecordedContext, windlass.Backoff, windlass.Context, windlass.ContextTask),
     *(windlass.Handle, windlass.State, windlass.Task, *FACES),
 )
 """Nobody calls these classes; the app does."""

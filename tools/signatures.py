@@ -30,8 +30,25 @@ def _signature(function: Any) -> str:
     return str(found.replace(parameters=parameters, return_annotation=returns)).removesuffix(" -> None")
 
 
+ALIASES = {
+    "Duration": (
+        "float | timedelta | str",
+        'Seconds, a timedelta, or text such as "500ms", "30s", "5m", "2h" or "7d".',
+    ),
+    "JobRef": ("str | UUID | HasId", "What names a job: its id, a Handle, or a Job."),
+}
+"""Public names of unions, which annotations do not keep."""
+
+
 def type_text(annotation: Any) -> str:
     """An annotation as one writes it, without modules."""
+    text = _text(annotation)
+    for name, (union, _) in ALIASES.items():
+        text = text.replace(union, name)
+    return text
+
+
+def _text(annotation: Any) -> str:
     inner = [type_text(each) for each in get_args(annotation)]
     if get_origin(annotation) in (Union, UnionType):
         return " | ".join(inner)

@@ -5,15 +5,21 @@ from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
 from windlass.client.tasks.hooks import State
+from windlass.client.tasks.options import JobOptions, TaskOptions
 from windlass.client.tasks.previous import PREVIOUS
-from windlass.client.tasks.task import ContextTask, Task
+from windlass.client.tasks.task import ContextTask, Task, TaskJob
 from windlass.client.tasks.taskset import TaskSet
+from windlass.client.verbs.filters import JobFilters
 from windlass.client.verbs.links import Links
 from windlass.core.control import Cancel, Dead, Retry, Snooze
-from windlass.core.flow.queue import Queue
+from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
+from windlass.core.ids import JobRef
 from windlass.core.jobs.job import Attempt, Job, JobError, LogLine, NewJob, Progress
-from windlass.core.jobs.retry import ByError, Exponential, Fixed, Linear
-from windlass.core.schedules.schedule import Schedule
+from windlass.core.jobs.retry import Backoff, ByError, Exponential, Fixed, Linear, Steps
+from windlass.core.moments import Duration
+from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleRules, ScheduleSettings
+from windlass.core.stats.meter import Meter, Recent
+from windlass.core.stats.timeline import Point, Series, Timeline
 from windlass.core.status import Status
 from windlass.core.why.explain import Why
 from windlass.core.why.reason import Reason
@@ -36,6 +42,7 @@ from windlass.errors import (
     NotInJob,
     PayloadTooLarge,
     QueueClosed,
+    QueueNotFound,
     ResultUnavailable,
     ScheduleNotFound,
     SchemaMismatch,
@@ -44,12 +51,14 @@ from windlass.errors import (
     UseAsync,
     WindlassError,
 )
+from windlass.store.records import Counts, Page, WorkerInfo
 from windlass.version import __version__
 
 __all__ = [
     "PREVIOUS",
     "App",
     "Attempt",
+    "Backoff",
     "BlobUnavailable",
     "ByError",
     "Cancel",
@@ -58,7 +67,9 @@ __all__ = [
     "ConfigError",
     "Context",
     "ContextTask",
+    "Counts",
     "Dead",
+    "Duration",
     "EnqueueFailed",
     "EnqueueUnknown",
     "Exponential",
@@ -73,35 +84,55 @@ __all__ = [
     "JobCancelled",
     "JobDead",
     "JobError",
+    "JobFilters",
     "JobNotFound",
+    "JobOptions",
+    "JobRef",
     "KeyConflict",
     "LeaseLost",
     "Linear",
     "Links",
     "LogLine",
+    "Meter",
     "NewJob",
     "NotAllowedNow",
     "NotInJob",
+    "Page",
     "PayloadTooLarge",
+    "Point",
     "Progress",
     "Queue",
     "QueueClosed",
+    "QueueNotFound",
+    "QueueOptions",
+    "QueueRules",
+    "QueueSettings",
     "Reason",
+    "Recent",
     "ResultUnavailable",
     "Retry",
     "Schedule",
     "ScheduleNotFound",
+    "ScheduleOptions",
+    "ScheduleRules",
+    "ScheduleSettings",
     "SchemaMismatch",
+    "Series",
     "Snooze",
     "State",
     "Status",
+    "Steps",
     "StoreUnavailable",
     "Task",
+    "TaskJob",
+    "TaskOptions",
     "TaskSet",
+    "Timeline",
     "UnknownTask",
     "UseAsync",
     "Why",
     "WindlassError",
+    "WorkerInfo",
     "__version__",
     "chain",
     "current_context",

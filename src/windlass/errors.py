@@ -16,6 +16,7 @@
     ├── EnqueueUnknown          not certain: hand the same id in again
     ├── KeyConflict
     ├── JobNotFound
+    ├── QueueNotFound
     ├── ScheduleNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
@@ -113,8 +114,9 @@ class UseAsync(WindlassError):
 
     code = "use_async"
 
-    def __init__(self, verb: str) -> None:
-        super().__init__(f"{verb}() blocks and an event loop is running here: use `await a{verb}()`")
+    def __init__(self, verb: str, instead: str | None = None) -> None:
+        form = instead or f"await a{verb}()"
+        super().__init__(f"{verb}() blocks and an event loop is running here: use `{form}`")
         self.verb = verb
 
 
@@ -188,6 +190,17 @@ class JobNotFound(WindlassError):
             )
         super().__init__(told)
         self.job_id, self.outcome = job_id, outcome
+
+
+class QueueNotFound(WindlassError):
+    """No queue has this name: none was used, declared, changed or paused."""
+
+    code = "queue_not_found"
+
+    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
+        hint = f"; there are {', '.join(sorted(set(known))[:10])}" if known else ""
+        super().__init__(f"no queue {name!r}{hint}")
+        self.name = name
 
 
 class ScheduleNotFound(WindlassError):

@@ -121,9 +121,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     ),
     "62 ageing 0": ({"ageing": 0}, InvalidOption, '^ageing: must be more than 0 seconds; "none" turns it off'),
     "62 ageing -1": ({"ageing": -1}, InvalidTime, "^ageing: must be from 0 to 100 years"),
-    "62 ageing NaN": ({"ageing": float("nan")}, InvalidTime, "^ageing: must be finite"),
+    "62 ageing NaN": ({"ageing": float("nan")}, InvalidTime, "^ageing: must be from 0 to 100 years, not nan"),
     "62 ageing in other words": ({"ageing": "soon"}, InvalidTime, "^ageing: 'soon' is not a duration"),
-    "62 ageing true": ({"ageing": True}, InvalidTime, "^ageing: must be seconds or a timedelta, not bool"),
+    "62 ageing true": ({"ageing": True}, InvalidTime, "^ageing: True is not a duration"),
     "an unknown setting": ({"max_concurency": 1}, InvalidOption, "^max_concurency: is not a setting of a queue"),
 }
 

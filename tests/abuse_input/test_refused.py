@@ -16,6 +16,7 @@ from windlass import (
     InvalidName,
     InvalidOption,
     InvalidPayload,
+    JobNotFound,
     PayloadTooLarge,
     Task,
 )
@@ -138,8 +139,9 @@ def test_one_wrong_entry_of_a_batch_is_named_and_nothing_of_it_is_stored(
 @pytest.mark.parametrize("verb", ["get", "cancel", "retry", "delete", "run_now", "find"])
 @pytest.mark.parametrize("id_", ["42", "../", "0" * 2**20, ""])
 def test_a_verb_refuses_an_id_that_is_none(app: App, task: Task[..., Any, Any], verb: str, id_: str) -> None:
-    with pytest.raises(InvalidName, match=r"^id: "):
+    with pytest.raises(InvalidName if verb == "find" else JobNotFound) as refused:
         getattr(app.jobs, verb)(id_)
+    assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize(

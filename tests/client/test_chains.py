@@ -201,7 +201,7 @@ def test_a_chain_of_a_task_set_goes_to_its_app() -> None:
 
 def test_a_job_that_is_sent_elsewhere_is_a_plain_job() -> None:
     job = note.job("x")
-    assert pickle.loads(pickle.dumps(job)) == job.plain()  # type: ignore[attr-defined]
+    assert pickle.loads(pickle.dumps(job)) == job.plain()
 
 
 WRONG: dict[str, tuple[Any, str, str]] = {
@@ -255,4 +255,4 @@ def test_the_payload_of_a_link_has_only_its_own_arguments() -> None:
     handle = chain(nothing, note.job("x", PREVIOUS)).enqueue()
     assert app.jobs.get(handle.id).payload == {"what": "x"}
     with pytest.raises(InvalidPayload):
-        note.job(PREVIOUS, "y").task.enqueue()  # type: ignore[attr-defined]
+        note.job(PREVIOUS, "y").task.enqueue()

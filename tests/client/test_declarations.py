@@ -86,8 +86,8 @@ def test_the_budget_of_the_queue_is_that_of_its_policy_unless_said(app: App) -> 
     assert only_job(app).max_attempts == 12
 
 
-def test_a_queue_that_nobody_spoke_of_has_the_defaults(app: App) -> None:
-    queue = app.queues.get("never-seen")
+def test_a_queue_of_the_app_that_is_not_used_yet_has_the_defaults(app: App) -> None:
+    queue = app.queues.get("default")
     assert (queue.paused, queue.rules.max_attempts, queue.rules.retry) == (False, 3, Exponential())
 
 

@@ -279,3 +279,36 @@ def test_without_a_current_folder_only_a_relative_address_is_refused(here: Path)
         f"blobs 'b' {advice}",
         f"sqlite:///windlass.db {advice}; write an absolute address",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (
+            "postgresql+asyncpg://me:p%40s@db:5432/shop?ssl=require",
+            "postgresql://me:p%40s@db:5432/shop?sslmode=require",
+        ),
+        ("postgresql+psycopg://me@db/shop?sslmode=require", "postgresql://me@db/shop?sslmode=require"),
+        ("postgresql+psycopg2://me:x@/shop?host=/run/postgresql", "postgresql://me:x@%2Frun%2Fpostgresql/shop"),
+        ("postgresql:///shop?host=db&port=5433&schema=jobs", "postgresql://db:5433/shop?schema=jobs"),
+        ("postgresql+psycopg:///shop?host=a:1&host=b:2", "postgresql://a:1,b:2/shop"),
+        ("postgres+psycopg_async://me@db/shop", "postgres://me@db/shop"),
+        ("postgres://me@db/shop", "postgres://me@db/shop"),
+        ("sqlite+aiosqlite:///jobs.db", "sqlite:////here/jobs.db"),
+        ("sqlite+pysqlite:////srv/jobs.db?durability=relaxed", "sqlite:////srv/jobs.db?durability=relaxed"),
+        ("sqlite+pysqlcipher:///jobs.db", "sqlite+pysqlcipher:///jobs.db"),
+        ("redis+sentinel://a,b/0", "redis+sentinel://a,b/0"),
+        ("postgresql+asyncpg://[bad/shop", "postgresql://[bad/shop"),
+    ],
+)
+def test_addresses_as_sqlalchemy_spells_them_name_the_same_database(given: str, found: str) -> None:
+    assert absolute(given, "/here") == found
+
+
+def test_an_app_opens_the_store_of_an_address_for_sqlalchemy(address: str) -> None:
+    drivers = {"postgresql": "postgresql+asyncpg", "sqlite": "sqlite+aiosqlite"}
+    scheme, colon, rest = address.partition(":")
+    enqueue_one(App(drivers.get(scheme, scheme) + colon + rest))
+    app = App(address)
+    assert [job.type for job in app.jobs.list()] == ["t"]
+    app.close()

@@ -147,6 +147,8 @@ def test_a_task_is_not_registered_twice(app: App) -> None:
     task = app.task(plain)
     with pytest.raises(ConfigError, match="a task is a function, not Task"):
         app.task(task)
+    with pytest.raises(ConfigError, match=r"@app\.on_start takes a function, not Task"):
+        app.on_start(task)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_a_bad_name_is_refused(app: App, option: str, name: Any) -> None:
         ({"priority": True}, "priority: "),
         ({"max_attempts": 0}, "max_attempts: must be a whole number from 1 to 1000, not 0"),
         ({"max_attempts": "3"}, "max_attempts: "),
-        ({"retry": 3}, "retry: must be Exponential, Linear, Fixed or ByError, not 3"),
+        ({"retry": 3}, "retry: must be Exponential, Linear, Fixed, Steps, ByError or another Backoff, not 3"),
         ({"retry": Exponential}, "retry: "),
         ({"retry": 3, "max_attempts": 2}, "retry: "),
         ({"dead_on": "ValueError"}, "dead_on: must be exception classes"),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.client.labour import Labour, total
 from tests.support.seed import dead, open_lease, request, worker_info
-from windlass import App, Dead, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
+from windlass import App, Dead, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
@@ -184,5 +184,5 @@ async def test_workers_are_listed_while_they_live(app: App) -> None:
 
 def test_a_filter_that_does_not_exist_is_refused(app: App) -> None:
     wrong: Any = {"stauts": "dead"}
-    with pytest.raises(TypeError, match="stauts"):
+    with pytest.raises(InvalidOption, match="stauts"):
         app.jobs.delete_all(**wrong)

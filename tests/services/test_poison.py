@@ -44,9 +44,9 @@ NONSENSE: dict[str, tuple[Callable[[], BaseException], Status]] = {
     "dead of nothing": (lambda: Dead(None), Status.DEAD),  # type: ignore[arg-type]
     "cancelled by a number": (lambda: Cancel(5), Status.CANCELLED),  # type: ignore[arg-type]
     "cancelled with a NUL": (lambda: Cancel("\x00\x1b"), Status.CANCELLED),
-    "snoozed for a word": (lambda: Snooze("soon"), Status.SCHEDULED),  # type: ignore[arg-type]
-    "snoozed into the past": (lambda: Snooze(timedelta(days=-1)), Status.SCHEDULED),
-    "snoozed for ever": (lambda: Snooze(float("inf")), Status.SCHEDULED),
+    "snoozed for a word": (lambda: Snooze("soon"), Status.FAILED),
+    "snoozed into the past": (lambda: Snooze(timedelta(days=-1)), Status.FAILED),
+    "snoozed for ever": (lambda: Snooze(float("inf")), Status.FAILED),
     "retried after NaN": (lambda: Retry(after=float("nan")), Status.FAILED),
     "retried after ages": (lambda: Retry(after=10**400), Status.FAILED),
     "an error that cannot be shown": (Rude, Status.FAILED),

@@ -6,30 +6,38 @@ is not needed.
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any, assert_type
 
 from windlass import (
     PREVIOUS,
     App,
+    Backoff,
+    ByError,
     Chain,
     ChainHandle,
     Context,
     ContextTask,
+    Counts,
     Exponential,
     Handle,
     Job,
     Links,
     NewJob,
+    Page,
     Queue,
     Schedule,
     State,
+    Status,
+    Steps,
     Task,
+    TaskJob,
     TaskSet,
+    WorkerInfo,
     chain,
     current_context,
     current_job,
 )
-from windlass.store.records import Counts, Page, WorkerInfo
 from windlass.testing import context
 
 app = App("sqlite:///jobs.db")
@@ -66,7 +74,7 @@ async def handing_in_keeps_the_parameters() -> None:
     assert_type(welcome.enqueue(42, lang="de"), Handle[str])
     assert_type(await welcome.aenqueue(42), Handle[str])
     assert_type(resize.enqueue("a", path="b", width=3), Handle[list[str]])
-    assert_type(resize.job("a", "b", 3), NewJob)
+    assert_type(resize.job("a", "b", 3), TaskJob[list[str]])
     welcome.enqueue("42")  # type: ignore[arg-type]
     await welcome.aenqueue(42, "de")  # type: ignore[call-arg]
     await welcome.aenqueue(42, language="de")  # type: ignore[call-arg]
@@ -103,7 +111,19 @@ async def a_result_has_the_type_that_the_function_returns() -> None:
     handle = crawl.enqueue("x")
     assert_type(handle.id, str)
     assert_type(handle.existing, bool)
-    handle.result(timeout="soon")  # type: ignore[arg-type]
+    handle.result(timeout="5m")
+    handle.result(timeout=[5])  # type: ignore[arg-type]
+
+
+async def a_handle_is_taken_wherever_an_id_is(handle: Handle[str], job: Job) -> None:
+    assert_type(handle.status, Status)
+    assert_type(await handle.astatus(), Status)
+    assert_type(handle.cancel("not wanted"), Job)
+    assert_type(await handle.ajob(), Job)
+    assert_type(app.jobs.get(handle), Job)
+    assert_type(await app.jobs.aretry(job), Job)
+    welcome.using(parent=handle, id=job).enqueue(1)
+    app.jobs.get(welcome)  # type: ignore[arg-type]
 
 
 def options_are_checked() -> None:
@@ -116,9 +136,12 @@ def options_are_checked() -> None:
         tags=["a"],
         meta={"asked by": "me"},
         max_attempts=5,
+        retry=Steps(1, "5s", timedelta(minutes=1)),
+        timeout="5m",
+        expires="1h",
     )
     assert_type(task.enqueue(42), Handle[str])
-    assert_type(welcome.using(delay=1.5).using(run_at=datetime.now(UTC)).job(1), NewJob)
+    assert_type(welcome.using(delay=1.5).using(run_at=datetime.now(UTC)).job(1), TaskJob[str])
     welcome.using(delay=60).enqueue("42")  # type: ignore[arg-type]
     welcome.using(priorty=5)  # type: ignore[call-arg]
     welcome.using(priority="high")  # type: ignore[arg-type]
@@ -142,16 +165,32 @@ async def limits_and_keys_are_typed() -> None:
     def keyed_by(n: int) -> int:
         return n
 
-    assert_type(keyed(keyed_by).using(concurrency_key="k", key_order="any").job(1), NewJob)
+    assert_type(keyed(keyed_by).using(concurrency_key="k", key_order="any").job(1), TaskJob[int])
     app.task(key_order="fifo")  # type: ignore[call-overload]
     welcome.using(key_limit="2")  # type: ignore[arg-type]
 
 
 async def many_at_once() -> None:
-    assert_type(app.enqueue_many([welcome.job(1), resize.job("a", "b", 2)]), list[Handle[Any]])
-    assert_type(await app.aenqueue_many([]), list[Handle[Any]])
-    assert_type(app.enqueue_many(welcome.job(number) for number in range(3)), list[Handle[Any]])
-    app.enqueue_many([welcome])  # type: ignore[list-item]
+    assert_type(app.enqueue_many([welcome.job(1), welcome.job(2)]), list[Handle[str]])
+    assert_type(app.enqueue_many(welcome.job(number) for number in range(3)), list[Handle[str]])
+    assert_type(await app.aenqueue_many([resize.job("a", "b", 2)]), list[Handle[list[str]]])
+    assert_type(app.enqueue_many([welcome.job(1), render.job(2)])[0].result(), str | None)
+    plain: list[NewJob] = [welcome.job(1), resize.job("a", "b", 2)]
+    assert_type(app.enqueue_many(plain), list[Handle[Any]])
+    app.enqueue_many([welcome])  # type: ignore[arg-type]
+
+
+async def a_job_can_enqueue_itself() -> None:
+    assert_type(welcome.job(1).enqueue(), Handle[str])
+    assert_type(await resize.using(delay="5m").job("a", "b", 1).aenqueue(), Handle[list[str]])
+
+
+async def by_name() -> None:
+    assert_type(app.enqueue("mail.welcome", {"user_id": 42}, delay="5m", queue="mail"), Handle[Any])
+    assert_type(await app.aenqueue(welcome, {"user_id": 42}), Handle[Any])
+    assert_type(app.tasks["welcome"].type, str)
+    app.enqueue("mail.welcome", 42)  # type: ignore[arg-type]
+    app.enqueue("mail.welcome", {}, dealy=1)  # type: ignore[call-arg]
 
 
 async def a_chain_has_the_type_of_its_last_link() -> None:
@@ -161,7 +200,10 @@ async def a_chain_has_the_type_of_its_last_link() -> None:
     )
     assert_type(await chain(welcome.job(1), crawl).aenqueue(), ChainHandle[dict[str, int]])
     assert_type(chain(welcome.job(1), crawl).enqueue().result(timeout=1), dict[str, int])
-    assert_type(chain(welcome.job(1), resize.job("a", PREVIOUS, 2)), Chain[Any])
+    assert_type(chain(welcome.job(1), resize.job("a", PREVIOUS, 2)), Chain[list[str]])
+    assert_type(chain(render, crawl, crawl, crawl, crawl, crawl, crawl, welcome.job(PREVIOUS)), Chain[str])
+    assert_type(chain(welcome.job(1)).enqueue().result(), str)
+    assert_type(chain(*[welcome.job(1)]), Chain[Any])
     chain(welcome.job(1), 5)  # type: ignore[call-overload]
     resize.job("a", PREVIOUS)  # type: ignore[call-arg]
 
@@ -212,6 +254,13 @@ async def every_verb_has_two_forms() -> None:
     assert_type(await app.jobs.aget("id"), Job)
     assert_type(app.jobs.list(status="dead", limit=5), Page[Job])
     assert_type((await app.jobs.alist()).next_cursor, str | None)
+    assert_type([job.id for job in app.jobs.list(type=welcome)], list[str])
+    assert_type(app.jobs.list()[0], Job)
+    assert_type(list(app.jobs.iter(queue="mail")), list[Job])
+    assert_type([job async for job in app.jobs.aiter(tag="x")], list[Job])
+    assert_type(app.jobs.count(status=["dead", "failed"]), int)
+    assert_type(app.jobs.cancel_all(all=True), int)
+    app.jobs.iter(stauts="dead")  # type: ignore[call-arg]
     assert_type(app.jobs.cancel("id"), Job)
     assert_type(app.jobs.retry("id"), Job)
     assert_type(await app.jobs.alinks("id", limit=5), Links)
@@ -220,6 +269,8 @@ async def every_verb_has_two_forms() -> None:
     assert_type(app.queues.list(), list[Queue])
     assert_type(app.workers.list(), list[WorkerInfo])
     assert_type(app.stats.counts(), Counts)
+    assert_type(app.stats.counts()["mail"]["pending"], int)
+    assert_type([job.id for job in app.jobs.links("id")], list[str])
     app.jobs.get(7)  # type: ignore[arg-type]
     app.jobs.list(stauts="dead")  # type: ignore[call-arg]
     print(app.jobs.get("id").statuss)  # type: ignore[attr-defined]
@@ -301,4 +352,39 @@ async def the_context_hands_in_children(ctx: Context) -> None:
     ctx.aenqueue(welcome, 1)  # type: ignore[unused-coroutine]
     await ctx.sleep(timedelta(seconds=1))
     assert_type(ctx.state, State)
-    ctx.sleep("1")  # type: ignore[arg-type]
+    await ctx.sleep("1m")
+    ctx.sleep([1])  # type: ignore[arg-type]
+
+
+class Services(State):
+    limit: int
+
+
+@app.on_start
+def fill(state: Services) -> None:
+    state.limit = 3
+
+
+@app.task
+def bounded(ctx: Context[Services], number: int) -> int:
+    assert_type(ctx.state, Services)
+    assert_type(ctx.state.limit, int)
+    return min(number, ctx.state.limit)
+
+
+class Fibonacci:
+    """A policy of somebody's own."""
+
+    attempts = 5
+
+    def seconds(self, failures: int, random: Random) -> float:
+        return failures * 1.5
+
+
+def policies_and_state_are_typed(own: Backoff) -> None:
+    assert_type(bounded.enqueue(5).result(timeout="10s"), int)
+    app.task(retry=Fibonacci())
+    app.task(retry=ByError({OSError: Steps(1, 5)}, otherwise=own))
+    assert_type(Exponential(base="1m", cap=timedelta(hours=1)).base, float)
+    app.task(retry=5)  # type: ignore[call-overload]
+    welcome.using(retry=Fibonacci())  # type: ignore[arg-type]

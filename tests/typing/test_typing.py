@@ -24,7 +24,7 @@ def test_the_examples_are_typed_as_they_say() -> None:
     assert code == 0, report
 
 
-KINDS = ["arg-type", "call-arg", "call-overload", "attr-defined", "list-item", "misc", "type-var", "unused-coroutine"]
+KINDS = ["arg-type", "call-arg", "call-overload", "attr-defined", "misc", "type-var", "unused-coroutine"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

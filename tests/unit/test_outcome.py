@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.jobs.job import Claimed, JobError
 from windlass.core.jobs.outcome import CRASH_LIMIT, Done, Policy, Raised, Requeued, Settlement, after_crash, decide
-from windlass.core.jobs.retry import ByError, Exponential, Fixed, RetryPolicy
+from windlass.core.jobs.retry import ByError, Exponential, Fixed, RetryPolicy, Steps, add_to_meta
 from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.status import FINISHED, Status, may_move
+from windlass.errors import InvalidTime
 
 REPORT = JobError("E", "text")
 
@@ -94,7 +95,9 @@ def test_an_error_that_is_not_retried_is_dead_at_once() -> None:
     assert (settlement.status, settlement.reason) == (Status.DEAD, "KeyError is not retried")
 
 
-@pytest.mark.parametrize(("after", "micros"), [(5, 5 * SECOND), (timedelta(minutes=1), 60 * SECOND), (0, 0)])
+@pytest.mark.parametrize(
+    ("after", "micros"), [(5, 5 * SECOND), (timedelta(minutes=1), 60 * SECOND), ("2m", 120 * SECOND), (0, 0)]
+)
 def test_a_handler_says_when_to_retry(after: Any, micros: int) -> None:
     assert raised(Retry(after=after)).delay == micros
 
@@ -115,10 +118,35 @@ def test_cancel_and_dead_keep_their_reasons() -> None:
     assert (raised(Dead("bad")).status, raised(Dead("bad")).reason) == (Status.DEAD, "bad")
 
 
-@pytest.mark.parametrize("wait", [-1, float("nan"), "soon", None, object(), 10**400])
-def test_a_wait_that_is_nonsense_is_no_reason_to_lose_the_job(wait: Any) -> None:
-    assert raised(Snooze(wait)).status is Status.SCHEDULED
-    assert raised(Retry(wait)).status is Status.FAILED
+NONSENSE = [-1, float("nan"), "soon", object(), 10**400]
+
+
+@pytest.mark.parametrize("wait", NONSENSE)
+def test_a_wait_that_is_nonsense_is_refused_where_it_is_said(wait: Any) -> None:
+    with pytest.raises(InvalidTime, match=r"^delay: "):
+        Snooze(wait)
+    with pytest.raises(InvalidTime, match=r"^after: "):
+        Retry(after=wait)
+
+
+@pytest.mark.parametrize("wait", NONSENSE)
+def test_a_wait_that_was_made_nonsense_later_is_no_reason_to_lose_the_job(wait: Any) -> None:
+    snooze, retry = Snooze(5), Retry(after=5)
+    snooze.delay = retry.after = wait
+    assert raised(snooze).status is Status.SCHEDULED
+    assert raised(retry).status is Status.FAILED
+
+
+def test_the_policy_of_the_job_goes_before_that_of_its_task() -> None:
+    meta = add_to_meta('{"by":"me"}', Steps("10s", "2m", jitter=0))
+    assert raised(ValueError(), meta=meta).delay == 10 * SECOND
+    assert raised(ValueError(), meta=meta, failures=1).delay == 120 * SECOND
+    assert raised(KeyError(), meta=meta, dead_on=(LookupError,)).status is Status.DEAD
+
+
+@pytest.mark.parametrize("meta", ['{"windlass.retry":5}', '{"windlass.retry":', '{"windlass.retry":{"type":"Moon"}}'])
+def test_a_policy_of_the_job_that_cannot_be_read_leaves_that_of_its_task(meta: str) -> None:
+    assert raised(ValueError(), meta=meta).delay == 60 * SECOND
 
 
 @pytest.mark.parametrize("answer", [float("nan"), float("inf"), -5, "x", None, 1e300, ZeroDivisionError()])
@@ -137,9 +165,10 @@ def test_a_reason_becomes_bounded_text_that_every_store_can_keep(control: Any, r
     assert "\x00" not in text
 
 
+waits = st.floats(0, 3e9) | st.timedeltas(timedelta(0), timedelta(days=36_500)) | st.sampled_from(["5", "30s", "2h"])
 errors = st.one_of(
-    st.builds(Snooze, st.floats() | st.timedeltas() | st.text()),
-    st.builds(Retry, st.none() | st.floats() | st.timedeltas()),
+    st.builds(Snooze, waits),
+    st.builds(Retry, st.none() | waits),
     st.builds(Cancel, st.text()),
     st.builds(Dead, st.text()),
     st.sampled_from(

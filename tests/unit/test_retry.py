@@ -1,5 +1,8 @@
 """Retry policies: pure arithmetic."""
 
+import copy
+import pickle
+from datetime import timedelta
 from random import Random
 from typing import Any, cast
 
@@ -9,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.core.jobs.job import MAX_ATTEMPTS
-from windlass.core.jobs.retry import DEFAULT_POLICY, ByError, Exponential, Fixed, Linear, StoredPolicy, wait_after
+from windlass.core.jobs.retry import (
+    DEFAULT_POLICY,
+    ByError,
+    Exponential,
+    Fixed,
+    Linear,
+    Steps,
+    StoredPolicy,
+    add_to_meta,
+    policy_in_meta,
+    wait_after,
+)
 from windlass.errors import ConfigError
 
 SURE = Random(0)
@@ -18,6 +32,10 @@ policies = st.builds(
     st.sampled_from([Exponential, Linear, Fixed]),
     st.floats(0, 1e9),
     st.floats(0, 1e9),
+    st.floats(0, 1),
+) | st.builds(
+    lambda lengths, jitter: Steps(*lengths, jitter=jitter),
+    st.lists(st.floats(0, 1e9), min_size=1),
     st.floats(0, 1),
 )
 
@@ -47,6 +65,39 @@ def test_the_cap_holds(kind: type[Exponential | Linear | Fixed]) -> None:
 @pytest.mark.parametrize("kind", [Exponential, Linear, Fixed])
 def test_no_failure_yet_counts_as_one(kind: type[Exponential | Linear | Fixed]) -> None:
     assert waits(kind(base=10, jitter=0), 0, -5) == [10, 10]
+
+
+def test_steps_are_taken_one_after_the_other_and_the_last_is_repeated() -> None:
+    steps = Steps(1, "5s", timedelta(seconds=30), "10m", jitter=0)
+    assert steps.attempts == 5
+    assert waits(steps, 1, 2, 3, 4) == [1, 5, 30, 600]
+    assert waits(Steps(1, 5, attempts=9, jitter=0), 0, 2, 3, 8) == [1, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("given_", "problem"),
+    [
+        ({"waits": ()}, "Steps.waits must be 1 to 999 durations"),
+        ({"waits": (1, "soon")}, "Steps.waits must be durations from 0 to 100 years, not 'soon'"),
+        ({"waits": (1,) * 1000}, "Steps.waits must be 1 to 999 durations"),
+        ({"waits": (1,), "attempts": 0}, "Steps.attempts must be from 1 to 1000, not 0"),
+        ({"waits": (1,), "jitter": 2}, "Steps.jitter must be from 0 to 1, not 2"),
+    ],
+)
+def test_steps_that_cannot_be_taken_are_refused(given_: dict[str, Any], problem: str) -> None:
+    waits_ = given_.pop("waits")
+    with pytest.raises(ConfigError, match=problem):
+        Steps(*waits_, **given_)
+
+
+def test_waits_are_durations() -> None:
+    assert Exponential(base="1m", cap=timedelta(hours=1)) == Exponential(base=60, cap=3600)
+    assert Linear(base="500ms").base == 0.5
+
+
+def test_steps_can_be_copied_and_pickled() -> None:
+    steps = Steps(1, 5, attempts=9)
+    assert pickle.loads(pickle.dumps(steps)) == copy.copy(steps) == steps
 
 
 def test_the_default_is_a_minute_doubled_up_to_an_hour() -> None:
@@ -115,7 +166,7 @@ def test_by_error_names_every_problem() -> None:
         *(
             (field, bad)
             for field in ("base", "cap")
-            for bad in (-1, float("nan"), float("inf"), 1e10, "5", None, True)
+            for bad in (-1, float("nan"), float("inf"), 1e10, "soon", None, True)
         ),
         *(("jitter", bad) for bad in (-0.1, 1.1, float("nan"), "x", None)),
         *(("factor", bad) for bad in (0.5, 101, float("nan"), "2", None)),
@@ -134,4 +185,5 @@ def test_every_problem_is_told_at_once() -> None:
 
 @given(policies)
 def test_a_policy_survives_being_stored(policy: StoredPolicy) -> None:
-    assert msgspec.json.decode(msgspec.json.encode(policy), type=Exponential | Linear | Fixed) == policy
+    assert msgspec.json.decode(msgspec.json.encode(policy), type=StoredPolicy) == policy
+    assert policy_in_meta(add_to_meta(None, policy)) == policy

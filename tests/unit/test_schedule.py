@@ -16,6 +16,7 @@ from windlass.errors import InvalidInput, InvalidOption, PayloadTooLarge
 
 NOW = 1_767_225_600 * SECOND
 NOTHING = ScheduleSettings()
+NO_DURATION = "is not a duration such as 500ms, 30s, 5m, 2h or 7d, a number of seconds, or a timedelta"
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"cron": "0 0 31 2 *"}, "cron: '0 0 31 2 *' never comes: there is no such day (position 5)"),
@@ -25,8 +26,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"cron": "@daily", "every": 60}, "every: cannot be given together with cron"),
     ({"every": 60, "tz": "UTC"}, "tz: says nothing of an interval; it is for cron"),
     ({"every": 0}, "every: must be at least 1s, not 0"),
-    ({"every": True}, "every: must be seconds or a timedelta, not bool"),
-    ({"every": "soon"}, "every: 'soon' is not a duration such as 500ms, 30s, 5m, 2h or 7d"),
+    ({"every": True}, f"every: True {NO_DURATION}"),
+    ({"every": "soon"}, f"every: 'soon' {NO_DURATION}"),
     ({"cron": "@daily", "tz": "Mars/Base"}, "tz: 'Mars/Base' is no time zone that is known here"),
     ({"cron": "@daily", "tz": "../../etc/passwd"}, "tz: '../../etc/passwd' is no time zone that is known here"),
     ({"catch_up": "some"}, "catch_up: must be one of one, all, none, not 'some'"),

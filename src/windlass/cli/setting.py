@@ -74,7 +74,7 @@ def set_queue(
             weights=_weights(weight or []),
             ageing=_length(ageing, "--ageing"),
             max_attempts=max_attempts,
-            retry=msgspec.structs.replace(_backoff(home.queues.get(name)), **given) if given else None,
+            retry=msgspec.structs.replace(_backoff(home, name), **given) if given else None,
             timeout=_length(timeout, "--timeout"),
             retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
         )
@@ -127,7 +127,8 @@ def _weights(texts: list[str]) -> dict[str, float]:
     return found
 
 
-def _backoff(queue: Queue) -> Exponential:
+def _backoff(home: App, name: str) -> Exponential:
     """Unchanged, if only one of two options is given."""
-    retry = queue.rules.retry
+    queues = {queue.name: queue for queue in home.queues.list()}
+    retry = queues.get(name, Queue(name=name)).rules.retry
     return retry if isinstance(retry, Exponential) else Exponential()

@@ -4,22 +4,18 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.client.embedded import worker
-from windlass.client.handle import Handle
+from windlass.client.producer import Producer
 from windlass.client.runtime.location import Location
-from windlass.client.runtime.offloaded import are_inline, enqueue_large
-from windlass.client.runtime.portal import Portal, as_list, blocking
+from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import memory_handle, production_handle
 from windlass.client.tasks.hooks import State, hook_of
 from windlass.client.tasks.middleware import middleware_of
-from windlass.client.tasks.previous import check_no_previous
-from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry, define
 from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
@@ -29,17 +25,10 @@ from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.flow.queue import QueueOptions, settings
-from windlass.core.jobs.job import DEFAULT_QUEUE, Enqueued, NewJob
+from windlass.core.jobs.job import DEFAULT_QUEUE
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.reference import MAX_BLOB_SIZE
-from windlass.errors import (
-    ConfigError,
-    EnqueueFailed,
-    EnqueueUnknown,
-    InvalidOption,
-    SchemaMismatch,
-    StoreUnavailable,
-    WindlassError,
-)
+from windlass.errors import ConfigError, WindlassError
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.open import MEMORY_ADDRESS, redact
@@ -50,7 +39,7 @@ CLIENT_DEADLINE = 5.0
 """Seconds after which a client's call gives up: a web request must not hang on an unreachable store."""
 
 
-class App(Registrar):
+class App(Producer):
     """Registers tasks and enqueues jobs.
 
     Creating it and decorating functions does no I/O: the first verb opens the store. One app may be used from any
@@ -66,6 +55,8 @@ class App(Registrar):
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
     of `ctx.log`; None keeps nothing. If the app configures no logging, a worker shows INFO and above.
+
+    `state` is what handlers find as `ctx.state`: a State, or an instance of your subclass with typed attributes.
     """
 
     def __init__(
@@ -73,13 +64,14 @@ class App(Registrar):
         store: str | None = None,
         *,
         blobs: str | None = None,
-        deadline: float | None = CLIENT_DEADLINE,
+        deadline: Duration | None = CLIENT_DEADLINE,
         keep_logs: int | None = logging.INFO,
+        state: State | None = None,
     ) -> None:
         super().__init__()
         self._location = Location(store, blobs)
         self.registry = Registry(self)
-        self.state = State()
+        self.state = State() if state is None else state
         self.keep_logs = keep_logs
         self.jobs = Jobs(self)
         self.queues = Queues(self)
@@ -87,8 +79,8 @@ class App(Registrar):
         self.workers = Workers(self)
         self.stats = Stats(self)
         self._offload: Offload | None = None
-        self._deadline = deadline
-        self._store_handle = production_handle(lambda: self._location.store.address, deadline)
+        self._deadline = None if deadline is None else duration(deadline, "deadline") / SECOND
+        self._store_handle = production_handle(lambda: self._location.store.address, self._deadline)
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._door: Portal | None = None
 
@@ -132,7 +124,8 @@ class App(Registrar):
         """Make a task of a function and register it."""
         definition = define(function, options)
         self.registry.add(definition)
-        return task_of(self, definition)
+        self._tasks[definition.type] = task_of(self, definition)
+        return self._tasks[definition.type]
 
     def include(self, *sets: TaskSet) -> None:
         """Add the tasks, hooks and schedules of task sets; a set belongs to one app."""
@@ -142,6 +135,8 @@ class App(Registrar):
             each.hooks = self.hooks
             self._declared.absorb(each._declared)
             each._declared = self._declared
+            self._tasks |= each._tasks
+            each._tasks = self._tasks
 
     def on_dead(self, function: F, /) -> F:
         """Run a function when a job has died: `def alert(job): …`, or `(job, state)`; `job.error` is the error.
@@ -187,22 +182,6 @@ class App(Registrar):
         named = [definition.defaults.get("queue", DEFAULT_QUEUE) for definition in self.registry]
         return tuple(dict.fromkeys([DEFAULT_QUEUE, *named, *self._declared.queue_names]))
 
-    async def aenqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]:
-        """Enqueue many jobs (`task.job(...)`), all or none.
-
-        They may come from any iterable, also a generator: it is read once, completely, before anything is stored.
-        With a `connection` to the same database they are part of its transaction: your commit decides.
-        """
-        jobs = as_list(jobs, "jobs")
-        if wrong := [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]:
-            raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
-        returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
-        return await self._enqueue_jobs(jobs, [returns[job.type] for job in jobs], connection)
-
-    enqueue_many = blocking(
-        aenqueue_many, here=lambda *_, connection=None, **__: connection is not None, iterable="jobs"
-    )
-
     worker = worker
 
     async def aclose(self) -> None:
@@ -236,9 +215,6 @@ class App(Registrar):
         """Use another store than the code names, for a command; before any is open."""
         self._location = Location(store, self._location.blobs)
 
-    def _returns(self, type_: str) -> Any:
-        return self.registry.get(type_).returns if type_ in self.registry else Any
-
     @property
     def payload_limit(self) -> int:
         """The maximum size of a payload or result, in bytes of JSON."""
@@ -254,34 +230,6 @@ class App(Registrar):
         if self._offload is None:
             self._offload = open_blobs(self.blobs)
         return self._offload
-
-    async def _enqueue_jobs(
-        self, jobs: list[NewJob], returns: list[Any], connection: object = None
-    ) -> list[Handle[Any]]:
-        check_no_previous(jobs)
-        enqueue = partial(self._enqueue, connection=connection)
-        jobs = self._store_handle.mark_repeated(jobs)
-        if are_inline(jobs):
-            answers = await enqueue(jobs)
-        else:
-            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
-        return [Handle(self, answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
-
-    async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
-        store = None
-        try:
-            if connection is None:
-                store = await self._ready()
-                return await store.jobs.enqueue(jobs)
-            # Whether the caller commits is unknown here: declarations are sent again until they are written.
-            declared = {} if self._store_handle.written == self._declared.version else dict(self._declared.queues)
-            return await self._store_handle.connect().jobs.enqueue_inside(connection, jobs, declared)
-        except StoreUnavailable as error:
-            if error.maybe_done and store is not None:
-                raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
-            if isinstance(error, SchemaMismatch):
-                raise
-            raise EnqueueFailed(f"nothing was stored: {error}") from error
 
     def _portal(self) -> Portal:
         # A lock that another thread held at a fork stays locked in the child: the child needs a new one.

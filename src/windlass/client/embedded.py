@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from windlass.core.moments import Duration
 
 if TYPE_CHECKING:
     from windlass.client.app import App
@@ -14,8 +15,8 @@ def worker(
     *,
     concurrency: int = 10,
     queues: Iterable[str] | None = None,
-    lease: float | timedelta = 30,
-    drain: float | timedelta = 20,
+    lease: Duration = 30,
+    drain: Duration = 20,
 ) -> AbstractAsyncContextManager[None]:
     """Run jobs in this process, on this event loop: `async with app.worker(concurrency=10): …`
 

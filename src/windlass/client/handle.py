@@ -15,18 +15,31 @@ from windlass.client.verbs.links import cause_of, front_of
 from windlass.core.codec import decode_object, unstorable_problem
 from windlass.core.jobs.dependencies import describe_cause
 from windlass.core.jobs.job import Job
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.reference import Reference
 from windlass.core.status import Status
 from windlass.errors import JobCancelled, JobDead, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
+CANCELLED = "cancelled by an operator"
 NEAR = 100
 """After a timeout, the job at which a chain is held up is searched this many links back."""
 
 
+class JobVerbs(Protocol):
+    """What a handle needs of `app.jobs`."""
+
+    async def aget(self, id: str) -> Job: ...
+
+    async def acancel(self, id: str, reason: str = ...) -> Job: ...
+
+
 class Home(Protocol):
     """What a handle needs of its app."""
+
+    @property
+    def jobs(self) -> JobVerbs: ...
 
     async def _ready(self) -> Store: ...
 
@@ -39,8 +52,9 @@ class Home(Protocol):
 
 
 class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
-    """An enqueued job; `existing` if it existed before.
+    """An enqueued job; `existing` if it existed before. Handles on the same job are equal.
 
+    Every verb that takes an id takes a handle too: `app.jobs.retry(handle)`, `using(parent=handle)`.
     A batch may make a hundred thousand of them. They are in no cycle, so the garbage collector does not track them.
     """
 
@@ -52,13 +66,41 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     def __repr__(self) -> str:
         return f"Handle({self.id!r}{', existing=True' if self.existing else ''})"
 
-    async def aresult(self, timeout: float | None = None) -> T:
+    def __eq__(self, other: object) -> bool:
+        return self.id == other.id if isinstance(other, Handle) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    async def ajob(self) -> Job:
+        """The job as it is now, like `app.jobs.get`."""
+        return await self._home.jobs.aget(self.id)
+
+    async def astatus(self) -> Status:
+        """The status now."""
+        return (await self.ajob()).status
+
+    async def acancel(self, reason: str = CANCELLED) -> Job:
+        """Cancel the job if it waits, or ask it to stop if it runs, like `app.jobs.cancel`."""
+        return await self._home.jobs.acancel(self.id, reason)
+
+    job = blocking(ajob)
+    cancel = blocking(acancel)
+    _status = blocking(astatus)
+
+    @property
+    def status(self) -> Status:
+        """The status now, read from the store; in a coroutine use `await handle.astatus()`."""
+        return self._status()
+
+    async def aresult(self, timeout: Duration | None = None) -> T:
         """Wait until the job has ended, through all its retries, and return its result.
 
         Waits through outages of the store. Raises JobDead, JobCancelled, JobNotFound (it is not kept; `outcome` tells
         whether it completed), ResultUnavailable (it completed, and its result could not be kept), BlobUnavailable,
         TimeoutError, or StoreUnavailable.
         """
+        seconds = None if timeout is None else duration(timeout, "timeout") / SECOND
         store = await self._home._ready()
         waiter = self._home._store_handle.result_waiter(store)
         with waiter.waiting(self.id) as wait:
@@ -66,14 +108,14 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
             job = await wait.seen()
             if not job.finished:
                 try:
-                    async with asyncio.timeout(timeout) as limit:
+                    async with asyncio.timeout(seconds) as limit:
                         job = await wait.ended()
                 except TimeoutError:
                     if not limit.expired():
                         raise
-                    job = await waiter.read_again(self.id, wait) if timeout else job
+                    job = await waiter.read_again(self.id, wait) if seconds else job
                 if not job.finished:
-                    raise TimeoutError(await _lateness(store, wait, timeout))
+                    raise TimeoutError(await _lateness(store, wait, seconds))
         if job.status is Status.CANCELLED:
             raise JobCancelled(job.id, await _why_cancelled(store, job))
         if isinstance(job.result, Reference):
@@ -107,13 +149,13 @@ async def _why_cancelled(store: Store, job: Job) -> str:
     return reason
 
 
-async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
+async def _lateness(store: Store, wait: Wait, seconds: float | None) -> str:
     """The message of a timeout; the likeliest cause is that no worker runs."""
     job = wait.job
     assert job is not None
     if wait.trouble is not None:
         return f"job {job.id} was {job.status} when last seen; what became of it is not known: {wait.trouble}"
-    told = f"job {job.id} is still {job.status} after {timeout:g} s"
+    told = f"job {job.id} is still {job.status} after {seconds:g} s"
     with contextlib.suppress(StoreUnavailable):
         if not await store.workers.list():
             told += "; no worker is alive"

@@ -1,6 +1,6 @@
 """What a handler may raise to decide its own outcome."""
 
-from datetime import timedelta
+from windlass.core.moments import Duration, duration
 
 
 class _Control(Exception):
@@ -10,7 +10,9 @@ class _Control(Exception):
 class Retry(_Control):
     """This attempt failed; try again, after the given time instead of the policy's."""
 
-    def __init__(self, after: float | timedelta | None = None, reason: str = "retry asked for") -> None:
+    def __init__(self, after: Duration | None = None, reason: str = "retry asked for") -> None:
+        if after is not None:
+            duration(after, "after")
         super().__init__(reason)
         self.after, self.reason = after, reason
 
@@ -18,7 +20,8 @@ class Retry(_Control):
 class Snooze(_Control):
     """Nothing failed, it is too early: run again later, without using up the retry budget."""
 
-    def __init__(self, delay: float | timedelta) -> None:
+    def __init__(self, delay: Duration) -> None:
+        duration(delay, "delay")
         super().__init__(f"snoozed for {delay}")
         self.delay = delay
 

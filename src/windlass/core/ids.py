@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from typing import Protocol
+from uuid import UUID
 
 from uuid_utils import uuid7
 
@@ -10,6 +12,17 @@ from windlass.errors import InvalidName
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 JobId = str
+
+
+class HasId(Protocol):
+    """A Handle, a Job: anything with the id of a job."""
+
+    @property
+    def id(self) -> JobId: ...
+
+
+JobRef = JobId | UUID | HasId
+"""What names a job: its id, a Handle or a Job."""
 
 LENGTH = 36
 MIN_PART = 4
@@ -22,8 +35,8 @@ def new_id() -> JobId:
 
 
 def check_id(value: object, field: str = "id") -> JobId:
-    """A given id, in its canonical spelling."""
-    text = str(value).lower() if not isinstance(value, str) else value.lower()
+    """A given id, or that of a handle or a job, in its canonical spelling."""
+    text = str(getattr(value, "id", value)).lower()
     if len(text) > LENGTH or not _UUID.fullmatch(text):
         raise InvalidName(field, f"{text[:40]!r} is not a UUID")
     return text

@@ -3,10 +3,10 @@
 Internally, a moment is an integer of microseconds since 1970 in UTC: exact, ordered the same on every store.
 """
 
-import math
 import re
 from datetime import UTC, datetime, timedelta
 
+from windlass.core.text import shown
 from windlass.errors import InvalidTime
 
 Micros = int
@@ -18,6 +18,9 @@ MAX_TIME: Micros = 7_258_118_400 * SECOND
 """2200-01-01: a later run_at is a mistake, and some stores cannot hold it."""
 
 MAX_DURATION: Micros = 100 * 365 * DAY
+
+Duration = float | timedelta | str
+"""Seconds, a timedelta, or text such as "500ms", "30s", "5m", "2h" or "7d"."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -42,29 +45,30 @@ def to_datetime(micros: Micros) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def duration(value: float | timedelta, field: str) -> Micros:
-    """Seconds or a timedelta as microseconds; refuses what is negative, not finite or too large."""
+def duration(value: Duration, field: str) -> Micros:
+    """A duration as microseconds; refuses what is none, negative, not finite or too large."""
     if isinstance(value, timedelta):
         micros = value // _MICROSECOND
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidTime(field, f"must be seconds or a timedelta, not {type(value).__name__}")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise InvalidTime(field, f"must be finite, not {value}")
     else:
-        # Cut first: an integer may be too large to become a float, or to be shown.
-        value = min(max(value, -1e12), 1e12)
-        micros = round(value * SECOND)
+        seconds = _seconds(value, field)
+        micros = round(seconds * SECOND) if 0 <= seconds <= MAX_DURATION // SECOND else -1
     if not 0 <= micros <= MAX_DURATION:
-        raise InvalidTime(field, f"must be from 0 to 100 years, not {value}")
+        raise InvalidTime(field, f"must be from 0 to 100 years, not {shown(value)}")
     return micros
 
 
-def parse_duration(text: str, field: str) -> Micros:
-    """`30s`, `5m`, `7d`, `500ms`, or plain seconds, as on a command line or in a file."""
-    match = _TEXT.fullmatch(text.strip())
+parse_duration = duration
+"""The same, where it is always text: on a command line or in a file."""
+
+
+def _seconds(value: object, field: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    match = _TEXT.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise InvalidTime(field, f"{text!r} is not a duration such as 500ms, 30s, 5m, 2h or 7d")
-    return duration(float(match[1]) * _UNITS[match[2] or "s"], field)
+        others = "a number of seconds, or a timedelta"
+        raise InvalidTime(field, f"{shown(value)} is not a duration such as 500ms, 30s, 5m, 2h or 7d, {others}")
+    return float(match[1]) * _UNITS[match[2] or "s"]
 
 
 def show_duration(micros: Micros) -> str:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -85,7 +85,7 @@ class Tour:
         self._accept(jobs)
         self._say(f"{len(jobs)} jobs enqueued with one call: stored and acknowledged.")
 
-    def _accept(self, jobs: list[NewJob]) -> None:
+    def _accept(self, jobs: Sequence[NewJob]) -> None:
         for handle, job in zip(self._app.enqueue_many(jobs), jobs, strict=True):
             self._accepted[handle.id] = job.type
 

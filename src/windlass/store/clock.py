@@ -3,11 +3,11 @@
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from windlass.core.moments import SECOND, Micros, duration, to_datetime, to_micros
+from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime, to_micros
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _OFFSETS = Path("/proc/self/timens_offsets")
@@ -90,9 +90,7 @@ class ManualClock:
         """The current moment of this clock."""
         return to_datetime(self._wall)
 
-    def advance(
-        self, seconds: float | timedelta = 0, *, minutes: float = 0, hours: float = 0, days: float = 0
-    ) -> datetime:
+    def advance(self, seconds: Duration = 0, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
         """Let time pass; returns the new moment. Nothing runs by this: `run_all` does."""
         passed = duration(seconds, "seconds")
         for field, value, size in (("minutes", minutes, 60), ("hours", hours, 3600), ("days", days, 86_400)):

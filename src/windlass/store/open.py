@@ -3,7 +3,7 @@
 import asyncio
 import re
 from pathlib import PurePosixPath
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from windlass.errors import ConfigError
 from windlass.store.clock import Clock, SystemClock
@@ -14,6 +14,7 @@ from windlass.store.records import ProcessRole
 _PASSWORD = re.compile(r"((?:password|token|secret)=)[^&#]*", re.IGNORECASE)
 POSTGRES = ("postgresql", "postgres")
 REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+_SQLALCHEMY = re.compile(r"(?P<store>postgres(?:ql)?)\+(?P<driver>\w+):|(?P<file>sqlite)\+(?:pysqlite|aiosqlite):")
 _RELATIVE_FILE = re.compile(r"sqlite:///(?![/~?#]|:memory:)(?P<path>[^?#]+)(?P<options>.*)", re.DOTALL)
 DEFAULT_ADDRESS = "sqlite:///windlass.db"
 MEMORY_ADDRESS = "sqlite:///:memory:"
@@ -116,15 +117,39 @@ def _not_installed(url: str, error: ImportError, extra: str = "postgres") -> Con
 
 def _unknown(url: str) -> ConfigError:
     scheme = url.partition(":")[0]
-    known = "sqlite:///file.db, postgresql://user@host/database and redis://host:6379/0"
+    known = "sqlite:///file.db, postgresql://user@host/database and redis://host:6379/0, or SQLAlchemy's spelling"
     return ConfigError(f"{redact(url)}: unknown store {scheme!r}; this version has {known}")
 
 
+def plain(url: str) -> str:
+    """The address without what only SQLAlchemy understands: the driver, `ssl=` of asyncpg, `host=` as an option."""
+    match = _SQLALCHEMY.match(url)
+    if match is not None:
+        url = f"{match['store'] or match['file']}:{url[match.end() :]}"
+    options_may_differ = match is not None or "host=" in url
+    if url.partition(":")[0] not in POSTGRES or not options_may_differ:
+        return url
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    if match is not None and match["driver"] == "asyncpg":
+        options = [("sslmode" if name == "ssl" else name, value) for name, value in options]
+    hosts = [quote(value, safe=":") for name, value in options if name == "host"]
+    if hosts and not parts.netloc.rpartition("@")[2]:
+        ports = [value for name, value in options if name == "port"]
+        parts = parts._replace(netloc=parts.netloc + ",".join(hosts) + "".join(f":{port}" for port in ports))
+        options = [(name, value) for name, value in options if name not in ("host", "port")]
+    return urlunsplit(parts._replace(query=urlencode(options, quote_via=quote)))
+
+
 def absolute(url: str, folder: str | None) -> str:
-    """The same address, independent of the current folder: a relative path is one of this folder.
+    """The same address as Windlass writes it, independent of the current folder, in which a relative path is.
 
     An invalid address is returned unchanged: opening it reports the error.
     """
+    url = plain(url)
     match = _RELATIVE_FILE.fullmatch(url)
     if match is None:
         return url

@@ -1,8 +1,9 @@
 """Arguments and answers of the contract's verbs that are not records of core."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import Enum, StrEnum, auto
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, overload
 
 import msgspec
 
@@ -136,10 +137,26 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """One page of a list, newest first; a page may be short, only `next_cursor=None` means the end."""
+    """One page of a list, newest first: a sequence of its items.
+
+    A page may be short or empty; only `next_cursor=None` means the end.
+    """
 
     items: tuple[T, ...]
     next_cursor: str | None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice, /) -> T | tuple[T, ...]:
+        return self.items[index]
 
 
 JobPage = Page[Job]
@@ -189,12 +206,22 @@ class Campaign(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Jobs by queue and status, exact."""
+    """Jobs by queue and status, exact: `counts["mail"]["pending"]`. Iterating gives the names of the queues."""
 
     queues: dict[str, dict[str, int]]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queues)
+
+    def __len__(self) -> int:
+        return len(self.queues)
+
+    def __getitem__(self, queue: str, /) -> dict[str, int]:
+        return self.queues[queue]
+
     @property
     def totals(self) -> dict[str, int]:
+        """Jobs by status, over all queues."""
         return {status: sum(q.get(status, 0) for q in self.queues.values()) for status in Status}
 
 

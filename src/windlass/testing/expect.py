@@ -1,7 +1,6 @@
 """Assertions about enqueued jobs, and their messages."""
 
 from collections.abc import Coroutine
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,7 +9,7 @@ from windlass.client.app import App
 from windlass.client.tasks.task import Definition, Task
 from windlass.core.codec import decode
 from windlass.core.jobs.job import Job, NewJob
-from windlass.core.moments import Micros, duration, show_duration, to_micros
+from windlass.core.moments import Duration, Micros, duration, show_duration, to_micros
 from windlass.core.status import WAITING, Status
 from windlass.errors import ConfigError
 from windlass.store.drive import running_loop
@@ -39,7 +38,7 @@ def assert_enqueued(
     *args: Any,
     count: int | None = None,
     queue: str | None = None,
-    delay: float | timedelta | None = None,
+    delay: Duration | None = None,
     **kwargs: Any,
 ) -> list[Job]:
     """A job of this task waits, with at least these arguments; returns the matching jobs, oldest first.
@@ -66,7 +65,7 @@ def assert_not_enqueued(
     /,
     *args: Any,
     queue: str | None = None,
-    delay: float | timedelta | None = None,
+    delay: Duration | None = None,
     **kwargs: Any,
 ) -> None:
     """No job of this task waits, or none with these arguments."""
@@ -95,7 +94,7 @@ class _Terms(msgspec.Struct, frozen=True, kw_only=True):
         kwargs: dict[str, Any],
         *,
         queue: str | None = None,
-        delay: float | timedelta | None = None,
+        delay: Duration | None = None,
     ) -> "_Terms":
         _check_app(app)
         micros = None if delay is None else duration(delay, "delay")

@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
 from types import TracebackType
 from weakref import WeakSet
 
@@ -22,7 +21,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.core.events import InternalError
 from windlass.core.ids import new_runner_id
-from windlass.core.moments import SECOND, duration
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.errors import ConfigError, SchemaMismatch
 from windlass.native import require_threads
 from windlass.observe.history import record_calls, record_events
@@ -60,8 +59,8 @@ def embedded_worker(
     app: App,
     concurrency: int,
     queues: Iterable[str] | None,
-    lease: float | timedelta,
-    drain: float | timedelta,
+    lease: Duration,
+    drain: Duration,
 ) -> AbstractAsyncContextManager[None]:
     """The worker behind `App.worker`; raises ConfigError."""
     given = queues.split(",") if isinstance(queues, str) else queues

@@ -149,10 +149,10 @@ class blocking(Generic[S, P, R]):
         return call
 
 
-def refuse_on_loop(verb: str) -> None:
+def refuse_on_loop(verb: str, instead: str | None = None) -> None:
     """A blocking call would freeze all other tasks of a running loop."""
     if is_on_loop():
-        raise UseAsync(verb)
+        raise UseAsync(verb, instead)
 
 
 def is_on_loop() -> bool:

@@ -1,16 +1,22 @@
 """The annotations of a task's function, each resolved by itself."""
 
 import inspect
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from windlass.client.tasks.context import Context
 from windlass.errors import ConfigError
 
 RETURN = "return"
-_CONTEXT = ("Context", "windlass.Context")
+_CONTEXT = re.compile(r"(windlass\.)?Context(\[|$)")
 """The Context is known by its name, also if only a type checker imports it."""
+
+
+def is_context(hint: object) -> bool:
+    """Whether this is `Context`, or `Context[State]`."""
+    return Context in (hint, get_origin(hint))
 
 
 def resolve_annotations(function: Callable[..., Any], type_: str) -> dict[str, Any]:
@@ -23,7 +29,7 @@ def resolve_annotations(function: Callable[..., Any], type_: str) -> dict[str, A
     problems: list[str] = []
     for name, annotation in _annotations(function, type_, first).items():
         try:
-            resolved[name] = Context if annotation in _CONTEXT else _resolve(function, annotation)
+            resolved[name] = Context if _CONTEXT.match(str(annotation)) else _resolve(function, annotation)
         except Exception as error:
             what = "its result" if name == RETURN else f"parameter {name!r}"
             problems.append(

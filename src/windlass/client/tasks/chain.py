@@ -1,21 +1,25 @@
 """Chains: jobs one after the other, enqueued together; each may use the result of the one before it."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from windlass.client.handle import Handle
+from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
-from windlass.core.jobs.job import NewJob
-from windlass.errors import InvalidOption
+from windlass.core.jobs.job import Job, NewJob
+from windlass.core.status import Status
+from windlass.errors import InvalidOption, NotAllowedNow
 
 T = TypeVar("T")
 
 AnyTask = Task[Any, Any, Any]
 Link = NewJob | AnyTask
+Last = Task[Any, Any, T] | TaskJob[T]
 MAX_LINKS = 10_000
+_BATCH = 500
 
 
 class ChainHandle(Handle[T], eq=False):
@@ -27,11 +31,28 @@ class ChainHandle(Handle[T], eq=False):
     def __repr__(self) -> str:
         return f"ChainHandle({self.id!r}, {len(self.links)} links)"
 
+    async def acancel(self, reason: str = CANCELLED) -> Job:
+        """Cancel the chain: the link that it is at, and with it all that follow; returns the first cancelled link.
+
+        A link that runs is asked to stop; whatever it does, the next one is cancelled.
+        """
+        operator = (await self._home._ready()).operator
+        for start in range(0, len(self.links), _BATCH):
+            found = await operator.get([link.id for link in self.links[start : start + _BATCH]])
+            for job in [each for each in found if each is not None and not each.finished]:
+                with contextlib.suppress(NotAllowedNow):  # it has ended meanwhile
+                    after = await self._home.jobs.acancel(job.id, reason)
+                    if after.status is Status.CANCELLED:
+                        return after
+        return await self._home.jobs.acancel(self.id, reason)
+
+    cancel = blocking(acancel)
+
 
 class Chain(Generic[T]):
     """Links in order, checked but not enqueued. Their ids are fixed: enqueueing it twice adds none."""
 
-    def __init__(self, jobs: Sequence[TaskJob]) -> None:
+    def __init__(self, jobs: Sequence[TaskJob[Any]]) -> None:
         self._tasks = [job.task for job in jobs]
         self.jobs: tuple[NewJob, ...] = tuple(_linked(jobs))
 
@@ -59,13 +80,25 @@ class Chain(Generic[T]):
 
 
 @overload
-def chain(first: Link, last: Task[Any, Any, T], /) -> Chain[T]: ...
+def chain(last: Last[T], /) -> Chain[T]: ...
 @overload
-def chain(first: Link, second: Link, last: Task[Any, Any, T], /) -> Chain[T]: ...
+def chain(first: Link, last: Last[T], /) -> Chain[T]: ...
 @overload
-def chain(first: Link, second: Link, third: Link, last: Task[Any, Any, T], /) -> Chain[T]: ...
+def chain(first: Link, second: Link, last: Last[T], /) -> Chain[T]: ...
 @overload
-def chain(first: Link, second: Link, third: Link, fourth: Link, last: Task[Any, Any, T], /) -> Chain[T]: ...
+def chain(first: Link, second: Link, third: Link, last: Last[T], /) -> Chain[T]: ...
+@overload
+def chain(first: Link, second: Link, third: Link, fourth: Link, last: Last[T], /) -> Chain[T]: ...
+@overload
+def chain(first: Link, second: Link, third: Link, fourth: Link, fifth: Link, last: Last[T], /) -> Chain[T]: ...
+@overload
+def chain(
+    first: Link, second: Link, third: Link, fourth: Link, fifth: Link, sixth: Link, last: Last[T], /
+) -> Chain[T]: ...
+@overload
+def chain(
+    first: Link, second: Link, third: Link, fourth: Link, fifth: Link, sixth: Link, seventh: Link, last: Last[T], /
+) -> Chain[T]: ...
 @overload
 def chain(first: Link, /, *links: Link) -> Chain[Any]: ...
 def chain(first: Link, /, *links: Link) -> Chain[Any]:
@@ -81,7 +114,7 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     return Chain([_link(each, place) for place, each in enumerate(given, 1)])
 
 
-def _link(given: object, place: int) -> TaskJob:
+def _link(given: object, place: int) -> TaskJob[Any]:
     job = given
     if isinstance(given, Task):
         job = given.job() if place == 1 else given.link()
@@ -98,7 +131,7 @@ def _link(given: object, place: int) -> TaskJob:
     return job
 
 
-def _linked(jobs: Sequence[TaskJob]) -> list[NewJob]:
+def _linked(jobs: Sequence[TaskJob[Any]]) -> list[NewJob]:
     """Each link with the one before it as its parent. The first link names the flow."""
     seen: dict[str, int] = {}
     found = []

@@ -6,25 +6,30 @@ import time
 from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import timedelta
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
 
 from windlass.blobs.offload import Offload
-from windlass.client.handle import Handle
+from windlass.client.handle import Handle, JobVerbs
 from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.hooks import State
 from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
-from windlass.core.moments import SECOND, duration
+from windlass.core.moments import SECOND, Duration, duration
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidOption, NotInJob
 from windlass.store.contract import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
+if TYPE_CHECKING:  # a default, which `typing` has since 3.13
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    S = TypeVarWithDefault("S", bound=State, default=State)
+else:
+    S = TypeVar("S", bound=State)
 
 MAX_NOTE_LENGTH = 500
 MAX_LINE_LENGTH = 1000
@@ -42,6 +47,9 @@ class Home(Protocol):
     def payload_limit(self) -> int: ...
 
     def offload(self) -> Offload | None: ...
+
+    @property
+    def jobs(self) -> JobVerbs: ...
 
     async def _ready(self) -> Store: ...
 
@@ -97,8 +105,8 @@ class Done:
         yield from ()
 
 
-class Context:
-    """Passed to a parameter annotated `Context`.
+class Context(Generic[S]):
+    """Passed to a parameter annotated `Context`, or `Context[Services]` if your `state` is a `class Services(State)`.
 
     Progress and log lines are written in the background, at the latest with the attempt's outcome; the newest
     progress wins. In `async def` handlers `await` every call: an attempt that left one out fails with that reason.
@@ -138,11 +146,11 @@ class Context:
         return self._link.cancelled
 
     @property
-    def state(self) -> State:
+    def state(self) -> S:
         """The state that the `@app.on_start` hooks of this process filled."""
-        return self._link.home.state
+        return cast("S", self._link.home.state)
 
-    def sleep(self, seconds: float | timedelta) -> Awaitable[None]:
+    def sleep(self, seconds: Duration) -> Awaitable[None]:
         """Sleep for any length of time: the worker renews its leases meanwhile.
 
         Blocks in `def`, is awaited in `async def`. Raises Cancel when the job is cancelled meanwhile, which ends it

@@ -42,12 +42,19 @@ class Hooks(msgspec.Struct):
 
 def hook_of(name: str, function: Callable[..., Any], *may_take: str) -> Hook:
     """A hook, if the function can be called with the first of these arguments, or with all of them."""
-    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+    if not is_function(function):
         raise ConfigError(f"@app.{name} takes a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(f"{function.__qualname__} is a generator; @app.{name} takes a plain or an async function")
     takes = _takes(name, function, may_take)
     return Hook(name, function, takes, inspect.iscoroutinefunction(function), place(function))
+
+
+def is_function(thing: Any) -> bool:
+    """Whether it is a function, decorated or not. A task is none, though it looks like one."""
+    return (
+        inspect.isroutine(inspect.unwrap(thing)) and hasattr(thing, "__qualname__") and not hasattr(thing, "aenqueue")
+    )
 
 
 def _takes(name: str, function: Callable[..., Any], may_take: tuple[str, ...]) -> int:

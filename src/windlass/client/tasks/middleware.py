@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.tasks.context import Context, current_context
-from windlass.client.tasks.hooks import place
+from windlass.client.tasks.hooks import is_function, place
 from windlass.errors import ConfigError
 
 Handler = Callable[..., Any]
@@ -53,7 +53,7 @@ class Middleware(msgspec.Struct, frozen=True):
 
 def middleware_of(function: Callable[..., Any], *, skip_others: bool) -> Middleware:
     """A middleware, if the function has one of the three forms."""
-    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+    if not is_function(function):
         raise ConfigError(f"a middleware is a function, not {type(function).__name__}")
     if inspect.isgeneratorfunction(function):
         form = Form.GENERATOR

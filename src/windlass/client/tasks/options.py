@@ -1,17 +1,17 @@
 """The options of tasks and jobs, checked before anything is stored."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from windlass.client.tasks.keys import check_key_terms, key_fields
 from windlass.core.codec import check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
-from windlass.core.ids import check_id
+from windlass.core.ids import JobRef, check_id
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import MAX_PRIORITY, MIN_PRIORITY
-from windlass.core.jobs.retry import RetryPolicy
-from windlass.core.moments import duration, to_micros
+from windlass.core.jobs.retry import RETRY_IN_META, RetryPolicy, StoredPolicy, add_to_meta
+from windlass.core.moments import Duration, duration, to_micros
 from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, MAX_TAGS, check_key, check_name
 from windlass.core.text import shown
 from windlass.errors import InvalidOption
@@ -20,13 +20,13 @@ from windlass.errors import InvalidOption
 class JobOptions(TypedDict, total=False):
     """What `using(...)` takes."""
 
-    id: str
+    id: JobRef
     queue: str
     priority: int
-    delay: float | timedelta
+    delay: Duration
     run_at: datetime
     idempotency_key: str
-    idempotency_window: float | timedelta
+    idempotency_window: Duration
     on_conflict: Literal["existing", "replace", "raise"]
     concurrency_key: str
     """A value, not a template; keys belong to a queue."""
@@ -35,10 +35,12 @@ class JobOptions(TypedDict, total=False):
     key_rate: str
     rate_cost: int
     tenant: str
-    parent: str
+    parent: JobRef
     max_attempts: int
-    timeout: float | timedelta | None
-    expires: float | timedelta | datetime
+    retry: StoredPolicy
+    """Replaces the back-off of the task, and its budget unless `max_attempts` is given too; kept with the job."""
+    timeout: Duration | None
+    expires: Duration | datetime
     tags: Sequence[str]
     meta: Mapping[str, Any]
     connection: object
@@ -54,7 +56,7 @@ class TaskOptions(TypedDict, total=False):
     priority: int
     retry: RetryPolicy
     max_attempts: int
-    timeout: float | timedelta | None
+    timeout: Duration | None
     dead_on: tuple[type[BaseException], ...]
     concurrency_key: str
     """A value, or a template over the arguments: "album:{album}"."""
@@ -74,7 +76,17 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidOption("delay", "cannot be given together with run_at")
     fields = {name: _CHECKS[name](value) for name, value in options.items() if name in _CHECKS}
     fields |= key_fields(options)
+    if "retry" in fields and "max_attempts" not in fields:
+        fields["max_attempts"] = fields["retry"].attempts
     return {**fields, **_expires(options["expires"])} if "expires" in options else fields
+
+
+def job_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a NewJob, from all options of a job, those of its task and its own; checked together."""
+    check_together(fields)
+    if (policy := fields.pop("retry", None)) is not None:
+        fields["meta"] = check_size(add_to_meta(fields.get("meta"), policy), "meta")
+    return fields
 
 
 def check_together(fields: Mapping[str, Any]) -> None:
@@ -127,9 +139,18 @@ def _tags(value: Any) -> tuple[str, ...]:
     return names
 
 
+def _retry(value: Any) -> StoredPolicy:
+    if not isinstance(value, StoredPolicy):
+        reason = "it is kept with the job, and other policies are code"
+        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or Steps, not {shown(value)}: {reason}")
+    return value
+
+
 def _meta(value: Any) -> str:
     if not isinstance(value, Mapping):
         raise InvalidOption("meta", f"must be a mapping, not {type(value).__name__}")
+    if RETRY_IN_META in value:
+        raise InvalidOption("meta", f"has {RETRY_IN_META!r}, the place of a job's own policy: give using(retry=...)")
     check_json(dict(value), "meta")
     return check_size(encode(dict(value), "meta"), "meta")
 
@@ -147,6 +168,7 @@ _CHECKS: dict[str, Any] = {
     "tenant": lambda value: check_name(value, "tenant"),
     "parent": lambda value: check_id(value, "parent"),
     "max_attempts": check_attempts,
+    "retry": _retry,
     "timeout": check_timeout,
     "expires": _expires,
     "tags": _tags,

@@ -16,6 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound=Task[Any, Any, Any])
+AnyContext = Context[Any]
 
 
 class Registrar(ABC):
@@ -24,6 +25,7 @@ class Registrar(ABC):
     def __init__(self) -> None:
         self.hooks = Hooks()
         self._declared = Declarations()
+        self._tasks: dict[str, Task[Any, Any, Any]] = {}
 
     @abstractmethod
     def _register(self, function: Callable[..., Any], options: Mapping[str, Any]) -> Task[Any, Any, Any]:
@@ -31,10 +33,10 @@ class Registrar(ABC):
 
     @overload
     def task(
-        self, function: Callable[Concatenate[Context, P], Awaitable[T]], /
+        self, function: Callable[Concatenate[AnyContext, P], Awaitable[T]], /
     ) -> ContextTask[P, Awaitable[T], T]: ...
     @overload
-    def task(self, function: Callable[Concatenate[Context, P], T], /) -> ContextTask[P, T, T]: ...
+    def task(self, function: Callable[Concatenate[AnyContext, P], T], /) -> ContextTask[P, T, T]: ...
     @overload
     def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
     @overload
@@ -96,10 +98,10 @@ class Decorator:
 
     @overload
     def __call__(
-        self, function: Callable[Concatenate[Context, P], Awaitable[T]]
+        self, function: Callable[Concatenate[AnyContext, P], Awaitable[T]]
     ) -> ContextTask[P, Awaitable[T], T]: ...
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> ContextTask[P, T, T]: ...
+    def __call__(self, function: Callable[Concatenate[AnyContext, P], T]) -> ContextTask[P, T, T]: ...
     @overload
     def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
     @overload

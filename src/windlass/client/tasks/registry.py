@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.client.tasks.context import Home
-from windlass.client.tasks.hooks import place
+from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
@@ -17,6 +17,7 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
+from windlass.core.text import shown
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -124,7 +125,7 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
 
 
 def _check_function(function: Callable[..., Any]) -> None:
-    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+    if not is_function(function):
         raise ConfigError(f"a task is a function, not {type(function).__name__}")
     name = function.__qualname__
     if function.__name__ == "<lambda>":
@@ -174,7 +175,7 @@ def _defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     if "max_attempts" in options:
         fields["max_attempts"] = check_attempts(options["max_attempts"])
     elif (policy := _retry(options.get("retry"))) is not None:
-        fields["max_attempts"] = policy.attempts
+        fields["max_attempts"] = check_attempts(policy.attempts, "retry.attempts")
     fields |= key_fields(options)
     check_key_terms(fields, keyed="concurrency_key" in options)
     return fields
@@ -187,8 +188,9 @@ def _key(options: Mapping[str, Any], signature: Signature, type_: str) -> KeyTem
 
 
 def _retry(policy: Any) -> RetryPolicy | None:
-    if policy is not None and not isinstance(policy, RetryPolicy):
-        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or ByError, not {policy!r}")
+    if policy is not None and (isinstance(policy, type) or not isinstance(policy, RetryPolicy)):
+        policies = "Exponential, Linear, Fixed, Steps, ByError or another Backoff"
+        raise InvalidOption("retry", f"must be {policies}, not {shown(policy)}")
     return policy
 
 

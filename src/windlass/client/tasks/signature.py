@@ -8,8 +8,7 @@ from typing import Any, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from windlass.client.tasks.annotations import RETURN, resolve_annotations
-from windlass.client.tasks.context import Context
+from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
@@ -187,7 +186,7 @@ def _plain(hint: Any) -> Any:
 
 
 def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> str | None:
-    return next((each.name for each in parameters if hints.get(each.name) is Context), None)
+    return next((each.name for each in parameters if is_context(hints.get(each.name))), None)
 
 
 def _explained(error: msgspec.ValidationError) -> InvalidPayload:

@@ -1,6 +1,7 @@
 """A task: a function that can be called now, or enqueued for a worker."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 import msgspec
@@ -11,7 +12,7 @@ from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.context import Context, Home
 from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
-from windlass.client.tasks.options import JobOptions, check_options, check_together
+from windlass.client.tasks.options import JobOptions, check_options, job_fields
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.client.tasks.signature import Signature
 from windlass.core.codec import INLINE_LIMIT
@@ -25,6 +26,7 @@ from windlass.store.contract import Store
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 Errors = tuple[type[BaseException], ...]
 
@@ -73,9 +75,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         if self.key is not None and "concurrency_key" not in fields:
             self.key.check_known(later)
             fields["concurrency_key"] = self.key.render(payload)
-        if options:
-            check_together(fields)
-        return fields
+        return job_fields(fields) if options else fields
 
     @property
     def place(self) -> str:
@@ -98,13 +98,23 @@ class Enqueuer(Protocol):
     def _portal(self) -> Portal: ...
 
 
-class TaskJob(NewJob, frozen=True, kw_only=True, gc=False):
-    """A job with its task: a chain needs its app and its return type.
+class TaskJob(NewJob, Generic[T_co], frozen=True, kw_only=True, gc=False):
+    """A job of a task, made by `task.job(...)` and not enqueued yet.
 
     Pickled or stored it becomes a plain job.
     """
 
-    task: "Task[Any, Any, Any]"
+    task: "Task[Any, Any, T_co]"
+
+    async def aenqueue(self) -> Handle[T_co]:
+        """Enqueue it. Its id is fixed: doing so twice adds no second job."""
+        task = self.task
+        return (await task._enqueuer._enqueue_jobs([self], [task.definition.returns], task._connection))[0]
+
+    enqueue = blocking(aenqueue, here=lambda job: job.task._connection is not None)
+
+    def _portal(self) -> Portal:
+        return self.task._portal()
 
     def plain(self) -> NewJob:
         """The plain record for the store."""
@@ -121,14 +131,17 @@ def _plain(fields: dict[str, Any]) -> NewJob:
 class Task(Generic[P, R, T]):
     """Calling it runs the plain function; `enqueue` and `aenqueue` enqueue a job, with the same signature."""
 
-    def __init__(self, desk: Enqueuer, definition: Definition, options: dict[str, Any] | None = None) -> None:
-        self._enqueuer = desk
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[P, R]
+
+    def __init__(self, enqueuer: Enqueuer, definition: Definition) -> None:
+        self._enqueuer = enqueuer
         self._definition = definition
-        self._options = options or {}
+        self._options: dict[str, Any] = {}
         self._connection: object = None
-        self.__doc__ = definition.function.__doc__
-        self.__name__ = getattr(definition.function, "__name__", definition.type)
-        self.__wrapped__ = definition.function
+        self.__name__ = definition.type
+        update_wrapper(self, definition.function, updated=())
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result: R = self._definition.function(*args, **kwargs)
@@ -150,22 +163,30 @@ class Task(Generic[P, R, T]):
     def using(self, **options: Unpack[JobOptions]) -> Self:
         """The same task with options for its jobs."""
         check_no_template(options.get("concurrency_key"), self._definition.signature.names)
-        task = type(self)(self._enqueuer, self._definition, {**self._options, **check_options(options)})
+        task = object.__new__(type(self))
+        vars(task).update(vars(self))
+        task._options = {**self._options, **check_options(options)}
         task._connection = options.get("connection", self._connection)
         return task
 
-    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> NewJob:
+    def job(self, /, *args: P.args, **kwargs: P.kwargs) -> TaskJob[T]:
         """A complete, checked job that is not enqueued; `PREVIOUS` may stand for arguments in a chain."""
         return self._made(self._definition.signature.bind(args, kwargs))
 
-    def link(self) -> NewJob:
+    def _job_of(self, payload: object) -> TaskJob[T]:
+        """A job of arguments that are given by name, as JSON."""
+        if not isinstance(payload, Mapping):
+            raise InvalidPayload("payload", f"must be a mapping of arguments, not {type(payload).__name__}")
+        return self._made(self._definition.signature.bind((), payload))
+
+    def link(self) -> TaskJob[T]:
         """The job of a bare task in a chain: its first parameter gets the result before it."""
         signature = self._definition.signature
         if signature.first is None:
             raise InvalidPayload("PREVIOUS", f"{self.type} has no parameter for it: give {self.type}.job() instead")
         return self._made(signature.bind((), {signature.first: PREVIOUS}))
 
-    def _made(self, given: dict[str, Any]) -> NewJob:
+    def _made(self, given: dict[str, Any]) -> TaskJob[T]:
         later = tuple([name for name, value in given.items() if value is PREVIOUS])
         for name in later:
             del given[name]
@@ -216,10 +237,10 @@ class ContextTask(Task[P, R, T]):
 
     if TYPE_CHECKING:
 
-        def __call__(self, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
+        def __call__(self, ctx: Context[Any], /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
 
 
-def task_of(desk: Enqueuer, definition: Definition) -> Task[Any, Any, Any]:
+def task_of(enqueuer: Enqueuer, definition: Definition) -> Task[Any, Any, Any]:
     """A task of its definition."""
     kind = Task if definition.signature.context is None else ContextTask
-    return kind(desk, definition)
+    return kind(enqueuer, definition)

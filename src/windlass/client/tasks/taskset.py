@@ -41,7 +41,8 @@ class TaskSet(Registrar):
         if self._home is not None:
             self._home[1].add(definition)
         self._definitions.append(definition)
-        return task_of(self, definition)
+        self._tasks[definition.type] = task_of(self, definition)
+        return self._tasks[definition.type]
 
     def _join(self, home: Home, registry: Registry) -> None:
         """Join an app, with everything registered now and later."""

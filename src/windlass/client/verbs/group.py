@@ -1,6 +1,5 @@
 """The base of the groups of verbs: their app, and a blocking form of each verb."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from windlass.blobs.offload import Offload
@@ -8,16 +7,17 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.registry import Registry
-from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
-from windlass.store.contract import OperatorStore, Store
-from windlass.store.records import JobFilter, Transition
+from windlass.store.contract import Store
 
 
 class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+
+    @property
+    def queue_names(self) -> tuple[str, ...]: ...
 
     @property
     def payload_limit(self) -> int: ...
@@ -46,22 +46,3 @@ class Verbs:
 
     def _portal(self) -> Portal:
         return self._home._portal()
-
-
-PAGE = 500
-
-
-async def each_page(
-    operator: OperatorStore,
-    wanted: JobFilter,
-    verb: Callable[[OperatorStore, Sequence[JobId]], Awaitable[Sequence[Transition | None]]],
-) -> int:
-    """Apply a verb to every matching job, oldest first; returns how many it changed.
-
-    Each page is atomic, the whole is not; no job is visited twice.
-    """
-    after, done = None, 0
-    while ids := await operator.select(wanted, PAGE, after):
-        done += sum(1 for each in await verb(operator, ids) if each is not None and each.done)
-        after = ids[-1]
-    return done

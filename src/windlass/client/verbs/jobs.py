@@ -1,21 +1,24 @@
 """app.jobs: verbs on jobs, each also with the prefix `a`."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack
 
 import msgspec
 
+from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
-from windlass.client.runtime.portal import blocking
+from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
-from windlass.client.verbs.group import Verbs, each_page
+from windlass.client.verbs.filters import JobFilters, count, each_page, job_filter
+from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
-from windlass.core.ids import LENGTH, check_id, check_part, is_prefix, is_suffix, lowest
+from windlass.core.ids import LENGTH, JobId, JobRef, check_id, check_part, is_id, is_prefix, is_suffix, lowest
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
-from windlass.core.names import check_name
+from windlass.core.moments import Duration
 from windlass.core.status import Status
+from windlass.core.text import cut, printable
 from windlass.core.why.explain import Why, explain
 from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
 from windlass.store.contract import OperatorStore
@@ -30,8 +33,8 @@ SURE_END = 8
 class Jobs(Verbs):
     """Read jobs and act on them."""
 
-    async def aget(self, id: str, *, fetch: bool = True) -> Job:
-        """One job, in any status.
+    async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
+        """One job, in any status; raises JobNotFound.
 
         A payload or result in the blob store is fetched, unless `fetch` is false. Then, or if that fails, the
         job has `{"blob": {"size": …, "sha256": …}}` in its place, with the `problem` if there is one.
@@ -39,33 +42,60 @@ class Jobs(Verbs):
         job = await self._look(id)
         return await with_values(self._home.offload(), job) if fetch else without_values(job)
 
-    async def _look(self, id: str) -> Job:
+    async def _look(self, id: JobRef) -> Job:
+        name = _id(id)
         store = await self._home._ready()
-        job = (await store.operator.get([check_id(id)]))[0]
+        job = (await store.operator.get([name]))[0]
         if job is None:
-            raise JobNotFound(id)
+            raise JobNotFound(name)
         return job
 
-    async def alist(
-        self,
-        *,
-        status: str | Iterable[str] = (),
-        type: str | None = None,
-        queue: str | None = None,
-        tenant: str | None = None,
-        tag: str | None = None,
-        parent: str | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page[Job]:
-        """Jobs, newest first; `next_cursor` continues the list. Blobs are not fetched."""
+    async def alist(self, *, limit: int = 50, cursor: str | None = None, **wanted: Unpack[JobFilters]) -> Page[Job]:
+        """Jobs, newest first: `list(status="dead", type=task)`; see `JobFilters`. `next_cursor` continues the list.
+
+        Blobs are not fetched.
+        """
         _check_limit(limit)
-        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
+        matching = job_filter(**wanted)
         store = await self._home._ready()
-        page = await store.operator.list(wanted, limit, cursor)
+        page = await store.operator.list(matching, limit, cursor)
         return Page(tuple(map(without_values, page.items)), page.next_cursor)
 
-    async def alinks(self, id: str, *, limit: int = 100) -> Links:
+    async def aiter(self, **wanted: Unpack[JobFilters]) -> AsyncIterator[Job]:
+        """All jobs that match (the filters of `list`), newest first: `async for job in app.jobs.aiter(…)`.
+
+        They are read page by page. A job that changes meanwhile is returned as it is when its page is read.
+        """
+        page = await self.alist(limit=_BATCH, **wanted)
+        for job in page:
+            yield job
+        while page.next_cursor is not None:
+            page = await self.alist(limit=_BATCH, cursor=page.next_cursor, **wanted)
+            for job in page:
+                yield job
+
+    def iter(self, **wanted: Unpack[JobFilters]) -> Iterator[Job]:
+        """All jobs that match (the filters of `list`), newest first, read page by page.
+
+        A job that changes meanwhile is returned as it is when its page is read.
+        """
+        refuse_on_loop("iter", "async for job in aiter()")
+        page = self.list(limit=_BATCH, **wanted)
+        yield from page
+        while page.next_cursor is not None:
+            page = self.list(limit=_BATCH, cursor=page.next_cursor, **wanted)
+            yield from page
+
+    async def acount(self, **wanted: Unpack[JobFilters]) -> int:
+        """How many jobs match (the filters of `list`).
+
+        By `status` and `queue` alone it is as cheap as `app.stats.counts()`; else the ids of the matching jobs are
+        read, page by page.
+        """
+        matching = job_filter(**wanted)
+        return await count((await self._home._ready()).operator, matching)
+
+    async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
         """The chain of a job, in order: at most `limit` links before it, and as many after it.
 
         A job without a chain is a chain of one. Blobs are not fetched.
@@ -80,62 +110,63 @@ class Jobs(Verbs):
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
 
-    async def awhy(self, id: str) -> Why:
+    async def awhy(self, id: JobRef) -> Why:
         """Why a job does not run, and when it may: reasons, most severe first, each with what to do.
 
         For a running job: how it runs; for a finished one: how it ended.
         """
+        name = _id(id)
         store = await self._home._ready()
-        found = await store.operator.why_facts(check_id(id))
+        found = await store.operator.why_facts(name)
         if found is None:
-            raise JobNotFound(id)
+            raise JobNotFound(name)
         cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
         return explain(msgspec.structs.replace(found, cause=cause))
 
-    async def acancel(self, id: str, reason: str = "cancelled by an operator") -> Job:
+    async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Job:
         """Cancel a waiting job, or ask a running one to stop (`cancel_requested`)."""
         store = await self._home._ready()
         before = await self.aget(id, fetch=False)
-        await self._done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
+        await self._done("cancel", before.id, (await store.operator.cancel([before.id], reason))[0])
         # The queue may keep no cancelled jobs: then this is the last record of it.
         after = (await store.operator.get([before.id]))[0]
         return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
 
-    async def aretry(self, id: str) -> Job:
+    async def aretry(self, id: JobRef) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
+        name = _id(id)
         store = await self._home._ready()
-        moved = (await store.operator.retry([check_id(id)]))[0]
-        await self._done("retry", id, moved)
-        return await self.aget(id, fetch=False)
+        await self._done("retry", name, (await store.operator.retry([name]))[0])
+        return await self.aget(name, fetch=False)
 
-    async def arun_now(self, id: str) -> Job:
+    async def arun_now(self, id: JobRef) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
+        name = _id(id)
         store = await self._home._ready()
-        moved = (await store.operator.run_now([check_id(id)]))[0]
-        await self._done("run", id, moved)
-        return await self.aget(id, fetch=False)
+        await self._done("run", name, (await store.operator.run_now([name]))[0])
+        return await self.aget(name, fetch=False)
 
     async def achange(
         self,
-        id: str,
+        id: JobRef,
         *,
         priority: int | None = None,
         run_at: datetime | None = None,
-        delay: float | timedelta | None = None,
+        delay: Duration | None = None,
         payload: Mapping[str, Any] | None = None,
         queue: str | None = None,
     ) -> Job:
         """Change a waiting job. A new payload is checked like an enqueue, if this app knows the task."""
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
+        name = _id(id)
         if payload is not None:
-            fields["payload"] = await self._payload(id, payload)
+            fields["payload"] = await self._payload(name, payload)
         if not fields:
             raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         store = await self._home._ready()
-        moved = (await store.operator.change([check_id(id)], JobChange(**fields)))[0]
-        await self._done("change", id, moved)
-        return await self.aget(id, fetch=False)
+        await self._done("change", name, (await store.operator.change([name], JobChange(**fields)))[0])
+        return await self.aget(name, fetch=False)
 
     async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
         job = await self._look(id)
@@ -170,23 +201,25 @@ class Jobs(Verbs):
             raise InvalidName("id", f"older jobs may end with {text!r} too; give at least {SURE_END} characters")
         return found
 
-    async def adelete(self, id: str) -> None:
+    async def adelete(self, id: JobRef) -> None:
         """Delete a finished job with its payload, result and log."""
+        name = _id(id)
         store = await self._home._ready()
-        moved = await self._delete(store.operator, [check_id(id)])
-        await self._done("delete", id, moved[0])
+        await self._done("delete", name, (await self._delete(store.operator, [name]))[0])
 
-    async def aretry_all(self, /, **wanted: Any) -> int:
-        """Retry every job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, lambda operator, ids: operator.retry(ids))
+    async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        """Retry every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
+        return await self._each(job_filter(**wanted), all, lambda operator, ids: operator.retry(ids))
 
-    async def acancel_all(self, /, reason: str = "cancelled by an operator", **wanted: Any) -> int:
-        """Cancel every job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, lambda operator, ids: operator.cancel(ids, reason))
+    async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        """Cancel every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
+        return await self._each(job_filter(**wanted), all, lambda operator, ids: operator.cancel(ids, reason))
 
-    async def adelete_all(self, /, **wanted: Any) -> int:
-        """Delete every finished job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, self._delete)
+    async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        """Delete every finished job that matches (the filters of `list`), without a filter `all=True`; returns how
+        many.
+        """
+        return await self._each(job_filter(**wanted), all, self._delete)
 
     async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Transition | None]:
         blobs = self._home.offload()
@@ -213,14 +246,17 @@ class Jobs(Verbs):
 
     async def _each(
         self,
-        wanted: Mapping[str, Any],
+        wanted: JobFilter,
+        every: bool,
         verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Transition | None]]],
     ) -> int:
-        matching = job_filter(**wanted)
+        if wanted == JobFilter() and every is not True:
+            raise InvalidOption("all", "no filter is given; for every job of the store say all=True")
         store = await self._home._ready()
-        return await each_page(store.operator, matching, verb)
+        return await each_page(store.operator, wanted, verb)
 
     get = blocking(aget)
+    count = blocking(acount)
     links = blocking(alinks)
     failures = blocking(afailures)
     why = blocking(awhy)
@@ -236,6 +272,13 @@ class Jobs(Verbs):
     list = blocking(alist)
 
 
+def _id(job: JobRef) -> JobId:
+    """Its id; text that is no id is that of no job."""
+    if isinstance(job, str) and not is_id(job.lower()):
+        raise JobNotFound(printable(cut(job, 100)))
+    return check_id(job)
+
+
 def _only(found: Sequence[str], how: str) -> str:
     if len(found) > 1:
         many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
@@ -246,26 +289,3 @@ def _only(found: Sequence[str], how: str) -> str:
 def _check_limit(limit: int) -> None:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
         raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")
-
-
-def job_filter(
-    *,
-    status: str | Iterable[str] = (),
-    type: str | None = None,
-    queue: str | None = None,
-    tenant: str | None = None,
-    tag: str | None = None,
-    parent: str | None = None,
-) -> JobFilter:
-    statuses = (status,) if isinstance(status, str) else tuple(status)
-    for each in statuses:
-        if each not in set(Status):
-            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
-    return JobFilter(
-        status=tuple(Status(each) for each in statuses),
-        type=None if type is None else check_name(type, "type"),
-        queue=None if queue is None else check_name(queue, "queue"),
-        tenant=None if tenant is None else check_name(tenant, "tenant"),
-        tag=None if tag is None else check_name(tag, "tag"),
-        parent=None if parent is None else check_id(parent, "parent"),
-    )

@@ -1,6 +1,7 @@
 """The links of a chain, found from any one of them: each knows the one before it, and children have an index."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import overload
 
 import msgspec
 
@@ -17,7 +18,7 @@ MAX_FALLEN = 1000
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a chain that is kept, in order, and the position of a job in it."""
+    """The part of a chain that is kept, in order, and the position of a job in it: a sequence of jobs."""
 
     jobs: tuple[Job, ...]
     place: int
@@ -26,6 +27,19 @@ class Links(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the first of them is the first of the chain; older ones may be dropped."""
     ends: bool = True
     """Whether the last of them is the last of the chain."""
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    @overload
+    def __getitem__(self, index: int, /) -> Job: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> tuple[Job, ...]: ...
+    def __getitem__(self, index: int | slice, /) -> Job | tuple[Job, ...]:
+        return self.jobs[index]
 
     @property
     def before(self) -> Job | None:

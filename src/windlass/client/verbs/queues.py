@@ -1,16 +1,16 @@
 """app.queues: verbs on queues, each also with the prefix `a`."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Unpack
 
 from windlass.client.runtime.portal import blocking
-from windlass.client.verbs.group import Verbs, each_page
+from windlass.client.verbs.filters import each_page
+from windlass.client.verbs.group import Verbs
 from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, amended, settings, without
-from windlass.core.moments import duration
+from windlass.core.moments import Duration, duration
 from windlass.core.names import check_name
 from windlass.core.status import WAITING, Status
-from windlass.errors import InvalidOption
+from windlass.errors import InvalidOption, QueueNotFound
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Transition
 
@@ -27,11 +27,15 @@ class Queues(Verbs):
     async def aget(self, name: str) -> Queue:
         """One queue: its `declared` settings, what an operator `changed`, and the effective `rules`.
 
-        An unused queue has the default settings.
+        Raises QueueNotFound, if it was never used, declared, changed or paused, and this app does not name it.
         """
-        check_name(name, "queue")
-        queues = {queue.name: queue for queue in await self.alist()}
+        queues = await self._by_name()
+        if check_name(name, "queue") not in queues and name not in self._home.queue_names:
+            raise QueueNotFound(name, [*queues, *self._home.queue_names])
         return queues.get(name, Queue(name=name))
+
+    async def _by_name(self) -> dict[str, Queue]:
+        return {queue.name: queue for queue in await self.alist()}
 
     async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
         """Change settings of a queue; they override what the code declares. Other settings stay.
@@ -53,14 +57,14 @@ class Queues(Verbs):
         """Compare-and-set on the operator's settings, repeated after a concurrent change."""
         check_name(name, "queue")
         while True:
-            before = (await self.aget(name)).changed
+            before = (await self._by_name()).get(name, Queue(name=name)).changed
             changed = amend(before)
             store = await self._home._ready()
             queue = await store.queues.change(name, changed, before)
             if queue.changed == changed:
                 return queue
 
-    async def apause(self, name: str, length: float | timedelta | None = None) -> Queue:
+    async def apause(self, name: str, length: Duration | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
         store = await self._home._ready()

@@ -1,13 +1,13 @@
 """app.workers and app.stats; each verb also with the prefix `a`."""
 
-from datetime import timedelta
 from typing import Literal, get_args
 
 import msgspec
 
 from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.filters import TaskType, type_name
 from windlass.client.verbs.group import Verbs
-from windlass.core.moments import DAY, SECOND, Micros, duration
+from windlass.core.moments import DAY, SECOND, Duration, Micros, duration
 from windlass.core.names import check_name
 from windlass.core.stats.meter import METER_RETENTION, Recent
 from windlass.core.stats.samples import HOUR, MINUTE, SAMPLE_RETENTION
@@ -26,7 +26,7 @@ MAX_POINTS = 10_080
 class TimelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a timeline, as given."""
 
-    length: float | timedelta
+    length: Duration
     by: By
     step: Step | None
     points: int | None
@@ -85,7 +85,7 @@ class Stats(Verbs):
         store = await self._home._ready()
         return await store.operator.counts()
 
-    async def arecent(self, length: float | timedelta = 300) -> Recent:
+    async def arecent(self, length: Duration = 300) -> Recent:
         """What ended recently, at most in the last hour: by interval, queue and type.
 
         Statistics, not a ledger: runners write them every two seconds, and a runner that dies loses the last ones.
@@ -103,20 +103,21 @@ class Stats(Verbs):
 
     async def atimeline(
         self,
-        length: float | timedelta = 6 * 3600,
+        length: Duration = 6 * 3600,
         *,
         by: By = "queue",
         step: Step | None = None,
         points: int | None = None,
         queue: str | None = None,
-        type: str | None = None,
+        type: TaskType | None = None,
     ) -> Timeline:
         """Statistics over a length of time for each queue or type, as sampled by the coordinator.
 
         By the minute for 7 days, by the hour for 400; `points` merges neighbours until there are at most that many.
         The current minute, and one that is being sampled, are not included.
         """
-        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=type)
+        name = None if type is None else type_name(type)
+        asked = TimelineOptions(length=length, by=by, step=step, points=points, queue=queue, type=name)
         micros = asked.check()
         return await read_timeline(await self._home._ready(), asked, micros)
 

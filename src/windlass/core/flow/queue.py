@@ -1,7 +1,7 @@
 """A queue's settings: declared by code, changed by an operator, and the effective rules."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 import msgspec
@@ -10,7 +10,7 @@ from windlass.core.flow.fairness import MAX_WEIGHT, MIN_WEIGHT
 from windlass.core.flow.rate import Rate, parse_rate
 from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, MAX_ATTEMPTS, NO_TIMEOUT
 from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
-from windlass.core.moments import DAY, SECOND, Micros, duration, parse_duration
+from windlass.core.moments import DAY, SECOND, Duration, Micros, duration
 from windlass.core.names import check_name
 from windlass.core.status import FINISHED, Status
 from windlass.core.text import shown
@@ -59,17 +59,17 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class QueueOptions(TypedDict, total=False):
-    """What `app.queue` and `app.queues.set` take. Lengths are seconds, a timedelta, or text such as "7d"."""
+    """What `app.queue` and `app.queues.set` take."""
 
     max_attempts: int | None
     retry: StoredPolicy | None
-    timeout: float | timedelta | str | None
-    retention: Mapping[str, float | timedelta | str] | None
+    timeout: Duration | None
+    retention: Mapping[str, Duration] | None
     max_concurrency: int | Literal["none"] | None
     rate_limit: str | None
     fair: bool | None
     weights: Mapping[str, float] | None
-    ageing: float | timedelta | str | None
+    ageing: Duration | None
 
 
 class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ def check_attempts(attempts: object, field: str = "max_attempts") -> int:
     return attempts
 
 
-def check_timeout(timeout: float | timedelta | None, field: str = "timeout") -> Micros:
+def check_timeout(timeout: Duration | None, field: str = "timeout") -> Micros:
     """The longest time of an attempt; None: any."""
     if timeout is None:
         return NO_TIMEOUT
@@ -173,32 +173,25 @@ def check_timeout(timeout: float | timedelta | None, field: str = "timeout") -> 
 
 
 def _timeout(value: Any) -> Micros:
-    return NO_TIMEOUT if value == NONE else check_timeout(_length(value, "timeout"))
+    return NO_TIMEOUT if value == NONE else check_timeout(value)
 
 
 def _retry(value: Any) -> StoredPolicy:
     if not isinstance(value, StoredPolicy):
-        raise InvalidOption("retry", f"must be Exponential, Linear or Fixed, not {type(value).__name__}")
+        raise InvalidOption("retry", f"must be Exponential, Linear, Fixed or Steps, not {type(value).__name__}")
     return value
 
 
 def _retention(value: Any) -> dict[Status, Micros]:
     if not isinstance(value, Mapping):
         raise InvalidOption("retention", f"must be a mapping of status to length, not {type(value).__name__}")
-    return {
-        _kept(name): duration(_length(keep, f"retention.{name}"), f"retention.{name}") for name, keep in value.items()
-    }
+    return {_kept(name): duration(keep, f"retention.{name}") for name, keep in value.items()}
 
 
 def _kept(name: Any) -> Status:
     if name not in FINISHED:
         raise InvalidOption("retention", f"{shown(name)} is not one of {', '.join(sorted(FINISHED))}")
     return Status(name)
-
-
-def _length(value: Any, field: str) -> Any:
-    """Text such as `7d` as seconds; anything else unchanged."""
-    return parse_duration(value, field) / SECOND if isinstance(value, str) else value
 
 
 def _at_once(value: Any) -> int:
@@ -244,7 +237,7 @@ def _check_number(weights: Mapping[str, float]) -> None:
 def _ageing(value: Any) -> Micros:
     if value == NONE:
         return NO_AGEING
-    micros = duration(_length(value, "ageing"), "ageing")
+    micros = duration(value, "ageing")
     if micros == 0:
         raise InvalidOption("ageing", 'must be more than 0 seconds; "none" turns it off')
     return micros

@@ -8,8 +8,8 @@ import msgspec
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, JobError
-from windlass.core.jobs.retry import DEFAULT_POLICY, RetryPolicy, wait_after
-from windlass.core.moments import MAX_DURATION, SECOND, Micros, duration
+from windlass.core.jobs.retry import DEFAULT_POLICY, RetryPolicy, policy_in_meta, wait_after
+from windlass.core.moments import MAX_DURATION, SECOND, Duration, Micros, duration
 from windlass.core.status import Status
 
 CRASH_LIMIT = 3
@@ -137,7 +137,7 @@ def _raised(job: Claimed, error: BaseException, report: JobError, policy: Policy
     if isinstance(error, Retry) and error.after is not None:
         delay = _asked(error.after)
     else:
-        delay = _wait(policy.retry, error, failures, random)
+        delay = _wait(policy_in_meta(job.meta) or policy.retry, error, failures, random)
     return _settlement(job, Status.FAILED, "failed", delay=delay, error=report, failures=1)
 
 
@@ -213,10 +213,10 @@ def _said(reason: object) -> str:
     return text.replace("\x00", "␀").encode(errors="replace").decode()
 
 
-def _asked(wait: object) -> Micros:
+def _asked(wait: Duration) -> Micros:
     """A handler's wait; an invalid one becomes zero, since the attempt must be settled anyway."""
     try:
-        return duration(wait, "after")  # type: ignore[arg-type]
+        return duration(wait, "after")
     except Exception:
         return 0
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
+from windlass.core.codec import UNREADABLE, decode, encode
 from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, MAX_ATTEMPTS
-from windlass.errors import ConfigError
+from windlass.core.moments import SECOND, Duration, duration
+from windlass.core.text import shown
+from windlass.errors import ConfigError, InvalidTime
 
 _MAX_EXPONENT = 64
 """factor ** failures overflows long before any cap does."""
 
-
-_CENTURY = 3_153_600_000
+_LENGTH = "a duration from 0 to 100 years"
 
 
 def _whole(attempts: object) -> bool:
@@ -24,13 +26,43 @@ def _between(least: float, value: object, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
+def _length(value: Any) -> float | None:
+    """In seconds; None if it is no duration."""
+    try:
+        return duration(value, "") / SECOND
+    except InvalidTime:
+        return None
+
+
+@runtime_checkable
 class Backoff(Protocol):
-    """What every policy answers: the budget of attempts, and the wait before the next one."""
+    """A retry policy: any object with these two may be the `retry=` of a task."""
 
     @property
-    def attempts(self) -> int: ...
+    def attempts(self) -> int:
+        """The budget: how many attempts a job has, the first one included."""
 
-    def seconds(self, failures: int, random: Random) -> float: ...
+    def seconds(self, failures: int, random: Random) -> float:
+        """The wait before the next attempt, after this many failures (1 after the first).
+
+        `random` is the source of jitter. If this raises, or returns no duration, the default policy's wait is used.
+        """
+
+
+_Rule = tuple[str, object, str, bool]
+"""A field, its value, what it must be, and whether it is."""
+
+
+def _check(policy: object, rules: list[_Rule]) -> None:
+    kind = type(policy).__name__
+    problems = [f"{kind}.{field} must be {rule}, not {shown(value)}" for field, value, rule, ok in rules if not ok]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _jittered(seconds: float, jitter: float, random: Random) -> float:
+    # Jitter goes both ways, so that jobs that failed together do not retry together.
+    return seconds * (1 + jitter * (2 * random.random() - 1))
 
 
 class _NotGiven(int):
@@ -47,34 +79,41 @@ class _Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         vars(self)["with_attempts"] = with_attempts = not isinstance(self.attempts, _NotGiven)
         if not with_attempts:
             msgspec.structs.force_setattr(self, "attempts", int(self.attempts))
-        problems = [
-            f"{type(self).__name__}.{field} must be {rule}, not {value!r}"
-            for field, value, rule, ok in self._rules()
-            if not ok
-        ]
-        if problems:
-            raise ConfigError(problems)
+        base, cap = _length(self.base), _length(self.cap)
+        _check(self, self._rules(base, cap))
+        msgspec.structs.force_setattr(self, "base", base)
+        msgspec.structs.force_setattr(self, "cap", cap)
 
-    def _rules(self) -> list[tuple[str, object, str, bool]]:
+    def _rules(self, base: float | None, cap: float | None) -> list[_Rule]:
         return [
             ("attempts", self.attempts, f"from 1 to {MAX_ATTEMPTS}", _whole(self.attempts)),
-            ("base", self.base, "seconds from 0 to 100 years", _between(0, self.base, _CENTURY)),
-            ("cap", self.cap, "seconds from 0 to 100 years", _between(0, self.cap, _CENTURY)),
+            ("base", self.base, _LENGTH, base is not None),
+            ("cap", self.cap, _LENGTH, cap is not None),
             ("jitter", self.jitter, "from 0 to 1", _between(0, self.jitter, 1)),
         ]
 
     def _spread(self, seconds: float, random: Random) -> float:
-        # Jitter goes both ways, so that jobs that failed together do not retry together.
-        return min(seconds, self.cap) * (1 + self.jitter * (2 * random.random() - 1))
+        return _jittered(min(seconds, self.cap), self.jitter, random)
 
 
 class Exponential(_Policy, frozen=True, kw_only=True, tag=True):
     """base, base × factor, base × factor², … up to cap."""
 
     factor: float = 2.0
+    if TYPE_CHECKING:
 
-    def _rules(self) -> list[tuple[str, object, str, bool]]:
-        return [*super()._rules(), ("factor", self.factor, "from 1 to 100", _between(1, self.factor, 100))]
+        def __init__(
+            self,
+            *,
+            attempts: int = ...,
+            base: Duration = ...,
+            cap: Duration = ...,
+            jitter: float = ...,
+            factor: float = ...,
+        ) -> None: ...
+
+    def _rules(self, base: float | None, cap: float | None) -> list[_Rule]:
+        return [*super()._rules(base, cap), ("factor", self.factor, "from 1 to 100", _between(1, self.factor, 100))]
 
     def seconds(self, failures: int, random: Random) -> float:
         """The wait after the given number of failures (1 after the first)."""
@@ -85,6 +124,12 @@ class Exponential(_Policy, frozen=True, kw_only=True, tag=True):
 class Linear(_Policy, frozen=True, kw_only=True, tag=True):
     """base, 2 × base, 3 × base, … up to cap."""
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, attempts: int = ..., base: Duration = ..., cap: Duration = ..., jitter: float = ...
+        ) -> None: ...
+
     def seconds(self, failures: int, random: Random) -> float:
         """The wait after the given number of failures."""
         return self._spread(self.base * max(failures, 1), random)
@@ -93,9 +138,59 @@ class Linear(_Policy, frozen=True, kw_only=True, tag=True):
 class Fixed(_Policy, frozen=True, kw_only=True, tag=True):
     """Always base."""
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, attempts: int = ..., base: Duration = ..., cap: Duration = ..., jitter: float = ...
+        ) -> None: ...
+
     def seconds(self, failures: int, random: Random) -> float:
         """The wait, whatever the number of failures."""
         return self._spread(self.base, random)
+
+
+class _FromWaits(type(msgspec.Struct)):  # type: ignore[misc]
+    """Lets the waits be given by position."""
+
+    def __call__(cls, *waits: Any, **fields: Any) -> Any:
+        if waits:
+            fields["waits"] = waits
+        return super().__call__(**{"waits": (), "attempts": len(fields.get("waits", ())) + 1, **fields})
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True, tag=True, metaclass=_FromWaits):
+    """These waits one after the other: `Steps(1, 5, "30s", "10m")` has five attempts.
+
+    With more `attempts` the last wait is repeated.
+    """
+
+    waits: tuple[float, ...]
+    attempts: int
+    jitter: float = 0.1
+    if TYPE_CHECKING:
+
+        def __init__(self, *waits: Duration, attempts: int = ..., jitter: float = ...) -> None: ...
+
+    def __post_init__(self) -> None:
+        waits = tuple(map(_length, self.waits))
+        wrong = next((given for given, wait in zip(self.waits, waits, strict=True) if wait is None), None)
+        rules: list[_Rule] = [
+            ("waits", self.waits, f"1 to {MAX_ATTEMPTS - 1} durations", 0 < len(waits) < MAX_ATTEMPTS),
+            ("waits", wrong, "durations from 0 to 100 years", None not in waits),
+            ("attempts", self.attempts, f"from 1 to {MAX_ATTEMPTS}", _whole(self.attempts)),
+            ("jitter", self.jitter, "from 0 to 1", _between(0, self.jitter, 1)),
+        ]
+        _check(self, rules)
+        msgspec.structs.force_setattr(self, "waits", waits)
+
+    @property
+    def base(self) -> float:
+        """The first wait."""
+        return self.waits[0]
+
+    def seconds(self, failures: int, random: Random) -> float:
+        """The wait after the given number of failures."""
+        return _jittered(self.waits[min(max(failures, 1), len(self.waits)) - 1], self.jitter, random)
 
 
 class ByError(msgspec.Struct, frozen=True):
@@ -129,7 +224,7 @@ class ByError(msgspec.Struct, frozen=True):
         return self.otherwise
 
 
-_NO_POLICY = "no policy: give Exponential, Linear or Fixed"
+_NO_POLICY = "no policy: give Exponential, Linear, Fixed, Steps or another Backoff"
 
 
 def _problem(error: object, policy: object) -> str | None:
@@ -150,11 +245,33 @@ def _is_policy(policy: object) -> bool:
     return callable(getattr(policy, "seconds", None)) and not isinstance(policy, type)
 
 
-RetryPolicy = Exponential | Linear | Fixed | ByError
-StoredPolicy = Exponential | Linear | Fixed
-"""The policies that a queue may keep in the store: exception classes exist only in code."""
+RetryPolicy = Backoff | ByError
+"""What a task may have."""
+StoredPolicy = Exponential | Linear | Fixed | Steps
+"""What a queue or a job may keep in the store: exception classes and other objects exist only in code."""
 
 DEFAULT_POLICY = Exponential()
+
+
+RETRY_IN_META = "windlass.retry"
+"""The policy of a job that has its own is kept in its meta, under this name."""
+
+
+def add_to_meta(meta: str | None, policy: StoredPolicy) -> str:
+    """A job's meta with its policy."""
+    return encode({**(decode(meta) if meta else {}), RETRY_IN_META: policy}, "meta")
+
+
+class _Meta(msgspec.Struct, rename={"retry": RETRY_IN_META}):
+    retry: StoredPolicy | None = None
+
+
+def policy_in_meta(meta: str | None) -> StoredPolicy | None:
+    """The policy of a job that has its own; None also if it cannot be read, as one that was edited by hand."""
+    try:
+        return msgspec.json.decode(meta, type=_Meta).retry if meta and RETRY_IN_META in meta else None
+    except (*UNREADABLE, ConfigError):
+        return None
 
 
 def wait_after(policy: RetryPolicy, error: BaseException, failures: int, random: Random) -> float:

@@ -4,7 +4,7 @@ A schedule that was added at run time has an operator's settings only.
 """
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -17,9 +17,9 @@ from windlass.core.moments import (
     DAY,
     MAX_TIME,
     SECOND,
+    Duration,
     Micros,
     duration,
-    parse_duration,
     show_duration,
     to_datetime,
     to_micros,
@@ -52,14 +52,14 @@ class ScheduleSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """What `app.schedule` and `app.schedules.set` take. Lengths are seconds, a timedelta, or text such as "5m"."""
+    """What `app.schedule` and `app.schedules.set` take."""
 
     cron: str | None
-    every: float | timedelta | str | None
+    every: Duration | None
     tz: str | None
     catch_up: Literal["one", "all", "none"] | None
     overlap: bool | None
-    jitter: float | timedelta | str | None
+    jitter: Duration | None
 
 
 class ScheduleRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,21 +195,17 @@ def _said(changed: ScheduleSettings, declared: ScheduleSettings, name: str) -> A
 
 
 def _every(value: Any) -> Micros:
-    micros = _length(value, "every")
+    micros = duration(value, "every")
     if micros < MIN_INTERVAL:
         raise InvalidTime("every", f"must be at least {show_duration(MIN_INTERVAL)}, not {shown(value)}")
     return micros
 
 
 def _jitter(value: Any) -> Micros:
-    micros = _length(value, "jitter")
+    micros = duration(value, "jitter")
     if micros > MAX_JITTER:
         raise InvalidTime("jitter", f"must be at most {show_duration(MAX_JITTER)}, not {shown(value)}")
     return micros
-
-
-def _length(value: Any, field: str) -> Micros:
-    return parse_duration(value, field) if isinstance(value, str) else duration(value, field)
 
 
 def _catch_up(value: Any) -> CatchUp:

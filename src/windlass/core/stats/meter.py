@@ -98,6 +98,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> int:
+        """All attempts that ended."""
         return self.completed + self.failed + self.dead + self.cancelled + self.snoozed + self.crashed
 
     @property

@@ -18,7 +18,7 @@ import msgspec
 from windlass.client.app import App
 from windlass.client.runtime.loops import loop_factory
 from windlass.core.events import Emit
-from windlass.core.jobs.retry import ByError, Exponential, Fixed, Linear, StoredPolicy
+from windlass.core.jobs.retry import ByError, StoredPolicy
 from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
 from windlass.observe.history import record_calls, record_events
 from windlass.observe.logs import log_events
@@ -143,7 +143,7 @@ def retries(app: App) -> dict[str, StoredPolicy]:
     """The retry policies of the app's tasks, as far as they can be applied without its code."""
     policies = {type_: app.registry.get(type_).retry for type_ in app.registry.types}
     plain = {type_: each.otherwise if isinstance(each, ByError) else each for type_, each in policies.items()}
-    return {type_: each for type_, each in plain.items() if isinstance(each, Exponential | Linear | Fixed)}
+    return {type_: each for type_, each in plain.items() if isinstance(each, StoredPolicy)}
 
 
 def main() -> None:

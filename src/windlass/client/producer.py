@@ -1,0 +1,140 @@
+"""The verbs of an app that enqueue jobs."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+
+from windlass.blobs.offload import Offload
+from windlass.client.handle import Handle
+from windlass.client.runtime.offloaded import are_inline, enqueue_large
+from windlass.client.runtime.portal import Portal, as_list, blocking
+from windlass.client.runtime.process_id import this_process
+from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.options import JobOptions, check_options, job_fields
+from windlass.client.tasks.previous import check_no_previous
+from windlass.client.tasks.registrar import Registrar
+from windlass.client.tasks.registry import Registry
+from windlass.client.tasks.task import Task, TaskJob
+from windlass.client.verbs.jobs import Jobs
+from windlass.core.ids import new_id
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.names import check_name
+from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, SchemaMismatch, StoreUnavailable
+from windlass.store.contract import Store
+
+T = TypeVar("T")
+AnyTask = Task[Any, Any, Any]
+
+
+def _has_connection(_: object, what: object = None, *__: object, connection: object = None, **___: object) -> bool:
+    return connection is not None or (isinstance(what, Task) and what._connection is not None)
+
+
+class Producer(Registrar):
+    """Enqueues jobs of registered tasks, and by name."""
+
+    registry: Registry
+    jobs: Jobs
+    _store_handle: StoreHandle
+
+    @property
+    @abstractmethod
+    def payload_limit(self) -> int: ...
+
+    @abstractmethod
+    def offload(self) -> Offload | None: ...
+
+    @abstractmethod
+    def _portal(self) -> Portal: ...
+
+    @abstractmethod
+    async def _ready(self) -> Store: ...
+
+    @property
+    def tasks(self) -> Mapping[str, AnyTask]:
+        """Its tasks by type, also those of the included task sets."""
+        return MappingProxyType(self._tasks)
+
+    async def aenqueue(
+        self, type: str | AnyTask, payload: Mapping[str, Any] | None = None, /, **options: Unpack[JobOptions]
+    ) -> Handle[Any]:
+        """Enqueue a job by name: `app.enqueue("mail.welcome", {"user_id": 42}, delay="5m")`.
+
+        The options are those of `using(...)`. If this app has the task, its options hold and the arguments are
+        checked. Else they are stored unchecked, for a worker whose app has it.
+        """
+        task = type if isinstance(type, Task) else self._task(type)
+        arguments = {} if payload is None else payload
+        if task is not None:
+            return await task.using(**options)._job_of(arguments).aenqueue()
+        fields = check_options(options)
+        text = self.registry.check(check_name(type, "type"), arguments, self.payload_limit)
+        fresh = "" if "id" in fields else this_process()
+        job = NewJob(type=str(type), payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
+        return (await self._enqueue_jobs([job], [Any], options.get("connection")))[0]
+
+    enqueue = blocking(aenqueue, here=_has_connection)
+
+    def _task(self, type_: str) -> AnyTask | None:
+        known = self.registry.get(type_) if type_ in self.registry else None
+        return None if known is None else self._tasks[known.type]
+
+    @overload
+    async def aenqueue_many(self, jobs: Iterable[TaskJob[T]], *, connection: object = None) -> list[Handle[T]]: ...
+    @overload
+    async def aenqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]: ...
+    async def aenqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]:
+        """Enqueue many jobs (`task.job(...)`), all or none.
+
+        They may come from any iterable, also a generator: it is read once, completely, before anything is stored.
+        With a `connection` to the same database they are part of its transaction: your commit decides.
+        """
+        jobs = as_list(jobs, "jobs")
+        wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
+        if wrong:
+            raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
+        returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
+        return await self._enqueue_jobs(jobs, [returns[job.type] for job in jobs], connection)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def enqueue_many(self, jobs: Iterable[TaskJob[T]], *, connection: object = None) -> list[Handle[T]]: ...
+        @overload
+        def enqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]: ...
+        def enqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Handle[Any]]: ...
+    else:
+        enqueue_many = blocking(aenqueue_many, here=_has_connection, iterable="jobs")
+
+    def _returns(self, type_: str) -> Any:
+        return self.registry.get(type_).returns if type_ in self.registry else Any
+
+    async def _enqueue_jobs(
+        self, jobs: list[NewJob], returns: list[Any], connection: object = None
+    ) -> list[Handle[Any]]:
+        check_no_previous(jobs)
+        enqueue = partial(self._enqueue, connection=connection)
+        jobs = self._store_handle.mark_repeated(jobs)
+        if are_inline(jobs):
+            answers = await enqueue(jobs)
+        else:
+            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
+        return [Handle(self, answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
+
+    async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
+        store = None
+        try:
+            if connection is None:
+                store = await self._ready()
+                return await store.jobs.enqueue(jobs)
+            # Whether the caller commits is unknown here: declarations are sent again until they are written.
+            declared = {} if self._store_handle.written == self._declared.version else dict(self._declared.queues)
+            return await self._store_handle.connect().jobs.enqueue_inside(connection, jobs, declared)
+        except StoreUnavailable as error:
+            if error.maybe_done and store is not None:
+                raise EnqueueUnknown([job.id for job in jobs], str(error)) from error
+            if isinstance(error, SchemaMismatch):
+                raise
+            raise EnqueueFailed(f"nothing was stored: {error}") from error

@@ -1,0 +1,93 @@
+"""The filters of verbs on many jobs."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypedDict, Unpack
+
+from windlass.client.tasks.task import Task
+from windlass.core.ids import JobId, JobRef, check_id
+from windlass.core.names import check_name
+from windlass.core.status import Status
+from windlass.errors import InvalidOption
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Transition
+
+PAGE = 500
+
+TaskType = str | Task[Any, Any, Any]
+"""A type of jobs, or the task that has it."""
+
+
+class JobFilters(TypedDict, total=False):
+    """What `app.jobs.list`, `iter`, `count` and the verbs on many jobs take: every given filter must match."""
+
+    status: str | Iterable[str]
+    type: TaskType | None
+    queue: str | None
+    tenant: str | None
+    tag: str | None
+    parent: JobRef | None
+
+
+def type_name(given: TaskType) -> str:
+    """A type by its name, or of a task."""
+    return given.type if isinstance(given, Task) else check_name(given, "type")
+
+
+def job_filter(**wanted: Unpack[JobFilters]) -> JobFilter:
+    """The filter for a store; raises InvalidInput."""
+    unknown = [name for name in wanted if name not in JobFilters.__annotations__]
+    if unknown:
+        raise InvalidOption(unknown[0], f"is not a filter; there are {', '.join(JobFilters.__annotations__)}")
+    type_, parent = wanted.get("type"), wanted.get("parent")
+    return JobFilter(
+        status=_statuses(wanted.get("status", ())),
+        type=None if type_ is None else type_name(type_),
+        queue=_name(wanted.get("queue"), "queue"),
+        tenant=_name(wanted.get("tenant"), "tenant"),
+        tag=_name(wanted.get("tag"), "tag"),
+        parent=None if parent is None else check_id(parent, "parent"),
+    )
+
+
+def _statuses(given: str | Iterable[str]) -> tuple[Status, ...]:
+    statuses = (given,) if isinstance(given, str) else tuple(given)
+    for each in statuses:
+        if each not in set(Status):
+            raise InvalidOption("status", f"{each!r} is not one of {', '.join(Status)}")
+    return tuple(map(Status, statuses))
+
+
+def _name(given: str | None, field: str) -> str | None:
+    return None if given is None else check_name(given, field)
+
+
+async def count(operator: OperatorStore, wanted: JobFilter) -> int:
+    """How many jobs match: from the counts by queue and status if these are enough, else from their ids."""
+    if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
+        counts = await operator.counts()
+        chosen = counts.queues if wanted.queue is None else {wanted.queue: counts.queues.get(wanted.queue, {})}
+        statuses = wanted.status or tuple(Status)
+        return sum(jobs.get(status, 0) for jobs in chosen.values() for status in set(statuses))
+    return sum([len(ids) async for ids in _pages(operator, wanted)])
+
+
+async def each_page(
+    operator: OperatorStore,
+    wanted: JobFilter,
+    verb: Callable[[OperatorStore, Sequence[JobId]], Awaitable[Sequence[Transition | None]]],
+) -> int:
+    """Apply a verb to every matching job, oldest first; returns how many it changed.
+
+    Each page is atomic, the whole is not; no job is visited twice.
+    """
+    done = 0
+    async for ids in _pages(operator, wanted):
+        done += sum(1 for each in await verb(operator, ids) if each is not None and each.done)
+    return done
+
+
+async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Sequence[JobId]]:
+    after = None
+    while ids := await operator.select(wanted, PAGE, after):
+        yield ids
+        after = ids[-1]

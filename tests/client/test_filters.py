@@ -1,0 +1,142 @@
+"""Lists of jobs: pages that can be walked over, all pages, counts, and verbs on all that match."""
+
+import pytest
+
+from tests.client.labour import Labour
+from windlass import App, InvalidOption, QueueNotFound, Status, Task, UseAsync, chain
+from windlass.client.verbs import filters, jobs
+
+
+@pytest.fixture
+def task(app: App) -> Task[[int], int, int]:
+    """A task to enqueue."""
+
+    @app.task(type="t", queue="q")
+    def task(number: int) -> int:
+        return number
+
+    return task
+
+
+@pytest.fixture
+def other(app: App) -> Task[[int], int, int]:
+    """Another one."""
+
+    @app.task(type="o")
+    def other(number: int) -> int:
+        return number
+
+    return other
+
+
+def numbers(found: object) -> list[int]:
+    return [job.payload["number"] for job in found]  # type: ignore[attr-defined]
+
+
+def test_a_page_is_a_sequence(app: App, task: Task[[int], int, int]) -> None:
+    assert not app.jobs.list()
+    app.enqueue_many(task.job(number) for number in range(5))
+    page = app.jobs.list(limit=3)
+    assert page
+    assert len(page) == 3
+    assert numbers(page) == [4, 3, 2] == numbers(page.items)
+    assert page[0].payload == {"number": 4}
+    assert numbers(page[1:]) == [3, 2]
+    assert page[-1] in page
+
+
+def test_links_are_a_sequence(app: App, task: Task[[int], int, int]) -> None:
+    handle = chain(task.job(1), task, task).enqueue()
+    links = app.jobs.links(handle)
+    assert links
+    assert [job.id for job in links] == [each.id for each in handle.links]
+    assert (len(links), links[-1].id, len(links[1:])) == (3, handle.id, 2)
+
+
+def test_counts_are_by_queue(app: App, task: Task[[int], int, int], other: Task[[int], int, int]) -> None:
+    assert not app.stats.counts()
+    app.enqueue_many([task.job(1), task.job(2), other.job(3)])
+    counts = app.stats.counts()
+    assert counts
+    assert (sorted(counts), len(counts)) == (["default", "q"], 2)
+    assert counts["q"]["pending"] == 2
+    assert "z" not in counts
+    with pytest.raises(KeyError):
+        counts["z"]
+
+
+def test_a_task_is_taken_wherever_a_type_is(
+    app: App, task: Task[[int], int, int], other: Task[[int], int, int]
+) -> None:
+    app.enqueue_many([task.job(1), other.job(2)])
+    assert numbers(app.jobs.list(type=task)) == [1] == numbers(app.jobs.list(type="t"))
+    assert app.jobs.count(type=other.using(priority=1)) == 1
+    assert app.stats.timeline(type=task).by == "queue"
+    assert app.enqueue(task, {"number": 3}).job().type == "t"
+
+
+async def test_iter_goes_through_all_pages(
+    app: App, task: Task[[int], int, int], other: Task[[int], int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_BATCH", 2)
+    await app.aenqueue_many([*(task.job(number) for number in range(5)), other.job(9)])
+    assert numbers([job async for job in app.jobs.aiter(type=task)]) == [4, 3, 2, 1, 0]
+    assert [job async for job in app.jobs.aiter(tag="none")] == []
+    with pytest.raises(UseAsync, match="async for job in aiter"):
+        next(app.jobs.iter())
+    await app.aclose()
+
+
+def test_iter_without_a_loop_goes_through_all_pages(
+    app: App, task: Task[[int], int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_BATCH", 2)
+    app.enqueue_many(task.job(number) for number in range(5))
+    assert numbers(app.jobs.iter(queue="q")) == [4, 3, 2, 1, 0]
+    assert list(app.jobs.iter(status="dead")) == []
+
+
+def test_jobs_are_counted_by_any_filter(
+    app: App, task: Task[[int], int, int], other: Task[[int], int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "PAGE", 2)
+    app.enqueue_many([*(task.using(tags=["a"]).job(number) for number in range(5)), other.using(delay=60).job(9)])
+    assert app.jobs.count() == 6
+    assert app.jobs.count(queue="q") == app.jobs.count(queue="q", status="pending") == 5
+    assert app.jobs.count(queue="never-used") == 0
+    assert app.jobs.count(status=["pending", "scheduled", "pending"]) == 6
+    assert app.jobs.count(type=task) == app.jobs.count(tag="a", status="pending") == 5
+    assert app.jobs.count(type=task, status="dead") == 0
+
+
+def test_a_filter_that_there_is_not_is_refused(app: App) -> None:
+    for verb in (app.jobs.list, app.jobs.count, app.jobs.cancel_all):
+        with pytest.raises(InvalidOption, match="stauts: is not a filter; there are status, type"):
+            verb(stauts="dead")  # type: ignore[call-arg]
+
+
+def test_verbs_on_every_job_want_it_said(app: App, task: Task[[int], int, int], labour: Labour) -> None:
+    app.enqueue_many(task.job(number) for number in range(3))
+    for verb in (app.jobs.cancel_all, app.jobs.retry_all, app.jobs.delete_all):
+        with pytest.raises(InvalidOption, match="all: no filter is given; for every job of the store say all=True"):
+            verb(queue=None)
+    assert app.jobs.count(status="pending") == 3
+    assert app.jobs.cancel_all("too many", all=True) == 3
+    assert {job.reason for job in app.jobs.iter()} == {"too many"}
+    assert app.jobs.retry_all(all=True) == 3
+    assert app.jobs.cancel_all(type=task) == 3
+    assert app.jobs.delete_all(all=True) == 3
+    assert app.jobs.count() == 0
+
+
+def test_a_queue_that_nobody_uses_is_not_found(app: App, task: Task[[int], int, int]) -> None:
+    assert app.queues.get("q").name == "q"
+    assert app.queues.get("default").rules.max_attempts == 3
+    with pytest.raises(QueueNotFound, match="no queue 'qq'; there are default, q") as missing:
+        app.queues.get("qq")
+    assert (missing.value.name, missing.value.code) == ("qq", "queue_not_found")
+    app.queues.set("qq", max_attempts=5)
+    assert app.queues.get("qq").rules.max_attempts == 5
+    app.queues.pause("late", "5m")
+    assert app.queues.get("late").paused_until is not None
+    assert app.jobs.list(status=Status.PENDING).next_cursor is None
