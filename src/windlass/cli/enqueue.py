@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.jobs import parse_object, seconds
 from windlass.cli.output import print_json
+from windlass.cli.parse import parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.handle import Handle

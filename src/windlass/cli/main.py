@@ -8,17 +8,17 @@ import typer
 
 from windlass.cli import run
 from windlass.cli.bench import bench
-from windlass.cli.change import change, run_now
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.enqueue import enqueue
-from windlass.cli.jobs import dead, jobs
-from windlass.cli.queues import queues, workers
+from windlass.cli.jobs.actions import change, run_now
+from windlass.cli.jobs.commands import dead, jobs
+from windlass.cli.jobs.why import why
+from windlass.cli.queues.commands import queues, workers
 from windlass.cli.reach import worker_settings
-from windlass.cli.schedules import schedules
+from windlass.cli.schedules.commands import schedules
 from windlass.cli.stats import stats
 from windlass.cli.top.command import top
-from windlass.cli.why import why
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
 from windlass.version import __version__

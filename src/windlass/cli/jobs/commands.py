@@ -1,22 +1,19 @@
 """windlass jobs, windlass dead."""
 
-import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from windlass.cli.jobs.relations import place_in, relations_of
+from windlass.cli.jobs.show import describe, row_of, what_of
+from windlass.cli.jobs.why import print_first
 from windlass.cli.output import ago, print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.relations import place_in, relations_of
-from windlass.cli.show import describe, row_of, what_of
-from windlass.cli.why import print_first
 from windlass.client.app import App
-from windlass.core.codec import MAX_DEPTH
 from windlass.core.jobs.job import Job
-from windlass.core.moments import SECOND, parse_duration
 from windlass.core.status import WAITING
-from windlass.errors import InvalidOption, InvalidPayload
+from windlass.errors import InvalidOption
 from windlass.store.open import redact
 
 jobs = typer.Typer(help="Look at jobs and act on them.", no_args_is_help=True)
@@ -29,35 +26,6 @@ QueueOption = Annotated[str | None, typer.Option("--queue", help="Only this queu
 TypeOption = Annotated[str | None, typer.Option("--type", help="Only this type.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-
-
-def seconds(text: str | None, option: str) -> float | None:
-    """A duration in seconds."""
-    return None if text is None else parse_duration(text, option) / SECOND
-
-
-def parse_object(text: str, field: str) -> dict[str, Any]:
-    """A JSON object, strictly: no NaN, no duplicate keys."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise InvalidPayload(field, "has a key twice")
-        return found
-
-    def whole(digits: str) -> int:
-        # Enough digits to be refused with its position; Python would not read thousands.
-        return int(digits[:25])
-
-    try:
-        value = json.loads(text, object_pairs_hook=unique, parse_int=whole)
-    except RecursionError:
-        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:
-        raise InvalidPayload(field, f"is not JSON: {error}; write it as '{{\"user_id\": 42}}'") from None
-    if not isinstance(value, dict):
-        raise InvalidPayload(field, f"must be a JSON object, not {type(value).__name__}")
-    return value
 
 
 @jobs.command("list")

@@ -1,14 +1,14 @@
-"""windlass queues, windlass workers; setting.py changes settings."""
+"""windlass queues, windlass workers."""
 
 from typing import Annotated
 
 import typer
 
-from windlass.cli.jobs import YesOption
+from windlass.cli.jobs.commands import YesOption
 from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.queues.settings import NameArgument, acting_on, reset, set_queue
+from windlass.cli.queues.wording import record, sentence
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.setting import NameArgument, acting_on, reset, set_queue
-from windlass.cli.wording import record, sentence
 from windlass.core.flow.queue import Queue
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name

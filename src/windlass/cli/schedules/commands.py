@@ -8,7 +8,7 @@ import typer
 from windlass.cli.enqueue import make_job
 from windlass.cli.output import print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.times import describe, next_run, record, row_of, sentence
+from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
 from windlass.core.jobs.job import NewJob
 from windlass.core.schedules.schedule import Schedule

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from windlass.cli.queues.wording import sentence
 from windlass.cli.reach import AppOption, StoreOption, reach
-from windlass.cli.wording import sentence
 from windlass.client.app import App
 from windlass.core.flow.queue import NONE, Queue
 from windlass.core.jobs.retry import Exponential

@@ -1,15 +1,14 @@
 """windlass jobs run, windlass jobs change: change the time, priority, payload or queue of waiting jobs."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from windlass.cli.jobs import IdArgument, parse_object, seconds
+from windlass.cli.jobs.commands import IdArgument
 from windlass.cli.output import ago, print_json
+from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.core.jobs.job import Job
-from windlass.errors import InvalidTime
 
 
 def run_now(id_: IdArgument, store: StoreOption = None, app: AppOption = None) -> None:
@@ -37,7 +36,7 @@ def change(
     job = home.jobs.change(
         home.jobs.find(id_),
         priority=priority,
-        run_at=None if run_at is None else _moment(run_at),
+        run_at=None if run_at is None else moment(run_at, "--run-at"),
         delay=seconds(delay, "--delay"),
         payload=None if payload is None else parse_object(payload, "payload"),
         queue=queue,
@@ -48,14 +47,6 @@ def change(
         print_json(job)
     else:
         typer.echo(_sentence(job))
-
-
-def _moment(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise InvalidTime("--run-at", f"{text!r} is not a moment such as 2026-01-31T09:00+01:00") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _sentence(job: Job) -> str:
