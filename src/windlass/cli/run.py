@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.parse import parse_bytes, parse_host
-from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, reach
+from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, WorkAppOption, app_to_work, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.core.ids import new_runner_id
@@ -27,7 +27,9 @@ def flag(name: str, text: str) -> Any:
 
 
 def worker(
-    app: AppArgument,
+    context: typer.Context,
+    app: AppArgument = None,
+    option: WorkAppOption = None,
     queues: Annotated[
         str | None, flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
     ] = None,
@@ -50,7 +52,7 @@ def worker(
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
-        app=app,
+        app=app_to_work(context, app, option),
         queues=parse_queues(queues) if queues else {},
         concurrency=concurrency,
         processes=processes,

@@ -7,6 +7,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.declarations import Declarations
 from windlass.client.tasks.registry import Registry
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
@@ -18,6 +19,7 @@ class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+    _declared: Declarations
 
     @property
     def payload_limit(self) -> int: ...

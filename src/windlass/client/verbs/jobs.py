@@ -55,15 +55,25 @@ class Jobs(Verbs):
         tenant: str | None = None,
         tag: str | None = None,
         parent: str | None = None,
+        schedule: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Job]:
         """Jobs, newest first; `next_cursor` continues the list. Blobs are not fetched."""
         _check_limit(limit)
-        wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
+        filters = {"type": type, "queue": queue, "tenant": tenant, "tag": tag, "parent": parent, "schedule": schedule}
+        wanted = job_filter(status=status, **filters)
         store = await self._home._ready()
         page = await store.operator.list(wanted, limit, cursor)
         return Page(tuple(map(without_values, page.items)), page.next_cursor)
+
+    async def acount(self, /, **wanted: Any) -> int:
+        """How many jobs match (the filters of `list`); reads their ids, page by page."""
+        matching, counted, after = job_filter(**wanted), 0, None
+        store = await self._home._ready()
+        while ids := await store.operator.select(matching, _BATCH, after):
+            counted, after = counted + len(ids), ids[-1]
+        return counted
 
     async def alinks(self, id: str, *, limit: int = 100) -> Links:
         """The chain of a job, in order: at most `limit` links before it, and as many after it.
@@ -101,8 +111,13 @@ class Jobs(Verbs):
         after = (await store.operator.get([before.id]))[0]
         return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
 
-    async def aretry(self, id: str) -> Job:
-        """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
+    async def aretry(self, id: str, *, payload: Mapping[str, Any] | None = None) -> Job:
+        """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts.
+
+        A dead or failed one may get another `payload`, which is written first: see `change`.
+        """
+        if payload is not None:
+            await self.achange(id, payload=payload)
         store = await self._home._ready()
         moved = (await store.operator.retry([check_id(id)]))[0]
         await self._done("retry", id, moved)
@@ -125,7 +140,10 @@ class Jobs(Verbs):
         payload: Mapping[str, Any] | None = None,
         queue: str | None = None,
     ) -> Job:
-        """Change a waiting job. A new payload is checked like an enqueue, if this app knows the task."""
+        """Change a waiting job, or the payload of a dead one.
+
+        A new payload is checked like an enqueue, if this app knows the task.
+        """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
         if payload is not None:
@@ -221,6 +239,7 @@ class Jobs(Verbs):
         return await each_page(store.operator, matching, verb)
 
     get = blocking(aget)
+    count = blocking(acount)
     links = blocking(alinks)
     failures = blocking(afailures)
     why = blocking(awhy)
@@ -256,6 +275,7 @@ def job_filter(
     tenant: str | None = None,
     tag: str | None = None,
     parent: str | None = None,
+    schedule: str | None = None,
 ) -> JobFilter:
     statuses = (status,) if isinstance(status, str) else tuple(status)
     for each in statuses:
@@ -268,4 +288,5 @@ def job_filter(
         tenant=None if tenant is None else check_name(tenant, "tenant"),
         tag=None if tag is None else check_name(tag, "tag"),
         parent=None if parent is None else check_id(parent, "parent"),
+        schedule=None if schedule is None else check_name(schedule, "schedule"),
     )

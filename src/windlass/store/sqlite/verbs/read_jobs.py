@@ -32,7 +32,7 @@ _LATEST = "g"
 MAX_ROWS_PER_PAGE = 10_000
 """How many rows a page reads to find matches: then it ends, short, and the next one goes on."""
 
-_COLUMNS = ("type", "queue", "tenant", "parent")
+_COLUMNS = ("type", "queue", "tenant", "parent", "schedule")
 
 _GET = f"""
 SELECT {LIVE_COLUMNS} FROM windlass_jobs WHERE id IN (SELECT value FROM json_each(:ids))
@@ -82,7 +82,7 @@ def _scanned(wanted: JobFilter) -> list[str]:
     """The tables that are read row by row, because no index leads to the matches."""
     if wanted.parent:
         return []
-    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.id_end))
+    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.schedule, wanted.id_end))
     return [
         table
         for table, _, finished in _tables(wanted)
@@ -170,6 +170,7 @@ def _values(wanted: JobFilter) -> dict[str, Any]:
         "tenant": wanted.tenant,
         "tag": wanted.tag,
         "parent": wanted.parent,
+        "schedule": wanted.schedule,
         "id_end": wanted.id_end,
     }
 
