@@ -71,8 +71,9 @@ format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Rewrite docs/reference from the code
+docs: $(READY)  ## Rewrite docs/reference, and the moves of docs/lifecycle.md, from the code
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/lifecycle.py
 
 pictures: $(READY)  ## Take the pictures of the README again: two minutes of real work
 	$(BIN)/python tools/pictures.py

@@ -1,10 +1,12 @@
 """Commands in advice name the app or the store that this command was given."""
 
+import os
 import re
 import shlex
 
 import msgspec
 
+from windlass.client.runtime.location import APP_VARIABLE
 from windlass.store.open import redact
 
 _COMMAND = re.compile(
@@ -30,5 +32,7 @@ class Advice(msgspec.Struct, frozen=True):
     def _options(self, command: str) -> str:
         # An address with a password is not repeated; without it the command would be wrong.
         shown = self.store if self.store is not None and redact(self.store) == self.store else None
-        given = {"--store": shown, "--app": None if command in _WITHOUT_APP else self.app}
+        # The variable holds for the next command too.
+        named = command in _WITHOUT_APP or self.app == os.environ.get(APP_VARIABLE)
+        given = {"--store": shown, "--app": None if named else self.app}
         return "".join(f" {option} {shlex.quote(value)}" for option, value in given.items() if value is not None)

@@ -92,6 +92,7 @@ def enqueue(
         "idempotency_window": seconds(window, "--window"),
         "on_conflict": on_conflict,
         "max_attempts": max_attempts,
+        "timeout": timeout if timeout == NONE else seconds(timeout, "--timeout"),
         "expires": seconds(expires, "--expires"),
         "concurrency_key": concurrency_key,
         "key_limit": key_limit,
@@ -103,22 +104,25 @@ def enqueue(
         "meta": None if meta is None else parse_object(meta, "--meta"),
         "parent": parent,
     }
-    home = reach(store, app, make=True)
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if timeout is not None:
-        options["timeout"] = None if timeout == NONE else seconds(timeout, "--timeout")
-    job = make_job(home, type_, payload, options)
-    handle = home.enqueue_many([job])[0]
-    if app is None:
-        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
-    _tell(handle, as_json)
+    handle = _enqueue(reach(store, app, make=True), type_, payload, given)
+    _tell(handle, checked=app is not None, as_json=as_json)
+
+
+def _enqueue(home: App, type_: str, payload: str, given: dict[str, Any]) -> Handle[Any]:
+    """With the options that were given; a timeout of None lifts the limit."""
+    options = {name: value for name, value in given.items() if value is not None}
+    if options.get("timeout") == NONE:
+        options["timeout"] = None
+    return home.enqueue_many([make_job(home, type_, payload, options)])[0]
 
 
 def _order(strict: bool | None) -> str | None:
     return None if strict is None else "strict" if strict else "any"
 
 
-def _tell(handle: Handle[Any], as_json: bool) -> None:
+def _tell(handle: Handle[Any], *, checked: bool, as_json: bool) -> None:
+    if not checked:
+        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
     if as_json:
         print_json({"id": handle.id, "existing": handle.existing})
     else:

@@ -1,10 +1,9 @@
 """The lease keeper: renews the leases of all runners of this worker, from a process that runs no user code."""
 
 import asyncio
-import os
 
 from windlass.core.events import LeaseExpired, RunnerStarted, StoreFailed, StoreRecovered
-from windlass.core.ids import new_runner_id
+from windlass.core.ids import runner_id
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.store.records import LeaseRequest
@@ -21,10 +20,13 @@ class LeaseKeeper:
         self._state = state
         self.beat_at: Micros = 0
         """The last successful renewal."""
+        self._opened = 0
+        """How many leases were opened: ids of runners are numbered."""
 
     async def open(self, child: RunnerProcess) -> None:
         """A lease under a new id: ids are never used twice, so a lapsed runner cannot come back as itself."""
-        state, runner = self._state, new_runner_id(os.urandom)
+        state, self._opened = self._state, self._opened + 1
+        runner = runner_id(state.id, self._opened)
         if child.runner is not None:
             state.emit(LeaseExpired(runner=child.runner))
         request = LeaseRequest(runner=runner, worker=state.id, length=state.config.lease)

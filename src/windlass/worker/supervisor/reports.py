@@ -16,6 +16,9 @@ from windlass.worker.store_retry import describe_error
 from windlass.worker.supervisor.runner_process import RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 
+START_SECONDS = 2.0
+"""How often starts of handlers are noted; one that ends before is told of by its settlement."""
+
 
 class Registration:
     """Measures the worker as it beats."""
@@ -63,17 +66,18 @@ class Registration:
 
 
 class Reports:
-    """The registry and the notes of one worker, refreshed once per beat."""
+    """The registry of one worker, refreshed once per beat, and the starts of its handlers, noted more often."""
 
     def __init__(self, state: SupervisorState, registration: Registration) -> None:
         self._state = state
         self._registration = registration
+        self._beat_due: Micros = 0
 
     async def run(self) -> None:
         """Until cancelled. An outage is emitted once, and its end."""
         beat, failing = self._state.config.beat / SECOND, False
         while True:
-            await asyncio.sleep(min(1.0, beat / 4) if failing else beat)
+            await asyncio.sleep(min(1.0, beat / 4) if failing else min(START_SECONDS, beat))
             try:
                 await self._report()
             except Exception as error:
@@ -88,9 +92,13 @@ class Reports:
 
     async def _report(self) -> None:
         store, serving = self._state.store, self._state.serving
-        await store.workers.beat(self._registration.info())
+        if since_boot() >= self._beat_due:
+            await store.workers.beat(self._registration.info())
+            # A little early: a pause that ends just before a beat must not delay it by another one.
+            self._beat_due = since_boot() + self._state.config.beat * 3 // 4
         notes = {child: _started(child) for child in serving.values()}
-        await store.jobs.note([note for each in notes.values() for note in each])
+        if any(notes.values()):
+            await store.jobs.note([note for each in notes.values() for note in each])
         for child, each in notes.items():
             child.noted |= {(note.id, note.attempt) for note in each}
 

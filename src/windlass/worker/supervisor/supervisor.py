@@ -8,7 +8,7 @@ import contextlib
 import os
 
 from windlass.coordinator.coordinator import Coordinator
-from windlass.core.events import DrainStarted, Emit, WorkerStopped
+from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared, WorkerStopped
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
@@ -169,6 +169,8 @@ class Supervisor:
                 self._state.set_store(store, hello)
                 try:
                     await self._register()
+                    if hello.undeclared:
+                        self._emit(SchedulesUndeclared(schedules=hello.undeclared, app=self._config.app))
                 except StoreUnavailable as error:
                     self._give_up(error)
         if self._registered.is_set():
