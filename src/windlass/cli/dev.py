@@ -40,7 +40,7 @@ def dev(
     parse_path(path)
     config = WorkerConfig(
         app=path,
-        queues=parse_queues(queues) if queues else {},
+        queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
         processes=processes,
         lease=parse_duration(lease, "--lease"),
