@@ -71,8 +71,9 @@ format: $(READY)  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(READY)  ## Rewrite docs/reference from the code
+docs: $(READY)  ## Rewrite docs/reference, and the moves of docs/lifecycle.md, from the code
 	$(BIN)/python tools/reference.py
+	$(BIN)/python tools/lifecycle.py
 
 site: $(READY)  ## Build the documentation as a site into build/site; look at it with python3 -m http.server -d build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -29,6 +29,13 @@ class Ran(msgspec.Struct):
         return json.loads(self.out)
 
 
+class Keyboard(io.StringIO):
+    """Standard input: a terminal, if somebody types."""
+
+    def isatty(self) -> bool:
+        return bool(self.getvalue())
+
+
 class Terminal:
     """Runs `windlass` commands in a folder of its own, on `windlass.db` there."""
 
@@ -49,7 +56,7 @@ class Terminal:
         """One command, with what somebody types into it."""
         self._capsys.readouterr()
         self._monkeypatch.setattr(sys, "argv", ["windlass", *words])
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        self._monkeypatch.setattr(sys, "stdin", Keyboard(typed))
         code: Any = 0
         try:
             main()

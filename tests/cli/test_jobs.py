@@ -29,6 +29,14 @@ def test_enqueue_takes_every_option(terminal: Terminal) -> None:
     assert (job["priority"], job["idempotency_key"], job["max_attempts"]) == (-5, "k", 9)
 
 
+def test_enqueue_takes_a_moment_and_a_timeout(terminal: Terminal) -> None:
+    id_ = terminal.enqueue("t", "{}", "--run-at", "2090-01-31T09:00+01:00", "--timeout", "5m")
+    job = terminal.ok("jobs", "show", id_, "--json").json
+    assert (job["run_at"], job["timeout"], job["status"]) == ("2090-01-31T08:00:00Z", 300, "scheduled")
+    endless = terminal.enqueue("t", "{}", "--timeout", "none")
+    assert terminal.ok("jobs", "show", endless, "--json").json["timeout"] is None
+
+
 def test_enqueue_says_that_a_job_stood_already(terminal: Terminal) -> None:
     first = terminal.ok("enqueue", "t", "--idempotency-key", "k", "--json").json
     assert first == {"id": first["id"], "existing": False}

@@ -13,7 +13,7 @@ from tests.cli.terminal import Terminal
 from tests.support.clock import ManualClock
 from tests.support.seed import enqueue
 from windlass.cli.figures import bars
-from windlass.cli.timeline import OTHERS, print_timeline
+from windlass.cli.stats import OTHERS, print_timeline
 from windlass.core.moments import SECOND, to_datetime
 from windlass.core.stats.meter import Meter, histogram
 from windlass.core.stats.recent_stats import Quantiles

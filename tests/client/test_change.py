@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.client.labour import Labour
-from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
+from windlass import App, Dead, InvalidName, InvalidPayload, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
 from windlass.store.redis.operator import read_jobs as redis_walk
 from windlass.store.sql import read_jobs
 
@@ -30,6 +30,16 @@ def test_a_waiting_job_is_changed_and_shown(app: App, task: Task[[int], None, No
     assert (job.id, job.priority, job.run_at, job.payload, job.queue) == (id_, 7, LATER, {"number": 2}, "mail")
     assert job.status is Status.SCHEDULED
     assert job == app.jobs.get(id_)
+
+
+def test_a_dead_job_is_repaired_and_retried_in_one_call(app: App, task: Task[[int], None, None]) -> None:
+    id_ = task.enqueue(1).id
+    Labour(app).fail(Dead("hopeless"))
+    with pytest.raises(InvalidPayload):
+        app.jobs.retry(id_, payload={"number": "two"})
+    assert (app.jobs.get(id_).status, app.jobs.count(status="dead")) == (Status.DEAD, 1)
+    job = app.jobs.retry(id_, payload={"number": 2})
+    assert (job.status, job.payload, app.jobs.count(status="dead")) == (Status.PENDING, {"number": 2}, 0)
 
 
 async def test_the_async_forms_do_the_same(app: App, task: Task[[int], None, None]) -> None:

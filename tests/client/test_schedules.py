@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.support.seed import new_job, worker_info
 from windlass import (
     App,
     ConfigError,
@@ -15,6 +16,7 @@ from windlass import (
     ScheduleNotFound,
     UseAsync,
 )
+from windlass.core.schedules.schedule import settings
 from windlass.testing import ManualClock, run_all
 
 NINE = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
@@ -26,6 +28,19 @@ def app() -> Iterator[App]:
     made = App.testing(ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC)))
     yield made
     made.close()
+
+
+async def test_a_schedule_of_another_app_is_not_taken_for_one_that_was_removed(app: App) -> None:
+    @app.task(type="kept")
+    def kept() -> None: ...
+
+    store = await app._ready()
+    for name in ("kept", "gone", "theirs"):
+        job = new_job(type=name)
+        await store.schedules.declare({name: settings(job, every="1h")})
+    await store.workers.beat(worker_info(types=("theirs",)))
+    await app.schedules.aadd("by-hand", kept.job(), every="1h")
+    assert {each.name for each in await app.schedules.aundeclared()} == {"kept", "gone"}
 
 
 def ran(app: App) -> list[Job]:

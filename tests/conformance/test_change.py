@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
@@ -55,6 +56,35 @@ async def test_others_are_refused_and_unchanged(store: Store, status: Status) ->
     assert await change(store, id_, **EVERYTHING) == Transition(id_, status, done=False)
     assert await look(store, id_) == before
     assert "other" not in {queue.name for queue in await store.queues.list()}
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - WAITING - {Status.DEAD}))
+async def test_the_payload_of_a_job_that_runs_or_ended_well_stays(store: Store, status: Status) -> None:
+    id_ = await put(store, status)
+    before = await look(store, id_)
+    assert await change(store, id_, payload='{"n": 2}') == Transition(id_, status, done=False)
+    assert await look(store, id_) == before
+
+
+async def test_a_dead_job_is_repaired_and_runs_with_its_new_payload(store: Store, clock: ManualClock) -> None:
+    id_ = await put(store, Status.DEAD, type="t", payload='{"n": 1}')
+    before = await look(store, id_)
+    clock.advance(SECOND)
+    assert await change(store, id_, payload='{"n": 2}') == Transition(id_, Status.DEAD, done=True)
+    assert await look(store, id_) == msgspec.structs.replace(before, payload={"n": 2})
+    assert (await store.operator.counts()).totals[Status.DEAD] == 1
+    await store.operator.retry([id_])
+    await open_lease(store)
+    assert (await claim_one(store)).payload == '{"n": 2}'
+
+
+async def test_a_repair_does_not_prolong_the_window_of_a_key(store: Store, clock: ManualClock) -> None:
+    id_ = await put(store, Status.DEAD, idempotency_key="k", idempotency_window=10 * SECOND)
+    clock.advance(9 * SECOND)
+    await change(store, id_, payload='{"n": 2}')
+    assert await store.jobs.enqueue([new_job(idempotency_key="k")]) == [Enqueued(id_, existing=True)]
+    clock.advance(2 * SECOND)
+    assert not (await store.jobs.enqueue([new_job(idempotency_key="k")]))[0].existing
 
 
 async def test_what_is_not_named_stays_as_it_was(store: Store) -> None:

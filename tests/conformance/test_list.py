@@ -63,7 +63,7 @@ async def test_several_statuses(store: Store) -> None:
 
 @pytest.mark.parametrize("status", [Status.PENDING, Status.COMPLETED, Status.DEAD])
 async def test_every_field_given_must_match(store: Store, status: Status) -> None:
-    wanted: dict[str, Any] = {"type": "a", "queue": "q", "tenant": "acme"}
+    wanted: dict[str, Any] = {"type": "a", "queue": "q", "tenant": "acme", "schedule": "daily"}
     match = await put(store, status, **wanted, tags=("x", "y"))
     for name in wanted:
         await put(store, status, **{**wanted, name: "other"}, tags=("x",))
@@ -71,7 +71,8 @@ async def test_every_field_given_must_match(store: Store, status: Status) -> Non
     await put(store, status, **wanted)
     assert await listed(store, **wanted, tag="x") == [match]
     assert await listed(store, **wanted, tag="x", status=(status,)) == [match]
-    assert len(await listed(store, type="a")) == 5
+    assert len(await listed(store, type="a")) == 6
+    assert len(await listed(store, schedule="daily")) == 6
     assert await listed(store, tag="nobody's") == []
 
 

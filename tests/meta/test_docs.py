@@ -12,6 +12,7 @@ import pytest
 
 from tests.meta.tree import ROOT, markdown_files, name_of
 from windlass import App, Context, chain
+from windlass.core.status import INITIAL, MOVES
 from windlass.version import __version__
 
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -59,6 +60,18 @@ def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:
     assert (check.returncode, check.stdout) == (1, "docs/reference/errors.md is not up to date: say `make docs`\n")
     subprocess.run(script, check=True)
     assert subprocess.run([*script, "--check"], check=False).returncode == 0
+
+
+def test_the_lifecycle_shows_every_legal_move(tmp_path: Path) -> None:
+    page = (ROOT / "docs/lifecycle.md").read_text()
+    assert page.count(" --> ") == len(INITIAL) + sum(map(len, MOVES.values()))
+    for file in ("tools/lifecycle.py", "docs/lifecycle.md"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text((ROOT / file).read_text())
+    check = [sys.executable, str(tmp_path / "tools/lifecycle.py"), "--check"]
+    assert subprocess.run(check, check=False).returncode == 0
+    (tmp_path / "docs/lifecycle.md").write_text(page.replace("    dead --> pending: retry\n", ""))
+    assert subprocess.run(check, check=False, capture_output=True).returncode == 1
 
 
 @pytest.mark.parametrize("path", markdown_files(), ids=name_of)

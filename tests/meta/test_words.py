@@ -56,7 +56,7 @@ def test_the_commands_are_these() -> None:
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
         "queues": ["list", "set", "reset", "pause", "resume", "close", "open", "purge"],
-        "schedules": ["list", "show", "add", "set", "reset", "pause", "resume", "run", "remove"],
+        "schedules": ["list", "show", "add", "set", "reset", "pause", "resume", "run", "remove", "prune"],
         "workers": ["list"],
     }
     words = [*alone, *grouped, *(f"{group} {verb}" for group, verbs in grouped.items() for verb in verbs)]

@@ -41,6 +41,13 @@ async def test_a_sound_store_is_praised_in_every_check(store: Store) -> None:
     assert found.census is not None
 
 
+async def test_connections_of_windlass_are_counted(store: Store) -> None:
+    await store.migrate()
+    (before,) = [each.says for each in (await examine(store.address)).findings if each.check == "connections"]
+    ours = int(before.split(", ")[1].split()[0])
+    assert ours >= 2, "the store's own, and that of doctor"
+
+
 async def test_a_database_without_our_tables_is_left_as_it_is(postgres_url: str) -> None:
     found = await examine(postgres_url)
     assert of(found, Level.PROBLEM) == {}

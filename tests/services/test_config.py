@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass import ConfigError
-from windlass.cli.run import parse_host
+from windlass.cli.parse import parse_host
 from windlass.core.moments import SECOND
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.load import load_app

@@ -3,7 +3,7 @@
 import pytest
 
 from windlass import ConfigError
-from windlass.cli.run import parse_bytes
+from windlass.cli.parse import parse_bytes
 from windlass.worker.config import WorkerConfig
 
 

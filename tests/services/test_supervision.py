@@ -108,6 +108,25 @@ async def test_a_report_registers_the_worker(post: Post) -> None:
     assert (worker.id, worker.slots, worker.queues, worker.types) == ("w1", 7, ("default", "mail"), ("t",))
 
 
+async def test_starts_are_noted_between_beats(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    await post.leases.open(post.child)
+    await post.reports._report()
+    id_ = await enqueue_one(post.store)
+    job = await claim_one(post.store, post.runner)
+    index = post.child.table.prefetch(id_, job.attempt, 1_000_000, 1_000_000 + 2_000_000)
+    post.child.table.start(index, 1_000_500, 0)
+    monkeypatch.setattr(post.store.workers, "beat", refuse)
+    await post.reports._report()
+    assert (await look(post.store, id_)).started_at is not None
+
+
+async def test_the_id_of_a_runner_names_its_worker(post: Post) -> None:
+    await post.leases.open(post.child)
+    first = post.runner
+    await post.leases.open(post.child)
+    assert (first, post.runner) == ("w1-1", "w1-2")
+
+
 async def test_a_lease_that_is_lost_is_replaced_under_a_new_id(post: Post, clock: ManualClock) -> None:
     await post.leases.open(post.child)
     old = post.runner

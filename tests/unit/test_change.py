@@ -58,6 +58,11 @@ def test_one_that_is_parked_or_in_line_can_be_put_off(reason: str) -> None:
     assert reschedule(before, JobChange(delay=0), NOW) == Timing(Status.BLOCKED, reason, NOW, 7)
 
 
+def test_of_dead_jobs_only_the_payload_changes() -> None:
+    assert {status for status in Status if may_change(status, JobChange(payload="{}"))} == {*WAITING, Status.DEAD}
+    assert not may_change(Status.DEAD, JobChange())
+
+
 def test_only_waiting_jobs_change_and_blocked_ones_cannot_run_now() -> None:
-    assert {status for status in Status if may_change(status)} == WAITING
+    assert {status for status in Status if may_change(status, JobChange(priority=1, payload="{}"))} == WAITING
     assert {status for status in Status if may_run_now(status)} == WAITING - {Status.BLOCKED}

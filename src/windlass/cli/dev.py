@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import AppArgument
+from windlass.cli.reach import AppArgument, WorkAppOption, app_to_work
 from windlass.cli.run import flag
 from windlass.client.runtime import loops
 from windlass.core.moments import parse_duration
@@ -20,7 +20,9 @@ FROM_WORKER = ("queues", "concurrency", "processes", "lease")
 
 
 def dev(
-    app: AppArgument,
+    context: typer.Context,
+    app: AppArgument = None,
+    option: WorkAppOption = None,
     queues: Annotated[str | None, flag("queues", "mail,images:4 - as for `windlass worker`.")] = None,
     concurrency: Annotated[int, flag("concurrency", "Slots per runner.")] = 10,
     processes: Annotated[int, flag("processes", "Runners.")] = 1,
@@ -34,9 +36,10 @@ def dev(
 
     An app that cannot be imported is shown with its traceback, and tried again at the next save.
     """
-    parse_path(app)
+    path = app_to_work(context, app, option)
+    parse_path(path)
     config = WorkerConfig(
-        app=app,
+        app=path,
         queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
         processes=processes,

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from windlass.cli.advice import Advice
 from windlass.cli.output import console, plain, print_json
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, find, rule_of
 from windlass.observe.doctor import diagnose, totals
@@ -48,11 +49,11 @@ def doctor(
     if as_json:
         print_json({"store": redact(address), "found_by": rule, "healthy": healthy, "findings": findings})
     else:
-        _print(f"{redact(address)} ({rule})", findings)
+        _print(f"{redact(address)} ({rule})", findings, Advice(store, app))
     raise typer.Exit(0 if healthy else 1)
 
 
-def _print(title: str, findings: list[Finding]) -> None:
+def _print(title: str, findings: list[Finding], advice: Advice) -> None:
     out = console()
     out.print(plain(title, "bold"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -63,7 +64,7 @@ def _print(title: str, findings: list[Finding]) -> None:
         sign, style = SIGNS[finding.level]
         table.add_row(plain(_drawn(out, sign, finding.level), style), finding.check, plain(finding.says))
         if finding.advice is not None:
-            table.add_row("", "", plain(f"{_drawn(out, '→', '->')} {finding.advice}", "dim"))
+            table.add_row("", "", plain(f"{_drawn(out, '→', '->')} {advice(finding.advice)}", "dim"))
     out.print(table)
     out.print(plain(f"\n{_summary(findings)}", "bold"))
 

@@ -4,20 +4,29 @@ from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.jobs import parse_object, seconds
+from windlass.cli.complete import queue_names
 from windlass.cli.output import print_json
+from windlass.cli.parse import moment, parse_object, seconds
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.tasks.options import check_options, check_together
+from windlass.core.flow.queue import NONE
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import NewJob
 from windlass.core.names import check_name
 
 Type = Annotated[str, typer.Argument(metavar="TYPE", help="The task's type.")]
 Payload = Annotated[str, typer.Argument(help="Its arguments as a JSON object, such as '{\"user_id\": 42}'.")]
-Queue = Annotated[str | None, typer.Option(help="The queue; with --app the task's, else `default`.")]
+Queue = Annotated[
+    str | None,
+    typer.Option(help="The queue; with --app the task's, else `default`.", autocompletion=queue_names),
+]
 Priority = Annotated[int | None, typer.Option(help="-32768 to 32767, higher first.")]
+RunAt = Annotated[
+    str | None, typer.Option(help="When to run it, such as 2026-01-31T09:00 (UTC unless it says otherwise).")
+]
+Timeout = Annotated[str | None, typer.Option(help="Longest time of an attempt, such as 300s; or none.")]
 Delay = Annotated[str | None, typer.Option(help="Wait so long: seconds, or such as 60s or 5m.")]
 Key = Annotated[
     str | None, typer.Option("--key", "--idempotency-key", help="Idempotency key: one live job for it in a queue.")
@@ -53,10 +62,12 @@ def enqueue(
     queue: Queue = None,
     priority: Priority = None,
     delay: Delay = None,
+    run_at: RunAt = None,
     idempotency_key: Key = None,
     window: Window = None,
     on_conflict: OnConflict = None,
     max_attempts: Attempts = None,
+    timeout: Timeout = None,
     expires: Expires = None,
     concurrency_key: ConcurrencyKey = None,
     key_limit: KeyLimit = None,
@@ -76,10 +87,12 @@ def enqueue(
         "queue": queue,
         "priority": priority,
         "delay": seconds(delay, "--delay"),
+        "run_at": None if run_at is None else moment(run_at, "--run-at"),
         "idempotency_key": idempotency_key,
         "idempotency_window": seconds(window, "--window"),
         "on_conflict": on_conflict,
         "max_attempts": max_attempts,
+        "timeout": timeout if timeout == NONE else seconds(timeout, "--timeout"),
         "expires": seconds(expires, "--expires"),
         "concurrency_key": concurrency_key,
         "key_limit": key_limit,
@@ -91,19 +104,25 @@ def enqueue(
         "meta": None if meta is None else parse_object(meta, "--meta"),
         "parent": parent,
     }
-    home = reach(store, app, make=True)
-    job = make_job(home, type_, payload, {name: value for name, value in given.items() if value is not None})
-    handle = home.enqueue_many([job])[0]
-    if app is None:
-        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
-    _tell(handle, as_json)
+    handle = _enqueue(reach(store, app, make=True), type_, payload, given)
+    _tell(handle, checked=app is not None, as_json=as_json)
+
+
+def _enqueue(home: App, type_: str, payload: str, given: dict[str, Any]) -> Handle[Any]:
+    """With the options that were given; a timeout of None lifts the limit."""
+    options = {name: value for name, value in given.items() if value is not None}
+    if options.get("timeout") == NONE:
+        options["timeout"] = None
+    return home.enqueue_many([make_job(home, type_, payload, options)])[0]
 
 
 def _order(strict: bool | None) -> str | None:
     return None if strict is None else "strict" if strict else "any"
 
 
-def _tell(handle: Handle[Any], as_json: bool) -> None:
+def _tell(handle: Handle[Any], *, checked: bool, as_json: bool) -> None:
+    if not checked:
+        typer.echo("note: the type and its arguments were not checked; --app module:object does that", err=True)
     if as_json:
         print_json({"id": handle.id, "existing": handle.existing})
     else:

@@ -8,17 +8,16 @@ import typer
 
 from windlass.cli import run
 from windlass.cli.bench import bench
-from windlass.cli.change import change, run_now
 from windlass.cli.dev import FROM_WORKER, dev
 from windlass.cli.doctor import doctor
 from windlass.cli.enqueue import enqueue
-from windlass.cli.jobs import dead, jobs
-from windlass.cli.queues import queues, workers
+from windlass.cli.jobs.commands import jobs
+from windlass.cli.jobs.dead import dead
+from windlass.cli.queues.commands import queues, workers
 from windlass.cli.reach import worker_settings
-from windlass.cli.schedules import schedules
+from windlass.cli.schedules.commands import schedules
 from windlass.cli.stats import stats
 from windlass.cli.top.command import top
-from windlass.cli.why import why
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
 from windlass.version import __version__
@@ -29,7 +28,6 @@ cli = typer.Typer(
     help="Windlass: a job queue for Python. An accepted job is never lost.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 cli.command()(run.demo)
@@ -37,9 +35,6 @@ cli.command()(run.worker)
 cli.command()(dev)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
-jobs.command("why")(why)
-jobs.command("run")(run_now)
-jobs.command("change")(change)
 cli.add_typer(jobs, name="jobs")
 cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from windlass.blobs.open import BLOBS_VARIABLE
+from windlass.cli.advice import Advice
 from windlass.client.app import App
 from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE, empty
 from windlass.client.runtime.settings import current_folder, read_settings
@@ -50,7 +51,10 @@ AppOption = Annotated[
     ),
 ]
 AppArgument = Annotated[
-    str, typer.Argument(metavar="APP", envvar=APP_VARIABLE, help="Where your App is, such as shop:app.")
+    str | None, typer.Argument(metavar="[APP]", help="Where your App is, such as shop:app; or --app.")
+]
+WorkAppOption = Annotated[
+    str | None, typer.Option("--app", envvar=APP_VARIABLE, help="Where your App is: the same as the argument.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of a table.")]
 
@@ -81,8 +85,18 @@ def reach(
         raise ConfigError(
             [f"there is no store: none was named, and {absence}", f"{home._location.searched}{nor}", advice]
         )
-    advice = "; a worker makes it, or: windlass migrate" if app else ""
+    advice = Advice(store, app)("; a worker makes it, or: windlass migrate") if app else ""
     raise ConfigError(f"there is no store: {absence} ({rule_of(home, store, app)}){advice}")
+
+
+def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:
+    """The app of a worker: the argument or --app, else the variable."""
+    source = context.get_parameter_source("option")
+    if argument is not None and option is not None and source is not None and source.name != "ENVIRONMENT":
+        raise typer.BadParameter(f"--app {option}: the app is named already, {argument}")
+    if (found := argument if argument is not None else option) is None:
+        raise typer.BadParameter(f"name your app: windlass {context.info_name} shop:app, or {APP_VARIABLE}")
+    return found
 
 
 def find(store: str | None, app: str | None = None, *, blobs: str | None = None) -> App:

@@ -5,26 +5,20 @@ What only one command needs is imported in it, so that the others start faster.
 
 import asyncio
 import os
-import re
 from typing import Annotated, Any
 
 import typer
 
-from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, reach
+from windlass.cli.parse import parse_bytes, parse_host
+from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, WorkAppOption, app_to_work, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
-from windlass.errors import ConfigError
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.config import WorkerConfig, parse_queues
-
-_UNITS: dict[str, int] = {"": 1, "B": 1} | {
-    f"{unit}{end}": 1024**power for power, unit in enumerate("KMGT", 1) for end in ("B", "IB")
-}
-_BYTES = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*(|B|[KMGT]i?B)", re.IGNORECASE)
 
 
 def flag(name: str, text: str) -> Any:
@@ -33,7 +27,9 @@ def flag(name: str, text: str) -> Any:
 
 
 def worker(
-    app: AppArgument,
+    context: typer.Context,
+    app: AppArgument = None,
+    option: WorkAppOption = None,
     queues: Annotated[
         str | None, flag("queues", "mail,images:4 - in this order; at most 4 slots for images in each runner.")
     ] = None,
@@ -56,7 +52,7 @@ def worker(
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
-        app=app,
+        app=app_to_work(context, app, option),
         queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
         processes=processes,
@@ -128,19 +124,3 @@ async def _migrate(address: str) -> list[str]:
         return await store.migrate()
     finally:
         await store.close()
-
-
-def parse_host(text: str) -> tuple[str, int]:
-    """127.0.0.1:8322, [::1]:8322."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(f"--health {text!r} should be HOST:PORT")
-    return host.strip("[]"), int(port)
-
-
-def parse_bytes(text: str, field: str) -> int:
-    """512MB, 2GB, 1.5GiB, or plain bytes."""
-    match = _BYTES.fullmatch(text.strip())
-    if match is None:
-        raise ConfigError(f"{field} {text!r:.100} should be a size such as 512MB or 2GB")
-    return int(float(match[1]) * _UNITS[match[2].upper()])

@@ -238,6 +238,13 @@ class ScheduleBroken(Event, frozen=True, kw_only=True):
     problem: str
 
 
+class SchedulesUndeclared(Event, frozen=True, kw_only=True):
+    """Schedules that code declared are not declared by this worker's app; they go on until they are removed."""
+
+    schedules: tuple[str, ...]
+    app: str
+
+
 class JobsAged(Event, frozen=True, kw_only=True):
     """Jobs that waited long got a higher sort priority, because their queue has ageing."""
 

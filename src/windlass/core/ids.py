@@ -70,5 +70,10 @@ def lowest(beginning: str) -> JobId:
 
 
 def new_runner_id(random: Callable[[int], bytes]) -> str:
-    """The id of a worker or runner: new at each start, never used again, short enough to read."""
+    """The id of a worker: new at each start, never used again, short enough to read."""
     return random(5).hex()
+
+
+def runner_id(worker: str, number: int) -> str:
+    """The id of a runner: it names its worker; a new lease gets a new number."""
+    return f"{worker}-{number}"

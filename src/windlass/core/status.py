@@ -20,33 +20,49 @@ WAITING = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING, Status.FA
 LIVE = WAITING | {Status.RUNNING}
 FINISHED = frozenset({Status.COMPLETED, Status.DEAD, Status.CANCELLED})
 
-INITIAL = frozenset({Status.SCHEDULED, Status.BLOCKED, Status.PENDING})
-"""The statuses of a new job."""
-
-MOVES: dict[Status, frozenset[Status]] = {
-    # admitted when due or free, or run now; cancelled by an operator, a parent, its expiry or a replacement
-    Status.SCHEDULED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
-    # freed; put off by a change of run_at
-    Status.BLOCKED: frozenset({Status.PENDING, Status.SCHEDULED, Status.CANCELLED}),
-    # claimed; parked when no live worker knows its type; put off by a change of run_at
-    Status.PENDING: frozenset({Status.RUNNING, Status.BLOCKED, Status.SCHEDULED, Status.CANCELLED}),
-    # settled; snoozed; rescued or requeued
-    Status.RUNNING: frozenset(
-        {
-            Status.COMPLETED,
-            Status.FAILED,
-            Status.DEAD,
-            Status.CANCELLED,
-            Status.SCHEDULED,
-            Status.PENDING,
-        }
-    ),
-    Status.FAILED: frozenset({Status.PENDING, Status.BLOCKED, Status.CANCELLED}),
-    # finished jobs move only by an operator's retry
-    Status.COMPLETED: frozenset({Status.PENDING, Status.BLOCKED}),
-    Status.DEAD: frozenset({Status.PENDING, Status.BLOCKED}),
-    Status.CANCELLED: frozenset({Status.PENDING, Status.BLOCKED}),
+INITIAL: dict[Status, str] = {
+    Status.PENDING: "enqueue",
+    Status.SCHEDULED: "enqueue with a delay",
+    Status.BLOCKED: "enqueue with parents, or waiting for its key",
 }
+"""The statuses of a new job, and how it gets them."""
+
+MOVES: dict[Status, dict[Status, str]] = {
+    Status.SCHEDULED: {
+        Status.PENDING: "admit, run now, change",
+        Status.BLOCKED: "admit, waits for its key",
+        Status.CANCELLED: "cancel, expire, replace",
+    },
+    Status.BLOCKED: {
+        Status.PENDING: "unpark, parents completed, slot free",
+        Status.SCHEDULED: "change, parents completed with a delay",
+        Status.CANCELLED: "cancel, expire, replace, a parent ended otherwise",
+    },
+    Status.PENDING: {
+        Status.RUNNING: "claim",
+        Status.BLOCKED: "park",
+        Status.SCHEDULED: "change",
+        Status.CANCELLED: "cancel, expire, replace",
+    },
+    Status.RUNNING: {
+        Status.COMPLETED: "settle",
+        Status.FAILED: "settle",
+        Status.DEAD: "settle, rescue",
+        Status.CANCELLED: "settle, expire",
+        Status.SCHEDULED: "snooze",
+        Status.PENDING: "requeue, rescue",
+    },
+    Status.FAILED: {
+        Status.PENDING: "admit, retry, run now, change",
+        Status.BLOCKED: "admit, retry or run now, waits for its key",
+        Status.CANCELLED: "cancel, expire, replace",
+    },
+    # Finished jobs move only by an operator's retry.
+    Status.COMPLETED: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key"},
+    Status.DEAD: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key"},
+    Status.CANCELLED: {Status.PENDING: "retry", Status.BLOCKED: "retry, waits for its key; retry of its parent"},
+}
+"""The legal moves, and what makes them; docs/lifecycle.md shows them."""
 
 RETRYABLE = FINISHED | {Status.FAILED}
 """What `retry` accepts: finished jobs, and failed ones before their time."""

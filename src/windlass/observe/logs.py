@@ -38,6 +38,7 @@ from windlass.core.events import (
     RunnerHung,
     RunnerStarted,
     ScheduleBroken,
+    SchedulesUndeclared,
     StaleWrite,
     StoreFailed,
     StoreRecovered,
@@ -196,6 +197,9 @@ def _schedule_sentence(event: Event) -> tuple[int, str]:
                 logging.ERROR,
                 f"schedule {event.schedule} is broken, and tried again in a minute: {event.problem}",
             )
+        case SchedulesUndeclared():
+            what = f"schedules that {event.app} no longer declares: {', '.join(event.schedules)}"
+            return logging.WARNING, f"{what}; to remove them: windlass schedules prune --app {event.app}"
         case _:
             return logging.INFO, type(event).__name__
 

@@ -130,7 +130,7 @@ class OperatorStore(Protocol):
         """Make scheduled and failed jobs pending; their budget stays."""
 
     async def change(self, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
-        """Change waiting jobs, each completely or not at all.
+        """Change waiting jobs, each completely or not at all; of dead ones only the payload (`may_change`).
 
         A job whose idempotency key is taken in its new queue is not changed; the answer names the holder.
         """

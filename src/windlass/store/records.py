@@ -132,6 +132,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     tag: str | None = None
     parent: JobId | None = None
+    schedule: str | None = None
     id_end: str | None = None
     """The last characters of the id."""
 

@@ -26,6 +26,7 @@ class JobFilters(TypedDict, total=False):
     tenant: str | None
     tag: str | None
     parent: JobRef | None
+    schedule: str | None
 
 
 def type_name(given: TaskType) -> str:
@@ -46,6 +47,7 @@ def job_filter(**wanted: Unpack[JobFilters]) -> JobFilter:
         tenant=_name(wanted.get("tenant"), "tenant"),
         tag=_name(wanted.get("tag"), "tag"),
         parent=None if parent is None else check_id(parent, "parent"),
+        schedule=_name(wanted.get("schedule"), "schedule"),
     )
 
 

@@ -6,6 +6,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.declarations import Declarations
 from windlass.client.tasks.registry import Registry
 from windlass.core.jobs.job import NewJob
 from windlass.store.contract import Store
@@ -15,6 +16,7 @@ class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+    _declared: Declarations
 
     @property
     def queue_names(self) -> tuple[str, ...]: ...

@@ -132,9 +132,14 @@ class Jobs(Verbs):
         after = (await store.operator.get([before.id]))[0]
         return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
 
-    async def aretry(self, id: JobRef) -> Job:
-        """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
+    async def aretry(self, id: JobRef, *, payload: Mapping[str, Any] | None = None) -> Job:
+        """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts.
+
+        A dead or failed one may get another `payload`, which is written first: see `change`.
+        """
         name = _id(id)
+        if payload is not None:
+            await self.achange(name, payload=payload)
         store = await self._home._ready()
         await self._done("retry", name, (await store.operator.retry([name]))[0])
         return await self.aget(name, fetch=False)
@@ -156,7 +161,10 @@ class Jobs(Verbs):
         payload: Mapping[str, Any] | None = None,
         queue: str | None = None,
     ) -> Job:
-        """Change a waiting job. A new payload is checked like an enqueue, if this app knows the task."""
+        """Change a waiting job, or the payload of a dead one.
+
+        A new payload is checked like an enqueue, if this app knows the task.
+        """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
         name = _id(id)

@@ -76,6 +76,21 @@ class Schedules(Verbs):
         """All schedules, by name."""
         return await (await self._ready()).list()
 
+    async def aundeclared(self) -> list[Schedule]:
+        """Schedules that code declared and this app does not: they go on until they are removed.
+
+        Those of another app on the same store are left out: a live worker knows their type, and this app does not.
+        """
+        store = await self._home._ready()
+        ours, declared = {*self._home.registry.types}, self._home._declared.schedules
+        found = [
+            (each, each.declared.job.type)
+            for each in await store.schedules.list()
+            if each.declared.job is not None and each.name not in declared
+        ]
+        elsewhere = {type_ for worker in await store.workers.list() for type_ in worker.types} if found else set()
+        return [each for each, type_ in found if type_ in ours or type_ not in elsewhere]
+
     async def _ready(self) -> ScheduleStore:
         return (await self._home._ready()).schedules
 
@@ -96,6 +111,7 @@ class Schedules(Verbs):
     resume = blocking(aresume)
     run = blocking(arun)
     remove = blocking(aremove)
+    undeclared = blocking(aundeclared)
     list = blocking(alist)
 
 

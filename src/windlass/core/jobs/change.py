@@ -1,4 +1,4 @@
-"""change and run_now: how an operator's change of time affects a waiting job."""
+"""change and run_now: which jobs may be changed, and how a change of time affects a waiting one."""
 
 import msgspec
 
@@ -25,6 +25,11 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
     def is_timed(self) -> bool:
         """Whether it sets a time for the job; that time then replaces the old one."""
         return self.run_at is not None or self.delay is not None
+
+    @property
+    def is_repair(self) -> bool:
+        """Whether it sets the payload and nothing else."""
+        return self.payload is not None and self == JobChange(payload=self.payload)
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -56,9 +61,9 @@ def reschedule(before: Timing, change: JobChange, now: Micros) -> Timing:
             return Timing(Status.SCHEDULED, None, run_at, run_at)
 
 
-def may_change(status: Status) -> bool:
-    """Whether a job may be changed: only while it waits."""
-    return status in WAITING
+def may_change(status: Status, change: JobChange) -> bool:
+    """Whether a job may be changed: while it waits, and a dead one's payload, so that it can be retried with it."""
+    return status in WAITING or (status is Status.DEAD and change.is_repair)
 
 
 def may_run_now(status: Status) -> bool:

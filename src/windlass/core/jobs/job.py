@@ -188,6 +188,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     worker: str | None = None
+    """Its runner: the id of the worker, as `windlass workers list` shows it, and a number."""
     lease_expires_at: datetime | None = None
     idempotency_key: str | None = None
     idempotency_window: float | None = None

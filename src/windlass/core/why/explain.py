@@ -82,7 +82,7 @@ def _since(facts: WhyFacts) -> Reason:
     where = f"in runner {job.worker}" + (f" of worker {facts.worker}" if facts.worker else "")
     if job.started_at is None:
         claimed = span(now - to_micros(job.claimed_at or job.updated_at))
-        text = f"It was claimed {claimed} ago, {where}, and its handler has not said yet that it began."
+        text = f"It was claimed {claimed} ago, {where}; its start is shown once it has run for some seconds."
         return Reason(code="claimed", text=text)
     ran = now - to_micros(job.started_at)
     text = f"It has run for {span(ran)} {where}, attempt {job.attempt}"

@@ -23,6 +23,7 @@ _TERMS = {
     "type": "type = :type",
     "queue": "queue = :queue",
     "tenant": "tenant = :tenant",
+    "schedule": "schedule = :schedule",
     "parent": "parent = :parent::uuid",
     # A text search. The alphabet of tags makes it exact, and invalid content cannot raise.
     "tag": "replace(tags, '\"' || :tag::text || '\"', '') <> tags",
@@ -95,7 +96,7 @@ def _scanned(wanted: JobFilter) -> list[str]:
     """The tables that are read row by row, because no index leads to the matches."""
     if wanted.parent:
         return []
-    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.id_end))
+    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.schedule, wanted.id_end))
     statuses = set(wanted.status) or set(Status)
     live = bool(statuses - FINISHED) and (rare or bool(wanted.status))
     return ["windlass.jobs"] * live + ["windlass.history"] * (rare and Status.COMPLETED in statuses)

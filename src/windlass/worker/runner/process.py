@@ -73,6 +73,7 @@ async def serve(config: RunnerConfig) -> None:
         app.offload()  # a relative folder is the one here, wherever handlers may go
         if not await _opened(app, store, channel, emit):
             return
+        undeclared = tuple(each.name for each in await app.schedules.aundeclared())
         table = SharedTable(config.table, table_size(config.worker))
         engine = Engine(app, store, config.worker, table, channel, emit, config.mark)
         await engine.start()
@@ -85,7 +86,7 @@ async def serve(config: RunnerConfig) -> None:
     show_app_logs()
     keep_job_logs(app.keep_logs)
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
-    channel.send(hello(app, store))
+    channel.send(hello(app, store, undeclared))
     try:
         await engine.run()
     except SchemaMismatch as error:
@@ -132,11 +133,11 @@ async def _until_told_to_stop(channel: Channel) -> None:
             return
 
 
-def hello(app: App, store: Store) -> Hello:
+def hello(app: App, store: Store, undeclared: tuple[str, ...] = ()) -> Hello:
     """What the supervisor needs to know of the app."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
-    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address)
+    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address, undeclared)
 
 
 def retries(app: App) -> dict[str, StoredPolicy]:

@@ -6,7 +6,7 @@ import os
 import socket
 
 from windlass.core.events import LeaseExpired, RunnerStarted, WorkerStarted, WorkerStopped
-from windlass.core.ids import new_runner_id
+from windlass.core.ids import runner_id
 from windlass.core.moments import SECOND, Micros
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
@@ -21,6 +21,8 @@ from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.state import SupervisorState
 
 UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
+START_SECONDS = 2.0
+"""How often starts of handlers are noted; one that ends before is told of by its settlement."""
 
 
 class LeaseKeeper:
@@ -30,10 +32,13 @@ class LeaseKeeper:
         self._state = state
         self.beat_at: Micros = 0
         """The last successful renewal."""
+        self._opened = 0
+        """How many leases were opened: ids of runners are numbered."""
 
     async def open(self, child: Runner) -> None:
         """A lease under a new id: ids are never used twice, so a lapsed runner cannot come back as itself."""
-        state, runner = self._state, new_runner_id(os.urandom)
+        state, self._opened = self._state, self._opened + 1
+        runner = runner_id(state.id, self._opened)
         if child.runner is not None:
             state.emit(LeaseExpired(runner=child.runner))
         request = LeaseRequest(runner=runner, worker=state.id, length=state.config.lease)
@@ -138,23 +143,29 @@ class Registration:
 
 
 class Reports:
-    """The registry and the notes of one worker, refreshed once per beat."""
+    """The registry of one worker, refreshed once per beat, and the starts of its handlers, noted more often."""
 
     def __init__(self, state: SupervisorState, registration: Registration) -> None:
         self._state = state
         self._registration = registration
+        self._beat_due: Micros = 0
 
     async def run(self) -> None:
         """Until cancelled, whatever fails: a worker that cannot report still works."""
         state = self._state
         beat = state.config.beat / SECOND
-        await repeat("reporting to the store", self._report, state.emit, every=beat, after_failure=min(1.0, beat / 4))
+        every = min(START_SECONDS, beat)
+        await repeat("reporting to the store", self._report, state.emit, every=every, after_failure=min(1.0, beat / 4))
 
     async def _report(self) -> None:
         store, serving = self._state.store, self._state.serving
-        await store.workers.beat(self._registration.info())
+        if since_boot() >= self._beat_due:
+            await store.workers.beat(self._registration.info())
+            # A little early: a pause that ends just before a beat must not delay it by another one.
+            self._beat_due = since_boot() + self._state.config.beat * 3 // 4
         notes = {child: _started(child) for child in serving.values()}
-        await store.jobs.note([note for each in notes.values() for note in each])
+        if any(notes.values()):
+            await store.jobs.note([note for each in notes.values() for note in each])
         for child, each in notes.items():
             child.noted |= {(note.id, note.attempt) for note in each}
 

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 
-from windlass.core.events import DrainStarted, Emit
+from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
@@ -165,6 +165,8 @@ class Supervisor:
                 self._state.set_store(store, hello)
                 try:
                     await self._register()
+                    if hello.undeclared:
+                        self._emit(SchedulesUndeclared(schedules=hello.undeclared, app=self._config.app))
                 except StoreUnavailable as error:
                     self._give_up(error)
         if self._registered.is_set():

@@ -238,15 +238,18 @@ async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Transi
     """Each job wholly or not at all; its idempotency key moves with it into another queue."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
-        found = await find(db, some)
-        waiting = [id_ for id_ in some if id_ in found and may_change(found[id_].status)]
+        found = await find(db, some, lock_finished=wanted.is_repair)
+        allowed = [id_ for id_ in some if id_ in found and may_change(found[id_].status, wanted)]
+        waiting, dead = [[id_ for id_ in allowed if found[id_].finished is over] for over in (False, True)]
         holders = await _move_keys(db, found, waiting, wanted.queue)
         now = await db.now()
-        changed = {id_: found[id_] for id_ in waiting if id_ not in holders}
-        after = {id_: _changed(at, wanted, now) for id_, at in changed.items()}
+        after = {id_: _changed(found[id_], wanted, now) for id_ in waiting if id_ not in holders}
         await _write(db, after, wanted)
+        if dead:
+            await db.run("repair", {"ids": dead, "payload": wanted.payload})
         moved = {id_: Transition(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
-        return moved | {id_: Transition(id_, timing.status, done=True) for id_, (timing, _) in after.items()}
+        moved |= {id_: Transition(id_, timing.status, done=True) for id_, (timing, _) in after.items()}
+        return moved | {id_: Transition(id_, Status.DEAD, done=True) for id_ in dead}
 
     return await each(ids, verb)
 

@@ -93,6 +93,10 @@ WITH ready AS (
 )
 SELECT id::text, status, queue, sort_priority, rank FROM ready
 
+-- name: repair
+-- Another payload for dead jobs, locked by the caller. Their times stay: retention counts from their end.
+UPDATE windlass.history_dead SET payload = :payload WHERE id = ANY (:ids::uuid[])
+
 -- name: change
 -- Change waiting jobs, locked by the caller: each has its own timing, the rest is the same for all. Keys of freed
 -- slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another

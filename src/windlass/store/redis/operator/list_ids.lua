@@ -1,11 +1,11 @@
 -- list_ids: ids of matching jobs in the order of ids, a bounded number at a time. Request: the id to continue
 -- after (empty: the start), how many are wanted, how many may be read, whether the oldest come first, status
--- letters (empty: all), type, tenant, tag, parent, end of the id; false: any. Reply: the last id (empty: the end),
--- how many were read, and the matching ids.
+-- letters (empty: all), type, tenant, tag, parent, schedule, end of the id; false: any. Reply: the last id (empty:
+-- the end), how many were read, and the matching ids.
 --! effect: reads
 --! uses: record, claims, byte_order
 --! keys: queue, counts, jobs, ids, types, ready, due, by_status, waiting_for_key, parked, children
-local from, limit, max_count, oldest, letters, type, tenant, tag, parent, id_end = unpack(request, 1, 10)
+local from, limit, max_count, oldest, letters, type, tenant, tag, parent, schedule, id_end = unpack(request, 1, 11)
 local MAX_READ, MAX_SEEN, MAX_BYTES, MAX_FEW, STEP = 400, 2000, 500000, 1000, 50
 
 -- Ids after `from` in an index whose members are `head` and an id; all heads are of one length.
@@ -120,7 +120,7 @@ end
 
 local number = type and tonumber(redis.call('HGET', K.types, type))
 if type and not number then return {'', 0} end
-local must_read = letters ~= '' or type or tenant or tag
+local must_read = letters ~= '' or type or tenant or tag or schedule
 
 local function has_tag(text)
   if not text then return false end
@@ -131,16 +131,16 @@ local function has_tag(text)
 end
 
 -- Reads only what the filter needs: most records do not match.
-local TAGS = 15
+local TAGS, SCHEDULE = 15, 17
 local function matches(value)
   local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
   if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
   local flags, type_number = struct.unpack('>I2I4', value, A_SIZE + length + 1)
   if number and type_number ~= number then return false end
   if tenant and not has(flags, HAS_TENANT) then return false end
-  if not tenant and not tag then return true end
+  if not tenant and not tag and not schedule then return true end
   local fields = fields_of(read_record(value))
-  if tenant and fields[TENANT] ~= tenant then return false end
+  if tenant and fields[TENANT] ~= tenant or schedule and fields[SCHEDULE] ~= schedule then return false end
   return not tag or has_tag(fields[TAGS])
 end
 

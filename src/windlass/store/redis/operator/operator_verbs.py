@@ -204,15 +204,18 @@ def _moves(seen: FoundJob, wanted: JobChange) -> bool:
 def _changed(seen: FoundJob, wanted: JobChange) -> Record | None:
     """The job after the change; ageing is reset when it is rescheduled, moved, or given a priority."""
     record, moves = seen.record, _moves(seen, wanted)
-    if not may_change(record.status):
+    if not may_change(record.status, wanted):
         return None
+    payload = record.payload if wanted.payload is None else wanted.payload
+    if record.status is Status.DEAD:
+        return msgspec.structs.replace(record, payload=payload)
     timing = reschedule(Timing(record.status, record.reason, record.run_at, record.rank), wanted, seen.now)
     slot = slot_after(slot_of(record), timing, wanted, moves)
     timing = or_waiting_for_key(timing, record.fields.concurrency_key, slot)
     after = msgspec.structs.replace(
         record,
         slot=NO_SLOT if slot is None else slot,
-        payload=record.payload if wanted.payload is None else wanted.payload,
+        payload=payload,
     )
     if wanted.priority is not None:
         after.sort_priority, after.aged_by = -wanted.priority, 0

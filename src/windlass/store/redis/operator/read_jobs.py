@@ -130,7 +130,7 @@ async def _walked(access: Access, wanted: JobFilter, limit: int, start: JobId, *
 def _request(wanted: JobFilter, walk: Walk, limit: int, *, oldest: bool) -> tuple[object, ...]:
     """The request of list_ids.lua."""
     letters = "".join(chr(letter) for letter, status in STATUS.items() if status in wanted.status)
-    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.id_end)
+    said = (wanted.type, wanted.tenant, wanted.tag, wanted.parent, wanted.schedule, wanted.id_end)
     most = MAX_WALKED - walk.seen
     return walk.reached, limit - len(walk.ids), most, oldest, letters, *(each or False for each in said)
 

@@ -134,7 +134,7 @@ def _run_now(db: Db, id_: JobId) -> Transition | None:
 
 
 def change(db: Db, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
-    """Change waiting jobs, each wholly or not at all; the idempotency key moves with the job to another queue."""
+    """Change jobs, each wholly or not at all; the idempotency key moves with the job to another queue."""
     return [_change(db, id_, change) for id_ in ids]
 
 
@@ -144,8 +144,11 @@ def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:
         return None
     status, reason, run_at, rank, queue, idempotency_key, key, slot = rows[0]
     before = Timing(Status(status), reason, run_at, rank)
-    if not may_change(before.status):
+    if not may_change(before.status, wanted):
         return Transition(id_, before.status, done=False)
+    if before.status is Status.DEAD:
+        db.run("repair", {"id": id_, "payload": wanted.payload})
+        return Transition(id_, before.status, done=True)
     target = wanted.queue or queue
     if target != queue and (holder := _move_key(db, Keyed(id_, queue, idempotency_key, None), target)):
         return Transition(id_, before.status, done=False, holder=holder)

@@ -49,6 +49,10 @@ SELECT status, reason, run_at, rank, queue, idempotency_key, concurrency_key, sl
 UNION ALL
 SELECT status, reason, run_at, 0, queue, idempotency_key, concurrency_key, NULL FROM windlass_history WHERE id = :id
 
+-- name: repair
+-- Its times stay: retention counts from its end.
+UPDATE windlass_history SET payload = :payload WHERE id = :id
+
 -- name: change
 -- A job that is rescheduled, moved or reprioritized loses what ageing added; one that gets a time loses its delay after parents.
 UPDATE windlass_jobs

@@ -5,10 +5,13 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from windlass.cli.advice import Advice
+from windlass.cli.ask import YesOption, ask
+from windlass.cli.complete import schedule_names
 from windlass.cli.enqueue import make_job
 from windlass.cli.output import print_json, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.times import describe, next_run, record, row_of, sentence
+from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
 from windlass.core.jobs.job import NewJob
 from windlass.core.schedules.schedule import Schedule
@@ -16,7 +19,7 @@ from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.open import redact
 
 schedules = typer.Typer(
-    help="Jobs that are enqueued again and again: list, add, change, pause, run, remove.", no_args_is_help=True
+    help="Jobs that are enqueued again and again: list, add, change, pause, run, remove, prune.", no_args_is_help=True
 )
 
 FIRST_STEPS = (
@@ -24,7 +27,7 @@ FIRST_STEPS = (
     "or make one now: windlass schedules add NAME TYPE --cron '0 9 * * *'"
 )
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The schedule.", autocompletion=schedule_names)]
 Cron = Annotated[
     str | None,
     typer.Option(help="When: five fields from the minute, or six from the second, such as '0 9 * * 1-5'; or @daily."),
@@ -56,7 +59,9 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
         print_json([record(each) for each in found])
         return
     columns = ["schedule", "next run", "here", "last tick", "what"]
-    print_table(columns, map(row_of, found), empty=f"No schedules in {redact(home.store)}. {FIRST_STEPS}")
+    advice = Advice(store, app)
+    rows = [[*cells, advice(what)] for *cells, what in map(row_of, found)]
+    print_table(columns, rows, empty=f"No schedules in {redact(home.store)}. {advice(FIRST_STEPS)}")
 
 
 @schedules.command()
@@ -67,7 +72,7 @@ def show(name: NameArgument, store: StoreOption = None, app: AppOption = None, a
     if as_json:
         print_json(record(found))
     else:
-        describe(found, _last_job(home, found))
+        describe(found, _last_job(home, found), Advice(store, app))
 
 
 @schedules.command()
@@ -161,11 +166,31 @@ def remove(name: NameArgument, store: StoreOption = None, app: AppOption = None)
     home.schedules.remove(name)
     typer.echo(f"{name} is removed")
     if declared:
+        pause_it = Advice(store, app)(f"windlass schedules pause {name}")
         typer.echo(
             "note: the code declared it; while it does, it comes back with the next process of that code. "
-            "To stop it for good: windlass schedules pause",
+            f"To stop it for good: {pause_it}",
             err=True,
         )
+
+
+@schedules.command()
+def prune(app: AppOption = None, yes: YesOption = False, store: StoreOption = None) -> None:
+    """Remove schedules that code declared and the app no longer does; their jobs stay.
+
+    Schedules made by an operator stay, and those of other apps whose workers are alive.
+    """
+    if app is None:
+        raise InvalidOption("--app", "is needed: it says what the code declares, such as --app shop:app")
+    home = reach(store, app)
+    names = [each.name for each in home.schedules.undeclared()]
+    if not names:
+        typer.echo(f"{app} declares every schedule in {redact(home.store)} that came from code.")
+        return
+    ask(f"remove {', '.join(names)} from {redact(home.store)}", yes)
+    for name in names:
+        home.schedules.remove(name)
+        typer.echo(f"{name} is removed")
 
 
 def _last_job(home: App, schedule: Schedule) -> str:

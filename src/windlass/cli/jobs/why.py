@@ -1,11 +1,11 @@
 """windlass jobs why."""
 
 from datetime import datetime
-from typing import Annotated
 
-import typer
 from rich.padding import Padding
 
+from windlass.cli.advice import Advice
+from windlass.cli.jobs.filters import IdArgument
 from windlass.cli.output import console, plain, print_json, styled
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
 from windlass.core.moments import SECOND, show_duration
@@ -14,48 +14,41 @@ from windlass.core.why.explain import Why
 from windlass.core.why.reason import Reason
 
 
-def why(
-    id_: Annotated[
-        str, typer.Argument(metavar="ID", help="The job's id, or its beginning or end: 4 characters or more.")
-    ],
-    store: StoreOption = None,
-    app: AppOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def why(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Say why a job does not run, what to do about it, and when it may start; of a running one, how it runs."""
     home = reach(store, app)
     found = home.jobs.why(home.jobs.find(id_))
     if as_json:
         print_json(found)
     else:
-        print_why(found)
+        print_why(found, Advice(store, app))
 
 
-def print_why(found: Why) -> None:
+def print_why(found: Why, advice: Advice) -> None:
     """Each reason as a sentence, most severe first, and under it what to do."""
     out = console()
     out.print(plain(found.type, "bold"), styled(found.status), found.id)
     for reason in found.reasons:
-        _print_reason(reason)
+        _print_reason(reason, advice)
     if found.status in WAITING:
         out.print(plain(f"\n{_start(found)}"))
 
 
-def print_first(found: Why) -> None:
+def print_first(found: Why, advice: Advice) -> None:
     """The main reason why a job waits, at the end of its details."""
     console().print("\n[bold]Why it waits[/]")
-    _print_reason(found.first)
+    _print_reason(found.first, advice)
     more = len(found.reasons) - 1
     if more:
-        console().print(plain(f"  {more} more: windlass jobs why {found.id}", "dim"))
+        console().print(plain(f"  {more} more: {advice(f'windlass jobs why {found.id}')}", "dim"))
 
 
-def _print_reason(reason: Reason) -> None:
+def _print_reason(reason: Reason, advice: Advice) -> None:
     out = console()
     out.print(Padding(plain(reason.text), (0, 0, 0, 2)))
     if reason.do:
         # In one piece, however long: it is there to be copied.
-        out.print(plain(f"    -> {reason.do}", "bold"), soft_wrap=True)
+        out.print(plain(f"    -> {advice(reason.do)}", "bold"), soft_wrap=True)
 
 
 def _start(found: Why) -> str:

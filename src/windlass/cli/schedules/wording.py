@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from windlass.cli.advice import Advice
 from windlass.cli.output import ago, console, hanging, plain
 from windlass.core.codec import readable
 from windlass.core.moments import SECOND, Micros, show_duration
@@ -94,12 +95,12 @@ def next_run(schedule: Schedule) -> str:
     return _coming(schedule, schedule.next_at)
 
 
-def describe(schedule: Schedule, last_job: str) -> None:
+def describe(schedule: Schedule, last_job: str, advice: Advice) -> None:
     """All details of a schedule."""
     out = console()
     out.print(plain(schedule.name, "bold"), plain("paused" if schedule.paused else "", "yellow"))
     facts = {
-        "when": sentence(schedule),
+        "when": advice(sentence(schedule)),
         "last tick": _both(schedule, schedule.last_at) if schedule.last_at else "none yet",
         "last job": last_job,
         "made": _both(schedule, schedule.created_at),

@@ -64,6 +64,9 @@ def describe(job: Job, relations: Mapping[str, str]) -> None:
         "attempts": _counters(job),
         "created": clock(job.created_at),
         "due": None if job.reason == WAITING_FOR_PARENT else clock(job.run_at),
+        "started": f"{clock(job.started_at)} ({ago(job.started_at)})"
+        if job.started_at and not job.finished
+        else None,
         "finished": clock(job.finished_at) if job.finished_at else None,
         "worker": job.worker,
         "lease ends": ago(job.lease_expires_at) if job.lease_expires_at else None,

@@ -1,14 +1,14 @@
-"""windlass queues, windlass workers; setting.py changes settings."""
+"""windlass queues, windlass workers."""
 
 from typing import Annotated
 
 import typer
 
-from windlass.cli.jobs import YesOption
+from windlass.cli.ask import YesOption, ask
 from windlass.cli.output import ago, print_json, print_table
+from windlass.cli.queues.settings import NameArgument, acting_on, reset, set_queue
+from windlass.cli.queues.wording import record, sentence
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
-from windlass.cli.setting import NameArgument, acting_on, reset, set_queue
-from windlass.cli.wording import record, sentence
 from windlass.core.flow.queue import Queue
 from windlass.core.moments import SECOND, parse_duration
 from windlass.core.names import check_name
@@ -82,7 +82,7 @@ def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None,
     if not yes:
         counts = home.stats.counts().queues.get(check_name(name, "queue"), {})
         waiting = sum(counts.get(status, 0) for status in WAITING)
-        typer.confirm(f"Cancel the {waiting:,} waiting jobs of {name} in {redact(home.store)}?", abort=True)
+        ask(f"cancel the {waiting:,} waiting jobs of {name} in {redact(home.store)}", yes)
     with acting_on(name, home):
         typer.echo(f"{home.queues.purge(name):,} cancelled")
 

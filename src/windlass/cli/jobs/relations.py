@@ -1,5 +1,6 @@
 """The relations of a job for `jobs show`: its position in a chain, and the next run of its schedule."""
 
+from windlass.cli.advice import Advice
 from windlass.cli.output import ago
 from windlass.client.app import App
 from windlass.client.verbs.links import Links
@@ -8,16 +9,16 @@ from windlass.core.schedules.schedule import Schedule
 from windlass.errors import ScheduleNotFound
 
 
-def relations_of(home: App, job: Job) -> dict[str, str]:
+def relations_of(home: App, job: Job, advice: Advice) -> dict[str, str]:
     """The relations, by name."""
-    return {**_of_chain(home, job), **_of_schedule(home, job)}
+    return {**_of_chain(home, job, advice), **_of_schedule(home, job)}
 
 
-def _of_chain(home: App, job: Job) -> dict[str, str]:
+def _of_chain(home: App, job: Job, advice: Advice) -> dict[str, str]:
     if job.flow is None and not job.parents:
         return {}
     links = home.jobs.links(job.id)
-    said = {"chain": f"{place_in(links)} (windlass jobs list --chain {job.id})"}
+    said = {"chain": f"{place_in(links)} ({advice(f'windlass jobs list --chain {job.id}')})"}
     if links.before is not None:
         said["comes after"] = _told(links.before)
     elif job.parents:

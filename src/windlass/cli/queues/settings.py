@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from windlass.cli.complete import queue_names
+from windlass.cli.queues.wording import sentence
 from windlass.cli.reach import AppOption, StoreOption, reach
-from windlass.cli.wording import sentence
 from windlass.client.app import App
 from windlass.core.flow.queue import NONE, Queue
 from windlass.core.jobs.retry import Exponential
@@ -20,7 +21,7 @@ MAX_NAMED = 10
 _SHORT = {"rate": "rate_limit", "weight": "weights"}
 """Short names that `set` and `reset` accept."""
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The queue.", autocompletion=queue_names)]
 AtOnce = Annotated[
     str | None, typer.Option("--max-concurrency", help="How many may run at once, over all workers; or none.")
 ]

@@ -1,0 +1,1 @@
+"""windlass jobs, windlass dead: look at jobs and act on them."""

@@ -1,0 +1,1 @@
+"""windlass queues, windlass workers."""
