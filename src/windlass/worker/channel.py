@@ -23,6 +23,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     """By type: for jobs of a runner that hangs and can no longer decide for itself."""
     blobs: str | None = None
     """Where large payloads and results are kept, for the coordinator's sweep."""
+    parameters: dict[str, tuple[str, ...]] = {}
+    """By type: by them workers with another version of a task find this one."""
 
 
 class StartFailed(msgspec.Struct, frozen=True, tag=True):

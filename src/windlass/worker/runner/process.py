@@ -135,7 +135,7 @@ async def _until_told_to_stop(channel: Channel) -> None:
 def _hello(app: App, store: Store) -> Hello:
     blobs = app.offload()
     address = None if blobs is None else blobs.address
-    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address)
+    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address, app.registry.parameters)
 
 
 def retries(app: App) -> dict[str, StoredPolicy]:

@@ -41,6 +41,7 @@ class Registration:
             slots=state.config.processes * state.config.concurrency,
             per_minute=round(self._per_minute, 1),
             draining=self.draining,
+            parameters=state.parameters,
         )
 
     def started(self) -> WorkerStarted:
