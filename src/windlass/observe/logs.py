@@ -87,10 +87,7 @@ def sentence(event: Event) -> tuple[int, str]:
         case LeaseExpired():
             return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
         case JobOverdue():
-            return logging.WARNING, (
-                f"job {event.job} ({event.type}) attempt {event.attempt} does not end although {event.why}: "
-                f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"
-            )
+            return logging.WARNING, _overdue(event)
         case RunnerBlocked():
             jobs = ", ".join(event.jobs)
             return logging.WARNING, (
@@ -205,6 +202,13 @@ def _schedule_sentence(event: Event) -> tuple[int, str]:
             return logging.INFO, type(event).__name__
 
 
+def _overdue(event: JobOverdue) -> str:
+    runner = "its slot is not free before it ends"
+    if event.seconds is not None:
+        runner = f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"
+    return f"job {event.job} ({event.type}) attempt {event.attempt} does not end although {event.why}: {runner}"
+
+
 def _ticks(count: int) -> str:
     return _count(count, "tick")
 
@@ -220,13 +224,14 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    return log_event
 
-    def emit(event: Event) -> None:
-        level, text = sentence(event)
-        if logger.isEnabledFor(level):
-            logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
 
-    return emit
+def log_event(event: Event) -> None:
+    """A listener that leaves the set-up of the logger `windlass` to the program."""
+    level, text = sentence(event)
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
 
 
 def time_of(record: logging.LogRecord) -> str:

@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from windlass.client.tasks.context import Context, Link, entered
@@ -67,9 +68,10 @@ class JobLogHandler(logging.Handler):
     must not be kept twice.
     """
 
-    def __init__(self, level: int, *, printed: bool) -> None:
+    def __init__(self, level: int, *, printed: bool, app: object = None) -> None:
         super().__init__(level)
         self._printed = printed
+        self._app = app
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by `logging`, in any thread."""
@@ -80,7 +82,7 @@ class JobLogHandler(logging.Handler):
             last.handle(record)
             others = [last]
         link = entered.get(None)
-        if link is None or record.name.partition(".")[0] == OURS:
+        if link is None or record.name.partition(".")[0] == OURS or self._app not in (None, link.home):
             return
         if self._printed and any(_prints(each, record) for each in others):
             return
@@ -105,3 +107,17 @@ def keep_job_logs(level: int | None, *, printed: bool = False) -> None:
     """Keep what handlers log at this level or above; levels that loggers have are left as they are."""
     if level is not None:
         logging.root.addHandler(JobLogHandler(level, printed=printed))
+
+
+@contextmanager
+def keeping_job_logs(level: int | None, app: object) -> Iterator[None]:
+    """`keep_job_logs` for the handlers of one app, inside the context."""
+    if level is None:
+        yield
+        return
+    handler = JobLogHandler(level, printed=False, app=app)
+    logging.root.addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)

@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import ctypes
 import faulthandler
+import importlib
 import io
 import locale
 import os
@@ -214,8 +215,11 @@ def main() -> None:
     _prepare_output()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
     loop, emit = asyncio.Runner(), log_events()
+    sys.path.extend(each for each in config.import_path if each not in sys.path)
     try:
         app = load_app_for_work(config.app)
+        for module in config.modules:
+            importlib.import_module(module)
         app.offload()  # a relative folder is the one here, wherever handlers may go
         lifespan = Lifespan(app, emit)
         loop.run(lifespan.start(), context=contextvars.copy_context())
