@@ -1,5 +1,6 @@
 """settle: every outcome, recorded once; a stale one changes nothing."""
 
+import msgspec
 import pytest
 
 from tests.support.clock import ManualClock
@@ -110,6 +111,16 @@ async def test_handed_back_is_pending_at_its_old_rank_and_budget(store: Store, c
     found = await look(store, job.id)
     assert (found.status, found.requeues, found.failures) == (Status.PENDING, 1, 0)
     assert (await claim_ids(store))[0] == job.id
+
+
+async def test_requeued_with_a_pause_is_scheduled_and_its_budget_is_untouched(
+    store: Store, clock: ManualClock
+) -> None:
+    job = await running(store)
+    await settle(store, msgspec.structs.replace(handed_back(job), status=Status.SCHEDULED, delay=5 * SECOND))
+    found = await look(store, job.id)
+    assert (found.status, found.requeues, found.snoozes, found.failures) == (Status.SCHEDULED, 1, 0, 0)
+    assert found.run_at == to_datetime(clock.wall() + 5 * SECOND)
 
 
 @KEYS

@@ -12,7 +12,7 @@ from windlass.store.records import Campaign
 async def test_a_worker_is_listed_as_it_registered_with_the_times_of_the_store(
     store: Store, clock: ManualClock
 ) -> None:
-    info = worker_info(queues=("a", "b"), types=("x",), per_minute=1.5, draining=True)
+    info = worker_info(queues=("a", "b"), types=("x",), per_minute=1.5, draining=True, parameters={"x": ("a",)})
     await store.workers.beat(info)
     started = to_datetime(clock.wall())
     clock.advance(SECOND)

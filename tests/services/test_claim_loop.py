@@ -34,7 +34,12 @@ class Rig:
         self.app = App("sqlite:///never-opened.db")
         self.gate = asyncio.Event()
         self.ran: list[str] = []
-        self.app.task(type="t")(self._handle)
+
+        @self.app.task(type="t")
+        async def handle() -> None:
+            self.ran.append("ran")
+            await self.gate.wait()
+
         self.ended: list[Work] = []
         self.jobs: Any = Flaky(store.jobs, "claim", failures)
         self.table = table
@@ -58,10 +63,6 @@ class Rig:
             self.listener,
             reconcile_every=reconcile_every,
         )
-
-    async def _handle(self) -> None:
-        self.ran.append("ran")
-        await self.gate.wait()
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
         assert isinstance(outcome, Done)

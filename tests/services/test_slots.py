@@ -51,20 +51,23 @@ class Workshop:
         self.outcomes = Outcomes()
         self.asked = threading.Event()
         self.aasked = asyncio.Event()
-        self.a: Task[[int], Any, int] = self.app.task(type="a")(self._async)
-        self.d: Task[[int], Any, int] = self.app.task(type="d")(self._sync)
 
-    async def _async(self, number: int) -> int:
-        self.gate.enter()
-        await self.aasked.wait()
-        self.gate.leave()
-        return number
+        @self.app.task(type="a")
+        async def waits(number: int) -> int:
+            self.gate.enter()
+            await self.aasked.wait()
+            self.gate.leave()
+            return number
 
-    def _sync(self, number: int) -> int:
-        self.gate.enter()
-        self.asked.wait(10)
-        self.gate.leave()
-        return number
+        @self.app.task(type="d")
+        def blocks(number: int) -> int:
+            self.gate.enter()
+            self.asked.wait(10)
+            self.gate.leave()
+            return number
+
+        self.a: Task[[int], Any, int] = waits
+        self.d: Task[[int], Any, int] = blocks
 
     def slots(self, concurrency: int) -> Slots:
         cells = HandlerProcessPool(WorkerConfig(app="nowhere:app"))

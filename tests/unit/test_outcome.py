@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.jobs.job import Claimed, JobError
-from windlass.core.jobs.outcome import CRASH_LIMIT, Done, Policy, Raised, Requeued, Settlement, after_crash, decide
+from windlass.core.jobs.outcome import (
+    CRASH_LIMIT,
+    Done,
+    OtherVersion,
+    Policy,
+    Raised,
+    Requeued,
+    Settlement,
+    after_crash,
+    decide,
+)
 from windlass.core.jobs.retry import ByError, Exponential, Fixed, RetryPolicy, Steps, add_to_meta
 from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.status import FINISHED, Status, may_move
@@ -73,6 +83,17 @@ def test_a_return_is_a_completion() -> None:
 def test_a_hand_back_costs_nothing() -> None:
     settlement = decide(claimed(), Requeued(), Policy(Fixed()), Random(0))
     assert (settlement.status, settlement.requeues, settlement.failures) == (Status.PENDING, 1, 0)
+
+
+def test_a_job_for_another_version_comes_back_after_a_pause_that_grows_and_costs_nothing() -> None:
+    def left(requeues: int) -> Settlement:
+        return decide(claimed(requeues=requeues), OtherVersion(("b", "c")), Policy(Fixed()), Random(0))
+
+    first = left(0)
+    assert (first.status, first.outcome, first.requeues, first.failures) == (Status.SCHEDULED, "requeued", 1, 0)
+    assert first.reason == "left to a worker whose version of the task has b, c"
+    assert [left(times).delay / left(0).delay for times in (0, 1, 2, 4, 10**6)] == pytest.approx([1, 2, 4, 16, 16])
+    assert 0.9 * SECOND <= left(0).delay <= 1.1 * SECOND
 
 
 def test_an_error_is_retried_by_the_policy() -> None:

@@ -126,6 +126,8 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.WARNING, f"{what} failed{took}, next try in {event.wait or 0:.1f} s: {event.error}"
         case Status.PENDING if event.outcome == "crashed":
             return logging.WARNING, f"{what} crashed{took} and runs again: {event.error}"
+        case Status.SCHEDULED if event.outcome == "requeued":
+            return logging.INFO, f"{what} requeued for {event.wait or 0:.1f} s: {event.error}"
         case Status.COMPLETED | Status.PENDING | Status.SCHEDULED:
             return logging.DEBUG, f"{what} {event.outcome}{took}"
         case _:

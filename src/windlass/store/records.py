@@ -1,6 +1,6 @@
 """Arguments and answers of the contract's verbs that are not records of core."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import Enum, StrEnum, auto
 from typing import Generic, TypeVar, overload
@@ -190,8 +190,15 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that its runners hold, also prefetched ones, at the time of listing."""
     per_minute: float = 0.0
     draining: bool = False
+    parameters: dict[str, tuple[str, ...]] = {}
+    """By type, of those that have any; `**` stands for any name."""
     started_at: datetime | None = None
     beat_at: datetime | None = None
+
+    def takes(self, queue: str, type_: str, arguments: Iterable[str]) -> bool:
+        """Whether it serves the queue, and its version of the task has these parameters."""
+        known = self.parameters.get(type_, ())
+        return queue in self.queues and not self.draining and ("**" in known or set(arguments) <= set(known))
 
     @property
     def busy(self) -> int:

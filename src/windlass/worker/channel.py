@@ -25,6 +25,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     """Where large payloads and results are kept, for the coordinator's sweep."""
     undeclared: tuple[str, ...] = ()
     """Schedules that code declared and the app does not."""
+    parameters: dict[str, tuple[str, ...]] = {}
+    """By type: by them workers with another version of a task find this one."""
 
 
 class StartFailed(msgspec.Struct, frozen=True, tag=True):

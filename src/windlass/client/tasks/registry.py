@@ -89,6 +89,12 @@ class Registry:
         """Every type and alias, sorted: what a worker can run."""
         return tuple(sorted(self._definitions))
 
+    @property
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """The parameters of every type and alias that has any."""
+        signatures = {name: each.signature for name, each in self._definitions.items()}
+        return {name: each.parameters for name, each in sorted(signatures.items()) if each.parameters}
+
 
 _OF_QUEUE = "is said of a queue: app.queue(name, {}); for each key, of a task: concurrency_key and {}"
 _ELSEWHERE = {

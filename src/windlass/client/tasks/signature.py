@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
 from windlass.client.tasks.previous import PREVIOUS
-from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
+from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -49,6 +49,21 @@ class Signature:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._fields)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names, and `**` if it takes any other too."""
+        return (*self._fields, "**") if self._extra else self.names
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """The arguments of a stored payload that this version of the task does not have."""
+        try:
+            given = decode(text)
+        except UNREADABLE:
+            return ()
+        if self._extra or not isinstance(given, dict):
+            return ()
+        return tuple(name for name in given if name not in self._fields)
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -132,6 +147,9 @@ class Signature:
                 return self._decode_extra(text)
             return self._given(self._decoder.decode(text))
         except msgspec.ValidationError as error:
+            if unknown := self.unknown(text):
+                takes = ", ".join(self._fields) or "no arguments"
+                raise InvalidPayload(unknown[0], f"is not a parameter of {self._type}, which takes {takes}") from None
             raise _explained(error) from None
         except (msgspec.DecodeError, UnicodeError) as error:
             raise InvalidPayload("payload", f"cannot be read: {error}") from None

@@ -16,6 +16,8 @@ CRASH_LIMIT = 3
 """After this many crashes while it ran alone, a job is dead."""
 
 MAX_REASON_LENGTH = 1000
+MAX_PAUSE = 16
+"""Seconds until a job that needs another version of its task is tried again, at most."""
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,6 +67,12 @@ class NotRun(msgspec.Struct, frozen=True):
     """There was no process, descriptor or memory to run the attempt."""
 
 
+class OtherVersion(msgspec.Struct, frozen=True):
+    """The payload has arguments that only another version of the task knows, and a live worker has that version."""
+
+    arguments: tuple[str, ...]
+
+
 class Crashed(msgspec.Struct, frozen=True):
     """The handler's process ended during the attempt; `report` says how."""
 
@@ -77,7 +85,7 @@ class Decided(msgspec.Struct, frozen=True):
     settlement: Settlement
 
 
-Outcome = Done | Raised | Requeued | NotRun | Crashed | Decided
+Outcome = Done | Raised | Requeued | NotRun | OtherVersion | Crashed | Decided
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -109,6 +117,10 @@ def decide(job: Claimed, outcome: Outcome, policy: Policy, random: Random) -> Se
             return completed(job, result)
         case Requeued() | NotRun():
             return _settlement(job, Status.PENDING, "requeued", requeues=1)
+        case OtherVersion(arguments):
+            reason = f"left to a worker whose version of the task has {', '.join(arguments)}"
+            pause = _pause(job.requeues, random)
+            return _settlement(job, Status.SCHEDULED, "requeued", reason=_said(reason), delay=pause, requeues=1)
         case Raised(error, report):
             return _raised(job, error, report, policy, random)
         case Crashed(report):
@@ -202,6 +214,11 @@ def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Rand
         return duration(min(wait_after(policy, error, failures, random), MAX_DURATION // SECOND), "retry")
     except Exception:
         return round(DEFAULT_POLICY.seconds(failures, random) * SECOND)
+
+
+def _pause(requeues: int, random: Random) -> Micros:
+    """1 s, 2 s, 4 s, …, ±10 %: any worker may get it next."""
+    return round(min(1 << min(requeues, 10), MAX_PAUSE) * SECOND * random.uniform(0.9, 1.1))
 
 
 def _said(reason: object) -> str:

@@ -13,10 +13,10 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode, si
 from windlass.core.control import Cancel, Dead
 from windlass.core.jobs.dependencies import is_parent_result
 from windlass.core.jobs.job import JobError
-from windlass.core.jobs.outcome import Done, Outcome, Raised, Requeued
+from windlass.core.jobs.outcome import Done, OtherVersion, Outcome, Raised, Requeued
 from windlass.core.moments import Micros, show_duration
 from windlass.core.text import cut, printable
-from windlass.errors import InvalidInput
+from windlass.errors import InvalidInput, StoreUnavailable
 from windlass.observe.history import record_run
 from windlass.worker.handlers.offloaded import (
     fetch_payload,
@@ -52,7 +52,7 @@ async def run_async(work: Work) -> Outcome:
         arguments = _arguments(work)
         result = _checked(await work.definition.handler(**arguments), work)
     except _Misfit as error:
-        return error.outcome
+        return error.outcome if not error.unknown else await _left_to_another(work, error)
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
         return halted(work) or Raised(error, report(error))
@@ -93,7 +93,7 @@ def run_sync(work: Work) -> Outcome:
         arguments = _arguments(work)
         result = _checked(work.definition.handler(**arguments), work)
     except _Misfit as error:
-        return error.outcome
+        return error.outcome if not error.unknown else work.home._portal().run(_left_to_another(work, error))
     except BaseException as error:
         return Raised(error, report(error))
     finally:
@@ -165,8 +165,10 @@ def _end_of(text: str) -> str:
 class _Misfit(Exception):
     """The code has changed since the job was enqueued: a retry does not help."""
 
-    def __init__(self, error: InvalidInput, reason: str) -> None:
+    def __init__(self, error: InvalidInput, reason: str, unknown: tuple[str, ...] = ()) -> None:
         super().__init__()
+        self.unknown = unknown
+        """Arguments that a newer version of the task may have."""
         self.outcome = Raised(Dead(reason), JobError(type(error).__name__, str(error)))
 
 
@@ -180,10 +182,22 @@ def _arguments(work: Work) -> dict[str, Any]:
         arguments = signature.decode(work.claimed.payload)
     except InvalidInput as error:
         of_result = takes is not None and is_parent_result(error.field, takes)
-        raise _Misfit(error, MISFIT_RESULT if of_result else MISFIT) from None
+        unknown = signature.unknown(work.claimed.payload)
+        raise _Misfit(error, MISFIT_RESULT if of_result else MISFIT, unknown) from None
     if signature.context is not None:
         arguments[signature.context] = Context(work)
     return arguments
+
+
+async def _left_to_another(work: Work, misfit: _Misfit) -> Outcome:
+    """While a live worker knows the arguments, as in a rolling deploy, the job is left to it, and not charged."""
+    job = work.claimed
+    try:
+        workers = await (await work.home._ready()).workers.list()
+    except StoreUnavailable:
+        return OtherVersion(misfit.unknown)  # not known: the next attempt asks again
+    able = any(worker.takes(job.queue, job.type, misfit.unknown) for worker in workers)
+    return OtherVersion(misfit.unknown) if able else misfit.outcome
 
 
 def _checked(result: Any, work: Work) -> Any:

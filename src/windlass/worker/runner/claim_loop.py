@@ -100,7 +100,7 @@ class ClaimLoop:
             self._settler.go(claiming=True)
             await asyncio.sleep(0)  # outcomes first: they are what makes room
             self.asking = True
-            jobs = await self._attempt(quotas, types, room)
+            jobs = await self._attempt(quotas, self._held_jobs.claimable(types), room)
             self.asking = False
             self._slots.add(self._held_jobs.add(jobs))
             self._memory_errors.end()
@@ -253,7 +253,7 @@ class ClaimLoop:
             cursor = signals.cursor()
             try:
                 # A read without a lock: most hints are about work of other runners.
-                if await signals.has_work(queues, types):
+                if await signals.has_work(queues, self._held_jobs.claimable(types)):
                     await self._back_off_if_empty()
                     await self._admit(queues)
                     return

@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.core.events import Emit, JobOverdue, StoreFailed
-from windlass.core.jobs.outcome import Done, NotRun, Outcome, Policy, Requeued, completed, decide
+from windlass.core.jobs.outcome import Done, NotRun, OtherVersion, Outcome, Policy, Requeued, completed, decide
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
@@ -184,7 +184,9 @@ class Engine:
         """
         if isinstance(outcome, Requeued):
             return
-        if isinstance(outcome, NotRun):
+        if isinstance(outcome, OtherVersion):
+            self._held_jobs.leave(work.claimed.type)
+        if isinstance(outcome, NotRun | OtherVersion):
             self._settler.add(work, decide(work.claimed, outcome, self._policy(work), self._random))
             return
         self._table.completed += 1

@@ -14,6 +14,8 @@ from windlass.worker.shared_table import SharedTable
 MAX_PREFETCH_WAIT: Micros = 2 * SECOND
 """How long a prefetched job may wait for a slot before it is requeued."""
 MAX_PREFETCHED = 1000
+LEAVE_TIME: Micros = 5 * SECOND
+"""How long a type is left to others; then its jobs are tried again, for some may fit."""
 AHEAD_SECONDS = 0.05
 """Prefetch what this time will use: slow jobs are never prefetched, fast ones share a round trip."""
 
@@ -30,6 +32,8 @@ class HeldJobs:
         # By attempt: a runner that lost its lease may claim a job again while its old attempt still runs.
         self._works: dict[tuple[JobId, int], Work] = {}
         self.by_queue: Counter[str] = Counter()
+        self._left: dict[str, Micros] = {}
+        """By type, until when it is left to workers with another version of its task."""
 
     def __len__(self) -> int:
         return len(self._works)
@@ -41,6 +45,18 @@ class HeldJobs:
         """What a claim brought; jobs that a repeated claim brings again are held once."""
         now = since_boot()
         return [self._add(job, now) for job in claimed if not self.holds(job.id, job.attempt)]
+
+    def leave(self, type_: str) -> None:
+        """Leave a type to workers with another version of its task: who admits a job would get it back else."""
+        self._left[type_] = since_boot() + LEAVE_TIME
+
+    def claimable(self, types: tuple[str, ...]) -> tuple[str, ...]:
+        """The types that are not left to others."""
+        if not self._left:
+            return types
+        now = since_boot()
+        self._left = {type_: until for type_, until in self._left.items() if until > now}
+        return tuple(type_ for type_ in types if type_ not in self._left)
 
     def holds(self, id_: JobId, attempt: int) -> bool:
         """Whether this very attempt is held."""

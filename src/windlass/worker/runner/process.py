@@ -137,7 +137,8 @@ def hello(app: App, store: Store, undeclared: tuple[str, ...] = ()) -> Hello:
     """What the supervisor needs to know of the app."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
-    return Hello(store.address, app.queue_names, app.registry.types, retries(app), address, undeclared)
+    types, parameters = app.registry.types, app.registry.parameters
+    return Hello(store.address, app.queue_names, types, retries(app), address, undeclared, parameters)
 
 
 def retries(app: App) -> dict[str, StoredPolicy]:

@@ -107,6 +107,7 @@ class Registration:
             slots=state.config.processes * state.config.concurrency,
             per_minute=round(self._per_minute, 1),
             draining=self.draining,
+            parameters=state.parameters,
         )
 
     async def register(self) -> None:

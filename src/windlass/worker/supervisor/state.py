@@ -45,6 +45,12 @@ class SupervisorState:
         return self._opened[1].types
 
     @property
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """The parameters of each type."""
+        assert self._opened is not None
+        return self._opened[1].parameters
+
+    @property
     def blobs(self) -> Offload | None:
         """Where large payloads and results are kept, if anywhere."""
         assert self._opened is not None

@@ -204,7 +204,7 @@ async def _reschedule(db: Db, values: list[dict[str, Any]]) -> None:
     if not values:
         return
     columns = {
-        **_columns(values, "failures", "snoozes", "attempts"),
+        **_columns(values, "failures", "snoozes", "requeues", "attempts"),
         "delays": [each["ending"].delay for each in values],
         "statuses": [str(each["ending"].status) for each in values],
     }
