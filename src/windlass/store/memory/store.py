@@ -47,9 +47,9 @@ class MemoryThreads(DbThreads):
         self.batches.append(batch)
         return answer
 
-    async def write(self, work: Callable[[Db], T], deadline: float | None, verb: str | None = None) -> T:
+    async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
         await self._enqueue_committed()
-        return await super().write(work, deadline, verb)
+        return await super().write(work, deadline)
 
     async def write_combined(
         self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X], deadline: float | None

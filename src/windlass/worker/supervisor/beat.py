@@ -156,7 +156,9 @@ class Reports:
         state = self._state
         beat = state.config.beat / SECOND
         every = min(START_SECONDS, beat)
-        await repeat("reporting to the store", self._report, state.emit, every=every, after_failure=min(1.0, beat / 4))
+        await repeat(
+            "reporting to the store", self._report, state.emit, every=every, after_failure=min(1.0, beat / 4)
+        )
 
     async def _report(self) -> None:
         store, serving = self._state.store, self._state.serving
