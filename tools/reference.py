@@ -266,7 +266,8 @@ def _class(thing: type, title: str) -> Iterator[str]:
         yield ", ".join(f"`{each}`" for each in thing.__members__.values())
     yield ""
     members = _members(thing)
-    twins = {each._method.__name__: name for name, each in members.items() if isinstance(each, blocking)}
+    public = {name: each for name, each in members.items() if not name.startswith("_")}
+    twins = {each._method.__name__: name for name, each in public.items() if isinstance(each, blocking)}
     for name, member in members.items():
         if not name.startswith("_") and name not in INTERNAL:
             yield from _member(name, member, twins.get(name))
