@@ -26,7 +26,7 @@ from windlass.store.postgres.liveness import leadership, leases, workers
 from windlass.store.postgres.liveness.rescue import Rescuer, end_runner
 from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
 from windlass.store.postgres.signals.hints import Hints
-from windlass.store.postgres.verbs import change, operator_verbs, park, queues, read_jobs, schedules
+from windlass.store.postgres.verbs import change, documents, operator_verbs, park, queues, read_jobs, schedules
 from windlass.store.postgres.verbs.admit import admit, expire, is_any_due
 from windlass.store.postgres.verbs.admit import age as age_jobs
 from windlass.store.postgres.verbs.claim import Claims
@@ -178,6 +178,16 @@ class PostgresSchedules(Role):
     remove = once(schedules.remove)
     due = reading(schedules.due)
     list = reading(schedules.all_schedules)
+
+
+class PostgresDocuments(Role):
+    """Small JSON records."""
+
+    add = writing(documents.add)
+    replace = once(documents.replace)
+    delete = once(documents.delete)
+    get = reading(documents.get)
+    list = reading(documents.newest)
 
 
 class PostgresLeases(Role):

@@ -14,7 +14,16 @@ from windlass.store.redis.duties import age, park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 from windlass.store.redis.enqueue.coalesce import EnqueueCoalescer
 from windlass.store.redis.liveness import leadership, leases, rescue, workers
-from windlass.store.redis.operator import change, counts, list_jobs, operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.operator import (
+    change,
+    counts,
+    documents,
+    list_jobs,
+    operator_verbs,
+    queues,
+    read_jobs,
+    why_facts,
+)
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
@@ -119,6 +128,19 @@ class RedisSchedules:
     get = verb(read_schedules.get)
     due = verb(read_schedules.due, background=True)
     list = verb(read_schedules.all_schedules)
+
+
+class RedisDocuments:
+    """Small JSON records."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    add = verb(documents.add)
+    replace = verb(documents.replace)
+    get = verb(documents.get)
+    list = verb(documents.newest)
+    delete = verb(documents.delete)
 
 
 class RedisLeases:

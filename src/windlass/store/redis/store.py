@@ -10,6 +10,7 @@ from windlass.store.redis.duties.repair import Repairs
 from windlass.store.redis.duties.tidy import tidy
 from windlass.store.redis.records.migrate import check_schema
 from windlass.store.redis.roles import (
+    RedisDocuments,
     RedisJobs,
     RedisLeader,
     RedisLeases,
@@ -64,6 +65,7 @@ class RedisStore:
         self.leader = named(RedisLeader(hasty))
         self.signals = named(RedisSignals(hasty, hints))
         self.stats = named(RedisStats(hasty))
+        self.documents = named(RedisDocuments(access))
 
     def with_timeout(self, seconds: float) -> "RedisStore":
         """Another view of the same server and the same connections."""

@@ -16,7 +16,7 @@ from windlass.store.sqlite.connection.access import Access, Role, read_verb, wri
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.limits.limits import ClaimMemory
 from windlass.store.sqlite.liveness import leases, workers
-from windlass.store.sqlite.verbs import operator_verbs, queues, read_jobs, schedules, stats
+from windlass.store.sqlite.verbs import documents, operator_verbs, queues, read_jobs, schedules, stats
 from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_in
 from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
 from windlass.store.sqlite.verbs.claim import claim, has_work
@@ -133,6 +133,16 @@ class SqliteSchedules(Role):
             return
         if await self._access.read(lambda db: schedules.undeclared(db, declared)):
             await self._access.write(lambda db: schedules.declare(db, declared))
+
+
+class SqliteDocuments(Role):
+    """Small JSON records."""
+
+    add = write_verb(documents.add)
+    replace = write_verb(documents.replace)
+    delete = write_verb(documents.delete)
+    get = read_verb(documents.get)
+    list = read_verb(documents.newest)
 
 
 class SqliteLeases(Role):

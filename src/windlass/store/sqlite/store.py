@@ -32,6 +32,7 @@ class SqliteStore:
         self.leader = roles.SqliteLeader(access)
         self.signals = roles.SqliteSignals(access, memory)
         self.stats = roles.SqliteStats(access)
+        self.documents = roles.SqliteDocuments(access)
 
     def with_timeout(self, seconds: float) -> "SqliteStore":
         """Another view of the same database and threads."""

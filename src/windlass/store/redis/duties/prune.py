@@ -6,6 +6,7 @@ from windlass.core.ids import JobId
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access, QueueErrors
 from windlass.store.redis.duties.buckets import refresh_buckets
+from windlass.store.redis.operator.documents import prune_documents
 from windlass.store.redis.schedules.write_schedules import forget_removed
 from windlass.store.redis.stats.meters import prune_meters
 from windlass.store.redis.stats.samples import prune_samples
@@ -35,7 +36,7 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         waiting += [queue for queue, (_, *ids) in replies.items() if len(ids) == share]
         more |= {queue for queue, (any_left, *_) in replies.items() if any_left}
     troubles += await _clear_more(access, more)
-    for clean_up in (prune_meters, prune_samples, refresh_buckets, forget_removed):
+    for clean_up in (prune_meters, prune_samples, prune_documents, refresh_buckets, forget_removed):
         try:
             await clean_up(access)
         except StoreUnavailable as error:

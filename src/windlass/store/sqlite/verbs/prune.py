@@ -7,6 +7,7 @@ from windlass.core.flow.rate import SET_BACK
 from windlass.core.ids import JobId
 from windlass.core.stats.meter import METER_RETENTION, interval_of
 from windlass.core.stats.samples import SAMPLE_RETENTION, pruned_until
+from windlass.store.documents import MAX_PRUNED_DOCUMENTS
 from windlass.store.sqlite.db import Db, array
 
 
@@ -22,6 +23,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
     db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
     db.run("prune_buckets", {"now": now, "limit": limit})
+    db.run("prune_documents", {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
     return ids
 
 
