@@ -17,6 +17,8 @@
     ├── KeyConflict
     ├── JobNotFound
     ├── ScheduleNotFound
+    ├── TokenNotFound
+    ├── ActionNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── BlobUnavailable         a large payload or result cannot be kept or fetched
@@ -197,6 +199,26 @@ class ScheduleNotFound(WindlassError):
     def __init__(self, name: str) -> None:
         super().__init__(f"no schedule {name!r}")
         self.name = name
+
+
+class TokenNotFound(WindlassError):
+    """No valid token has this id."""
+
+    code = "token_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no token {id[:40]!r}")
+        self.id = id
+
+
+class ActionNotFound(WindlassError):
+    """No action has this id, or it is not kept any more."""
+
+    code = "action_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no action {id[:40]!r}")
+        self.id = id
 
 
 class JobDead(WindlassError):

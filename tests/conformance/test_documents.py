@@ -96,3 +96,17 @@ async def test_a_page_of_large_documents_is_complete(store: Store) -> None:
     found = await store.documents.list("action", 12)
     assert sorted(int(each.id) for each in found) == list(range(12))
     assert all(await store.documents.get("action", [str(number) for number in range(12)]))
+
+
+async def test_trim_deletes_the_lowest_ids_beyond_a_number(store: Store) -> None:
+    for number in range(30):
+        await store.documents.add("audit", f"{number:02}", "x")
+    await store.documents.add("token", "00", "of another kind")
+    assert await store.documents.trim("audit", 20, 4) == 4
+    assert await store.documents.trim("audit", 20, 100) == 6
+    assert await store.documents.trim("audit", 20, 100) == 0
+    assert await store.documents.trim("unknown", 20, 100) == 0
+    assert [each.id for each in await store.documents.list("audit", 100)] == [
+        f"{n:02}" for n in reversed(range(10, 30))
+    ]
+    assert len(await store.documents.list("token", 100)) == 1

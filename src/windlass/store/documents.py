@@ -38,5 +38,8 @@ class DocumentStore(Protocol):
     async def list(self, kind: str, limit: int, before: str | None = None) -> list[Document]:
         """Documents in descending order of their ids, all below `before`."""
 
+    async def trim(self, kind: str, most: int, limit: int) -> int:
+        """Delete the documents with the lowest ids beyond `most`, up to `limit`; returns how many."""
+
     async def delete(self, kind: str, ids: Sequence[str]) -> int:
         """Delete documents; returns how many existed."""

@@ -1,5 +1,6 @@
 """The base of the groups of verbs: their app, and a blocking form of each verb."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
@@ -8,8 +9,10 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.registry import Registry
+from windlass.client.verbs.audit import Actor, record_action
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
+from windlass.errors import StoreUnavailable
 from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Transition
 
@@ -18,6 +21,7 @@ class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+    actor: Actor
 
     @property
     def payload_limit(self) -> int: ...
@@ -47,8 +51,17 @@ class Verbs:
     def _portal(self) -> Portal:
         return self._home._portal()
 
+    async def _audit(self, action: str, target: str, *, before: Any = None, after: Any = None) -> None:
+        """Record an operator's action, which is done: a failure to record it is logged, not raised."""
+        store = await self._home._ready()
+        try:
+            await record_action(store.documents, self._home.actor, action, target, before, after)
+        except StoreUnavailable as error:
+            _log.error("%s of %s was done, but is not in the audit: %s", action, target, error)
+
 
 PAGE = 500
+_log = logging.getLogger("windlass.audit")
 
 
 async def each_page(

@@ -59,7 +59,7 @@ class Jobs(Verbs):
         cursor: str | None = None,
     ) -> Page[Job]:
         """Jobs, newest first; `next_cursor` continues the list. Blobs are not fetched."""
-        _check_limit(limit)
+        check_limit(limit)
         wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, tag=tag, parent=parent)
         store = await self._home._ready()
         page = await store.operator.list(wanted, limit, cursor)
@@ -70,13 +70,13 @@ class Jobs(Verbs):
 
         A job without a chain is a chain of one. Blobs are not fetched.
         """
-        _check_limit(limit)
+        check_limit(limit)
         store = await self._home._ready()
         return await links_of(store.operator, await self._look(id), limit)
 
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         """Failed and dead jobs, the latest failure first."""
-        _check_limit(limit)
+        check_limit(limit)
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
 
@@ -99,21 +99,23 @@ class Jobs(Verbs):
         await self._done("cancel", id, (await store.operator.cancel([before.id], reason))[0])
         # The queue may keep no cancelled jobs: then this is the last record of it.
         after = (await store.operator.get([before.id]))[0]
-        return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
+        after = after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
+        await self._audit("job.cancel", before.id, before=_state(before), after=_state(after))
+        return without_values(after)
 
     async def aretry(self, id: str) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts."""
         store = await self._home._ready()
         moved = (await store.operator.retry([check_id(id)]))[0]
         await self._done("retry", id, moved)
-        return await self.aget(id, fetch=False)
+        return await self._audited("job.retry", id)
 
     async def arun_now(self, id: str) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
         store = await self._home._ready()
         moved = (await store.operator.run_now([check_id(id)]))[0]
         await self._done("run", id, moved)
-        return await self.aget(id, fetch=False)
+        return await self._audited("job.run", id)
 
     async def achange(
         self,
@@ -135,7 +137,7 @@ class Jobs(Verbs):
         store = await self._home._ready()
         moved = (await store.operator.change([check_id(id)], JobChange(**fields)))[0]
         await self._done("change", id, moved)
-        return await self.aget(id, fetch=False)
+        return await self._audited("job.change", id, changed=sorted(fields))
 
     async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
         job = await self._look(id)
@@ -175,18 +177,19 @@ class Jobs(Verbs):
         store = await self._home._ready()
         moved = await self._delete(store.operator, [check_id(id)])
         await self._done("delete", id, moved[0])
+        await self._audit("job.delete", id)
 
     async def aretry_all(self, /, **wanted: Any) -> int:
         """Retry every job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, lambda operator, ids: operator.retry(ids))
+        return await self._each("jobs.retry", wanted, lambda operator, ids: operator.retry(ids))
 
     async def acancel_all(self, /, reason: str = "cancelled by an operator", **wanted: Any) -> int:
         """Cancel every job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, lambda operator, ids: operator.cancel(ids, reason))
+        return await self._each("jobs.cancel", wanted, lambda operator, ids: operator.cancel(ids, reason))
 
     async def adelete_all(self, /, **wanted: Any) -> int:
         """Delete every finished job that matches (the filters of `list`); returns how many."""
-        return await self._each(wanted, self._delete)
+        return await self._each("jobs.delete", wanted, self._delete)
 
     async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Transition | None]:
         blobs = self._home.offload()
@@ -211,14 +214,23 @@ class Jobs(Verbs):
         cause = await cause_of(operator, found)
         return parent if cause is None else cause.id
 
+    async def _audited(self, action: str, id: str, **more: Any) -> Job:
+        """The job now, and an audit entry with its state."""
+        job = await self.aget(id, fetch=False)
+        await self._audit(action, job.id, after={**_state(job), **more})
+        return job
+
     async def _each(
         self,
+        action: str,
         wanted: Mapping[str, Any],
         verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Transition | None]]],
     ) -> int:
         matching = job_filter(**wanted)
         store = await self._home._ready()
-        return await each_page(store.operator, matching, verb)
+        count = await each_page(store.operator, matching, verb)
+        await self._audit(action, describe_filter(matching), after={"jobs": count})
+        return count
 
     get = blocking(aget)
     links = blocking(alinks)
@@ -236,6 +248,18 @@ class Jobs(Verbs):
     list = blocking(alist)
 
 
+def describe_filter(wanted: JobFilter) -> str:
+    """A filter in one line, such as `type=mail status=dead`."""
+    given = msgspec.structs.asdict(wanted)
+    said = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
+    return " ".join(f"{name}={value}" for name, value in said.items()) or "all jobs"
+
+
+def _state(job: Job) -> dict[str, Any]:
+    """What the audit keeps of a job."""
+    return {"status": job.status, "queue": job.queue, "type": job.type, "reason": job.reason}
+
+
 def _only(found: Sequence[str], how: str) -> str:
     if len(found) > 1:
         many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
@@ -243,7 +267,8 @@ def _only(found: Sequence[str], how: str) -> str:
     return found[0]
 
 
-def _check_limit(limit: int) -> None:
+def check_limit(limit: int) -> None:
+    """Refuse a page that is too large."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
         raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")
 

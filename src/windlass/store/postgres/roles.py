@@ -186,6 +186,7 @@ class PostgresDocuments(Role):
     add = writing(documents.add)
     replace = once(documents.replace)
     delete = once(documents.delete)
+    trim = once(documents.trim)
     get = reading(documents.get)
     list = reading(documents.newest)
 

@@ -141,6 +141,7 @@ class RedisDocuments:
     get = verb(documents.get)
     list = verb(documents.newest)
     delete = verb(documents.delete)
+    trim = verb(documents.trim)
 
 
 class RedisLeases:

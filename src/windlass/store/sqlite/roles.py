@@ -141,6 +141,7 @@ class SqliteDocuments(Role):
     add = write_verb(documents.add)
     replace = write_verb(documents.replace)
     delete = write_verb(documents.delete)
+    trim = write_verb(documents.trim)
     get = read_verb(documents.get)
     list = read_verb(documents.newest)
 

@@ -36,3 +36,8 @@ async def newest(db: Db, kind: str, limit: int, before: str | None = None) -> li
 async def delete(db: Db, kind: str, ids: Sequence[str]) -> int:
     """How many there were."""
     return await db.run("delete_documents", {"kind": kind, "ids": list(ids)})
+
+
+async def trim(db: Db, kind: str, most: int, limit: int) -> int:
+    """How many of the lowest ids were deleted."""
+    return await db.run("trim_documents", {"kind": kind, "most": most, "limit": limit})

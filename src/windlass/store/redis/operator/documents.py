@@ -52,6 +52,12 @@ async def delete(access: Access, kind: str, ids: Sequence[str]) -> int:
     return sum([await access.call_global("drop_documents", [], *portion) for portion in portions])
 
 
+async def trim(access: Access, kind: str, most: int, limit: int) -> int:
+    """How many of the lowest ids were deleted."""
+    bounds = _member(kind, ""), kind.encode() + b"\1"
+    return int(await access.call_global("trim_documents", (most, min(limit, PORTION)), *bounds))
+
+
 async def prune_documents(access: Access) -> None:
     """Drop some expired ones."""
     for _ in range(MAX_PRUNED_DOCUMENTS // PORTION):

@@ -35,3 +35,8 @@ def newest(db: Db, kind: str, limit: int, before: str | None = None) -> list[Doc
 def delete(db: Db, kind: str, ids: Sequence[str]) -> int:
     """How many there were."""
     return db.run("delete_documents", {"kind": kind, "ids": array(ids), "now": db.now})
+
+
+def trim(db: Db, kind: str, most: int, limit: int) -> int:
+    """How many of the lowest ids were deleted."""
+    return db.run("trim_documents", {"kind": kind, "most": most, "limit": limit})

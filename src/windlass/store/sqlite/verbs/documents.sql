@@ -23,6 +23,13 @@ ORDER BY id DESC LIMIT :limit
 DELETE FROM windlass_documents
 WHERE kind = :kind AND id IN (SELECT value FROM json_each(:ids)) AND coalesce(expires_at > :now, TRUE)
 
+-- name: trim_documents
+DELETE FROM windlass_documents WHERE kind = :kind AND id IN (
+    SELECT id FROM windlass_documents WHERE kind = :kind AND id < (
+        SELECT id FROM windlass_documents WHERE kind = :kind ORDER BY id DESC LIMIT 1 OFFSET :most - 1
+    ) ORDER BY id LIMIT :limit
+)
+
 -- name: prune_documents
 DELETE FROM windlass_documents WHERE rowid IN (
     SELECT rowid FROM windlass_documents WHERE expires_at <= :now LIMIT :limit
