@@ -16,7 +16,9 @@ from windlass.cli.jobs import dead, jobs
 from windlass.cli.queues import queues, workers
 from windlass.cli.reach import worker_settings
 from windlass.cli.schedules import schedules
+from windlass.cli.serve import serve
 from windlass.cli.stats import stats
+from windlass.cli.tokens import audit, token
 from windlass.cli.top.command import top
 from windlass.cli.why import why
 from windlass.core.text import printable
@@ -35,6 +37,7 @@ cli = typer.Typer(
 cli.command()(run.demo)
 cli.command()(run.worker)
 cli.command()(dev)
+cli.command()(serve)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
 jobs.command("why")(why)
@@ -45,6 +48,8 @@ cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")
 cli.add_typer(schedules, name="schedules")
 cli.add_typer(workers, name="workers")
+cli.add_typer(token, name="token")
+cli.command()(audit)
 cli.command()(stats)
 cli.command()(top)
 cli.command()(run.migrate)

@@ -54,7 +54,8 @@ class JobRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_
     parent: str | UnsetType = UNSET
     max_attempts: int | UnsetType = UNSET
     timeout: float | UnsetType | None = UNSET
-    expires: float | UnsetType = UNSET
+    expires: float | datetime | UnsetType = UNSET
+    """A length, or a moment."""
     tags: list[str] | UnsetType = UNSET
     meta: dict[str, Any] | UnsetType = UNSET
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from windlass.client.verbs.links import Links
 from windlass.core.ids import is_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
@@ -99,6 +100,15 @@ async def explain_job(call: Call) -> Answer:
     """Why a job does not run, and when it may."""
     job = await visible_job(call)
     return Answer(await call.app.jobs.awhy(job.id))
+
+
+async def list_links(call: Call) -> Answer:
+    """The chain of a job, in order."""
+    job = await visible_job(call)
+    found = await call.app.jobs.alinks(job.id)
+    if not all(call.caller.rights.covers(each.queue, each.type) for each in found.jobs):
+        found = Links(jobs=(job,), place=1, begins=False, ends=False)
+    return Answer(msgspec.structs.replace(found, jobs=tuple(_record(call.caller, each) for each in found.jobs)))
 
 
 async def cancel_job(call: Call) -> Answer:
@@ -197,6 +207,14 @@ OPERATIONS = (
         handler=explain_job,
         summary="Why a job does not run",
         answers={200: Why},
+    ),
+    Operation(
+        method="GET",
+        path=f"{_PATH}/links",
+        scope=Scope.READ,
+        handler=list_links,
+        summary="The chain of a job",
+        answers={200: Links},
     ),
     Operation(
         method="DELETE",

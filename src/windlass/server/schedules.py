@@ -7,10 +7,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from windlass.client.app import App
 from windlass.core.codec import readable
+from windlass.core.jobs.job import NewJob
 from windlass.core.moments import SECOND
 from windlass.core.names import check_name
-from windlass.core.schedules.schedule import Schedule
+from windlass.core.schedules.schedule import Schedule, ScheduleRules, ScheduleSettings
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, ScheduleNotFound
@@ -21,23 +23,26 @@ from windlass.server.problem import Refused
 UPCOMING = 5
 
 
+class ScheduleSettingsRecord(msgspec.Struct, kw_only=True):
+    """Settings of a schedule and the job of its ticks; lengths are seconds; null: not set."""
+
+    type: str | None = None
+    queue: str | None = None
+    payload: Any = None
+    """Null without the scope `payloads`."""
+    cron: str | None = None
+    every: float | None = None
+    tz: str | None = None
+    catch_up: str | None = None
+    overlap: bool | None = None
+    jitter: float | None = None
+
+
 class ScheduleRecord(msgspec.Struct, kw_only=True):
-    """A schedule: its effective settings, which of them an operator changed, and its ticks. Lengths are seconds."""
+    """A schedule: the effective settings, what the code declares, what an operator changed, and its ticks."""
 
     name: str
-    type: str | None
-    queue: str | None
-    payload: Any
-    """Null without the scope `payloads`."""
-    cron: str | None
-    every: float | None
-    tz: str | None
-    catch_up: str | None
-    overlap: bool | None
-    jitter: float | None
     in_words: str | None
-    changed: list[str]
-    """Settings that an operator changed."""
     problem: str | None
     """Why it cannot fire."""
     paused: bool
@@ -48,6 +53,10 @@ class ScheduleRecord(msgspec.Struct, kw_only=True):
     last_job: str | None
     missed: int
     skipped: int
+    settings: ScheduleSettingsRecord | None
+    """Null if it cannot fire."""
+    declared: ScheduleSettingsRecord
+    changed: ScheduleSettingsRecord
 
 
 class ScheduleList(msgspec.Struct):
@@ -87,6 +96,7 @@ class SchedulePatch(Times, forbid_unknown_fields=True, kw_only=True, omit_defaul
     """Changes of a schedule; `paused` stops and resumes it, `reset` undoes changes by name."""
 
     paused: bool | UnsetType = UNSET
+    payload: Payload | UnsetType = UNSET
     reset: list[str] = []
 
 
@@ -117,12 +127,13 @@ async def change_schedule(call: Call) -> Answer:
     schedule = await _schedule(call)
     _check_match(call, schedule)
     patch: SchedulePatch = call.body
-    if not patch.given and not patch.reset and patch.paused is UNSET:
+    if not patch.given and not patch.reset and patch.paused is UNSET and patch.payload is UNSET:
         raise InvalidOption("body", f"nothing to change; there are {', '.join(SchedulePatch.__struct_fields__)}")
     if patch.reset:
         schedule = await call.app.schedules.areset(schedule.name, *patch.reset)
-    if patch.given:
-        schedule = await call.app.schedules.aset(schedule.name, **patch.given)
+    if patch.given or patch.payload is not UNSET:
+        job = None if patch.payload is UNSET else _with_payload(call.app, schedule, parse_object(patch.payload))
+        schedule = await call.app.schedules.aset(schedule.name, *([job] if job else []), **patch.given)
     if patch.paused is not UNSET:
         verb = call.app.schedules.apause if patch.paused else call.app.schedules.aresume
         schedule = await verb(schedule.name)
@@ -151,6 +162,12 @@ async def _schedule(call: Call) -> Schedule:
     return schedule
 
 
+def _with_payload(app: App, schedule: Schedule, payload: dict[str, Any]) -> NewJob:
+    """The job of a schedule with other arguments."""
+    job = schedule.rules.job
+    return msgspec.structs.replace(job, payload=app.registry.check(job.type, payload, app.payload_limit))
+
+
 def _is_covered(caller: Caller, schedule: Schedule) -> bool:
     """Whether the token covers its job; one that cannot be read is for tokens without limits."""
     job = schedule.changed.job or schedule.declared.job
@@ -173,22 +190,11 @@ def _check_match(call: Call, schedule: Schedule) -> None:
 
 
 def _record(caller: Caller, schedule: Schedule) -> ScheduleRecord:
-    problem, changed = schedule.problem, schedule.changed
+    problem = schedule.problem
     rules = None if problem is not None else schedule.rules
-    job = changed.job or schedule.declared.job
     return ScheduleRecord(
         name=schedule.name,
-        type=job.type if job else None,
-        queue=job.queue if job else None,
-        payload=readable(job.payload) if job and caller.sees_payloads else None,
-        cron=str(rules.cron.text) if rules and rules.cron else None,
-        every=rules.every / SECOND if rules and rules.every else None,
-        tz=rules.tz if rules else None,
-        catch_up=rules.catch_up if rules else None,
-        overlap=rules.overlap if rules else None,
-        jitter=rules.jitter / SECOND if rules else None,
         in_words=rules.in_words if rules else None,
-        changed=[name for name in changed.__struct_fields__ if getattr(changed, name) is not None],
         problem=problem,
         paused=schedule.paused,
         created_at=schedule.created_at,
@@ -198,6 +204,24 @@ def _record(caller: Caller, schedule: Schedule) -> ScheduleRecord:
         last_job=schedule.last_job,
         missed=schedule.missed,
         skipped=schedule.skipped,
+        settings=_settings(caller, rules) if rules else None,
+        declared=_settings(caller, schedule.declared),
+        changed=_settings(caller, schedule.changed),
+    )
+
+
+def _settings(caller: Caller, settings: ScheduleSettings | ScheduleRules) -> ScheduleSettingsRecord:
+    job = settings.job
+    return ScheduleSettingsRecord(
+        type=job.type if job else None,
+        queue=job.queue if job else None,
+        payload=readable(job.payload) if job and caller.sees_payloads else None,
+        cron=None if settings.cron is None else settings.cron.text,
+        every=None if settings.every is None else settings.every / SECOND,
+        tz=settings.tz,
+        catch_up=settings.catch_up,
+        overlap=settings.overlap,
+        jitter=None if settings.jitter is None else settings.jitter / SECOND,
     )
 
 

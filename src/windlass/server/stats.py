@@ -6,10 +6,11 @@ from typing import Any, Literal
 import msgspec
 
 from windlass.core.moments import MAX_DURATION, SECOND
+from windlass.core.stats.meter import Recent
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
-from windlass.server.operation import Answer, Call, Operation
+from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.store.clock import since_boot
 from windlass.store.records import WorkerInfo
 
@@ -40,9 +41,10 @@ class TypeList(msgspec.Struct):
 
 
 class StatsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`since` asks for the samples of so many seconds up to now."""
+    """`since` asks for the samples, `recent` for the meters, of this many seconds up to now."""
 
     since: float | None = None
+    recent: float | None = None
     by: Literal["queue", "type"] = "queue"
     points: int = 120
     queue: str | None = None
@@ -57,6 +59,7 @@ class StatsRecord(msgspec.Struct, kw_only=True):
     oldest: dict[str, float]
     """Seconds that the oldest pending job of a queue has waited."""
     timeline: Timeline | None = None
+    recent: Recent | None = None
 
 
 class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -137,16 +140,27 @@ async def get_stats(call: Call) -> Answer:
     oldest = {name: age for name, age in (await call.app.stats.aoldest()).items() if rights.covers_queue(name)}
     timeline = None
     if query.since is not None:
-        if rights.is_limited and query.queue is None and query.type is None:
-            call.caller.need_queue("*", "*")
-        if query.queue is not None or query.type is not None:
-            call.caller.need_queue(query.queue or "", query.type)
+        _check_window(call)
         length = min(query.since, MAX_DURATION / SECOND)
         timeline = await call.app.stats.atimeline(
             length, by=query.by, points=query.points, queue=query.queue, type=query.type
         )
     totals = {str(status): sum(jobs.get(status, 0) for jobs in queues.values()) for status in Status}
-    return Answer(StatsRecord(queues=queues, totals=totals, oldest=oldest, timeline=timeline))
+    record = StatsRecord(queues=queues, totals=totals, oldest=oldest, timeline=timeline)
+    if query.recent is not None:
+        recent = await call.app.stats.arecent(query.recent)
+        meters = tuple(each for each in recent.meters if rights.covers(each.queue, each.type))
+        record.recent = msgspec.structs.replace(recent, meters=meters)
+    return Answer(record)
+
+
+def _check_window(call: Call) -> None:
+    """Samples are sums: a limited token names the queue and the type that it asks for."""
+    rights, query = call.caller.rights, call.query
+    if (rights.queues and query.queue is None) or (rights.types and query.type is None):
+        raise OutsideLimits("this token is limited: name its queue, and its type, with since=")
+    if query.queue is not None:
+        call.caller.need_queue(query.queue, query.type)
 
 
 async def get_scale(call: Call) -> Answer:
