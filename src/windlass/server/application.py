@@ -50,7 +50,8 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
     """
     limit: Rate = parse_rate(rate, "rate")
     state = ServerState(Estimates(), actions.ActionRunner(app))
-    dispatcher = Dispatcher(app, Access(app, limit), state)
+    access = Access(app, limit)
+    dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
 
     @contextlib.asynccontextmanager
@@ -58,6 +59,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
         yield
         probes.stopping = True
         await state.actions.stop()
+        await access.stop()
         await app.aclose()
 
     routes = [_route(dispatcher, operation) for operation in OPERATIONS]
