@@ -19,9 +19,9 @@ ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_queues", "test_signals")
 AWAY = ("test_cut", "test_demo", "test_store_away")
 """The files of `e2e` that need a server."""
 CALLS = (
-    *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_enqueue", "test_location", "test_result"),
-    *("test_schedules", "test_sharing", "test_sqlalchemy", "test_stats", "test_transactions", "test_trouble"),
-    *("test_verbs", "test_waiting"),
+    *("test_chains", "test_concurrency_keys", "test_eager_tasks", "test_embedded", "test_enqueue", "test_location"),
+    *("test_result", "test_schedules", "test_sharing", "test_sqlalchemy", "test_stats", "test_transactions"),
+    *("test_trouble", "test_verbs", "test_waiting"),
 )
 """The files of `client` that show more than how a call is checked before a store sees it."""
 ROWS = ("test_accepted", "test_edited_rows")

@@ -307,7 +307,14 @@ def _field_default(field: Any) -> str:
 
 
 MADE_FOR_YOU = (
-    *(windlass.ChildHandle, windlass.Context, windlass.Handle, windlass.State, windlass.Task),
+    *(
+        testing.RecordedContext,
+        windlass.Context,
+        windlass.ContextTask,
+        windlass.Handle,
+        windlass.State,
+        windlass.Task,
+    ),
     *(Jobs, Queues, Workers, Stats),
 )
 """Nobody calls these classes; the app does."""

@@ -65,8 +65,8 @@ class Claims:
     async def once(self) -> BatchTime:
         """One claim and its completion; then, untimed, as many jobs are enqueued as were taken."""
         self._claim += 1
-        shares = (QueueQuota(DEFAULT_QUEUE, BATCH),)
-        request = ClaimRequest(runner="bench", claim=self._claim, shares=shares, types=("noop",), limit=BATCH)
+        quotas = (QueueQuota(DEFAULT_QUEUE, BATCH),)
+        request = ClaimRequest(runner="bench", claim=self._claim, quotas=quotas, types=("noop",), limit=BATCH)
         began = time.perf_counter()
         claimed = await self._store.jobs.claim(request)
         taken = (time.perf_counter() - began) * 1000

@@ -71,12 +71,12 @@ class StoreFiller:
 
     async def _hold(self, keys: int) -> None:
         await self._store.leases.open(LeaseRequest(runner=HOLDER, worker=HOLDER, length=LEASE))
-        held, shares = 0, (QueueQuota(DEFAULT_QUEUE, BATCH),)
+        held, quotas = 0, (QueueQuota(DEFAULT_QUEUE, BATCH),)
         for number in count(1):
             if held >= keys:
                 return
             if number > MAX_CLAIMS:
                 raise BenchFailed(f"{held:,} of {keys:,} keys are held, and no more can be claimed")
-            request = ClaimRequest(runner=HOLDER, claim=number, shares=shares, types=("noop_thread",), limit=BATCH)
+            request = ClaimRequest(runner=HOLDER, claim=number, quotas=quotas, types=("noop_thread",), limit=BATCH)
             held += len(await self._store.jobs.claim(request))
             await self._store.jobs.admit(BATCH)

@@ -1,12 +1,12 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
-from windlass.client.handle import ChildHandle, Handle
+from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
 from windlass.client.tasks.hooks import State
 from windlass.client.tasks.previous import PREVIOUS
-from windlass.client.tasks.task import Task
+from windlass.client.tasks.task import ContextTask, Task
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.links import Links
 from windlass.core.control import Cancel, Dead, Retry, Snooze
@@ -36,6 +36,7 @@ from windlass.errors import (
     NotInJob,
     PayloadTooLarge,
     QueueClosed,
+    ResultUnavailable,
     ScheduleNotFound,
     SchemaMismatch,
     StoreUnavailable,
@@ -54,9 +55,9 @@ __all__ = [
     "Cancel",
     "Chain",
     "ChainHandle",
-    "ChildHandle",
     "ConfigError",
     "Context",
+    "ContextTask",
     "Dead",
     "EnqueueFailed",
     "EnqueueUnknown",
@@ -86,6 +87,7 @@ __all__ = [
     "Queue",
     "QueueClosed",
     "Reason",
+    "ResultUnavailable",
     "Retry",
     "Schedule",
     "ScheduleNotFound",

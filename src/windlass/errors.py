@@ -21,6 +21,7 @@
     ├── ActionNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
+    ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
     ├── BlobUnavailable         a large payload or result cannot be kept or fetched
     ├── NotAllowedNow           the job's status does not allow this move
     ├── LeaseLost               this runner's lease is gone; it may claim nothing more
@@ -241,6 +242,16 @@ class JobCancelled(WindlassError):
     def __init__(self, job_id: str, reason: str) -> None:
         super().__init__(f"job {job_id} was cancelled: {reason}")
         self.job_id, self.reason = job_id, reason
+
+
+class ResultUnavailable(WindlassError):
+    """The awaited job completed, but its result could not be kept: it is no JSON, or too large."""
+
+    code = "result_unavailable"
+
+    def __init__(self, job_id: str, problem: str) -> None:
+        super().__init__(f"job {job_id} completed, but its result was not kept: {problem}")
+        self.job_id, self.problem = job_id, problem
 
 
 class BlobUnavailable(WindlassError):

@@ -16,8 +16,7 @@ from tests.cli.test_doctor import change, levels, says
 from tests.faults.full import may_mount
 from windlass.store.doctor import Finding, Level
 from windlass.store.sqlite.address import Address, Driver
-from windlass.store.sqlite.doctor.file import LONG_LOG_BYTES, check_log, readers
-from windlass.store.sqlite.doctor.place import check_file_system, check_versions
+from windlass.store.sqlite.doctor.place import LONG_LOG_BYTES, check_file_system, check_log, check_versions, readers
 
 MEMORY = Path("/dev/shm")
 

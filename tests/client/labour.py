@@ -36,8 +36,8 @@ class Labour:
         """Claim so many jobs of type `t`, and settle all of them together: how many there were."""
         await store.leases.open(LeaseRequest(runner="hand", worker="by", length=60_000_000))
         self._claims += 1
-        shares = (QueueQuota("default", most),)
-        claim = ClaimRequest(runner="hand", claim=self._claims, shares=shares, types=("t",), limit=most)
+        quotas = (QueueQuota("default", most),)
+        claim = ClaimRequest(runner="hand", claim=self._claims, quotas=quotas, types=("t",), limit=most)
         jobs = await store.jobs.claim(claim)
         await store.jobs.settle([decide(job, outcome, Policy(Fixed(base=0, jitter=0)), Random(0)) for job in jobs])
         return len(jobs)
@@ -51,7 +51,7 @@ class Labour:
         request = ClaimRequest(
             runner="hand",
             claim=self._claims,
-            shares=(QueueQuota("default", 1),),
+            quotas=(QueueQuota("default", 1),),
             types=tuple(types),
             limit=1,
         )

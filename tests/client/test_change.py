@@ -8,9 +8,8 @@ import pytest
 
 from tests.client.labour import Labour
 from windlass import App, InvalidName, JobNotFound, KeyConflict, NotAllowedNow, Status, Task
-from windlass.store.postgres.verbs import read_jobs as postgres_look
 from windlass.store.redis.operator import list_jobs as redis_walk
-from windlass.store.sqlite.verbs import read_jobs as sqlite_look
+from windlass.store.sql import read_jobs
 
 LATER = datetime.now(UTC) + timedelta(days=1)
 
@@ -144,9 +143,8 @@ def test_a_beginning_wins_over_an_end_and_an_end_of_several_is_said(app: App, ta
 def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
     app: App, task: Task[[int], None, None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for look in (postgres_look, redis_walk):
-        monkeypatch.setattr(look, "MAX_WALKED", 2)
-    monkeypatch.setattr(sqlite_look, "MAX_ROWS_PER_PAGE", 2)
+    monkeypatch.setattr(redis_walk, "MAX_WALKED", 2)
+    monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", 2)
     for id_ in IDS:
         task.using(id=id_).enqueue(1)
     with pytest.raises(InvalidName, match=r"^id: older jobs may end with '00aa' too; give at least 8 characters"):

@@ -25,7 +25,8 @@ def task_with(app: App, **options: Any) -> Task[..., Any, Any]:
     @app.task(type="t", **options)
     def task(ctx: Context, album: int, name: str = "x", thing: Any = None, size: Size = Size.SMALL) -> None: ...
 
-    return task
+    made: Task[..., Any, Any] = task
+    return made
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from tests.client.labour import only_job
 from tests.support.addresses import on_sqlite
+from tests.support.seed import nothing
 from windlass import App, Exponential, Fixed, Status
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.moments import DAY
@@ -64,7 +65,7 @@ def test_an_operators_change_wins_over_a_newer_declaration(app: App, operator: A
     operator.queues.set("default", max_attempts=2)
     newer = App(address)
     newer.queue("default", max_attempts=9, retention={"dead": 120})
-    newer.task(type="t")(lambda: None).enqueue()
+    newer.task(type="t")(nothing).enqueue()
     assert only_job(newer).max_attempts == 2
     queue = operator.queues.get("default")
     assert (queue.declared.max_attempts, queue.changed.max_attempts, queue.rules.max_attempts) == (9, 2, 2)
@@ -81,7 +82,7 @@ def test_undoing_the_change_brings_the_declaration_back(app: App, operator: App)
 
 def test_the_budget_of_the_queue_is_that_of_its_policy_unless_said(app: App) -> None:
     app.queue("default", retry=Exponential(attempts=12))
-    app.task(type="t")(lambda: None).enqueue()
+    app.task(type="t")(nothing).enqueue()
     assert only_job(app).max_attempts == 12
 
 

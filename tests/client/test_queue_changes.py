@@ -8,6 +8,7 @@ import pytest
 
 from tests.client.labour import Labour
 from tests.support.addresses import on_sqlite
+from tests.support.seed import nothing
 from windlass import App, InvalidInput, InvalidOption, Status
 from windlass.core.flow.queue import Queue, QueueSettings, settings
 
@@ -79,7 +80,7 @@ def test_a_queue_is_closed_and_opened_beside_being_paused(app: App) -> None:
 
 
 def test_purge_cancels_all_that_waits_and_leaves_what_runs_and_other_queues(app: App, labour: Labour) -> None:
-    task = app.task(type="t")(lambda: None)
+    task = app.task(type="t")(nothing)
     held = app._portal().run(_claim(app, labour, task))
     waiting = [task.enqueue(), task.using(delay=3600).enqueue()]
     other = task.using(queue="other").enqueue()
@@ -99,7 +100,7 @@ async def _claim(app: App, labour: Labour, task: Any) -> str:
 
 @on_sqlite
 def test_purge_goes_through_all_pages(app: App) -> None:
-    task = app.task(type="t")(lambda: None)
+    task = app.task(type="t")(nothing)
     app.enqueue_many([task.using(delay=60).job() for _ in range(1201)])
     assert app.queues.purge("default") == 1201
     assert app.stats.counts().totals["cancelled"] == 1201

@@ -16,6 +16,7 @@ from windlass import (
     Fixed,
     InvalidName,
     InvalidOption,
+    InvalidPayload,
     InvalidTime,
     Task,
     UnknownTask,
@@ -75,6 +76,11 @@ def both(number: int, /, *numbers: int) -> None: ...
 class Callme:
     def __call__(self) -> None: ...
 
+    def method(self, number: int) -> None: ...
+
+    @classmethod
+    def of_class(cls) -> None: ...
+
 
 @pytest.mark.parametrize(
     ("function", "problem"),
@@ -87,6 +93,11 @@ class Callme:
         (Callme(), "a task is a function, not Callme"),
         (Callme, "a task is a function, not type"),
         (42, "a task is a function, not int"),
+        (lambda: 1, r"a lambda \(.*test_registration.py:\d+\) cannot be a task: write a `def`"),
+        (Callme.method, "Callme.method is a method, and a worker has no object to call it on"),
+        (Callme().method, "Callme.method is a method"),
+        (Callme.of_class, "Callme.of_class is a method"),
+        (vars(Callme)["of_class"], "Callme.of_class is a method"),
     ],
 )
 def test_what_cannot_be_a_task_is_refused(app: App, function: Any, problem: str) -> None:
@@ -99,6 +110,37 @@ def test_every_wrong_parameter_is_named_at_once(app: App) -> None:
     with pytest.raises(ConfigError) as caught:
         app.task(both)
     assert len(caught.value.problems) == 2
+
+
+def annotated(*, result: Any = None, **parameters: Any) -> Callable[..., Any]:
+    """A function with these annotations, as a module with `from __future__ import annotations` has them."""
+
+    def send(number: int, order: Any = None, ctx: Any = None) -> Any:
+        return number
+
+    send.__annotations__ = {"number": "int", **parameters, "return": result}
+    return send
+
+
+def test_an_annotation_that_cannot_be_resolved_is_named(app: App) -> None:
+    with pytest.raises(ConfigError) as caught:
+        app.task(type="mail")(annotated(order="list[Order]", result="Receipt"))
+    assert [problem.partition(":")[2].partition(";")[0].strip() for problem in caught.value.problems] == [
+        "parameter 'order' is annotated 'list[Order]', which cannot be resolved: name 'Order' is not defined",
+        "its result is annotated 'Receipt', which cannot be resolved: name 'Receipt' is not defined",
+    ]
+    assert all(problem.startswith("task mail: ") for problem in caught.value.problems)
+    assert app.registry.types == ()
+
+
+@pytest.mark.parametrize("name", ["Context", "windlass.Context"])
+def test_the_context_may_be_known_to_type_checkers_only(app: App, name: str) -> None:
+    namespace: dict[str, Any] = {}
+    exec(f"def send(ctx: '{name}', number: 'int') -> 'int': return number", namespace)
+    task = app.task(namespace["send"])
+    with pytest.raises(InvalidPayload, match="number: expected int, got str"):
+        task.job("1")
+    assert task.job(1).payload == '{"number":1}'
 
 
 def test_a_task_is_not_registered_twice(app: App) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.client.labour import Labour, raised
 from tests.support.seed import worker_info
-from windlass import App, Cancel, Dead, Handle, JobCancelled, JobDead, JobNotFound, Status, Task
+from windlass import App, Cancel, Dead, Handle, JobCancelled, JobDead, JobNotFound, ResultUnavailable, Status, Task
 from windlass.core.jobs.outcome import Done
 
 
@@ -57,8 +57,20 @@ def test_a_result_that_no_longer_fits_the_annotation_is_given_as_it_is(
     task: Task[[], Invoice, Invoice], labour: Labour
 ) -> None:
     handle = task.enqueue()
-    labour.complete('{"unstorable_result": "too large"}')
-    assert handle.result(timeout=5) == {"unstorable_result": "too large"}  # type: ignore[comparison-overlap]
+    labour.complete('{"number": "seven"}')
+    assert handle.result(timeout=5) == {"number": "seven"}  # type: ignore[comparison-overlap]
+
+
+async def test_a_result_that_was_not_kept_is_an_error_and_its_record_says_why(
+    app: App, task: Task[[], Invoice, Invoice], labour: Labour
+) -> None:
+    handle = await task.aenqueue()
+    await labour.aend(Done('{"unstorable_result": "is too large"}'))
+    with pytest.raises(ResultUnavailable, match="completed, but its result was not kept: is too large") as caught:
+        await handle.aresult(timeout=5)
+    assert (caught.value.code, caught.value.job_id) == ("result_unavailable", handle.id)
+    job = await app.jobs.aget(handle.id)
+    assert (job.status, job.result) == (Status.COMPLETED, {"unstorable_result": "is too large"})
 
 
 def test_a_dead_job_raises_with_its_reason(task: Task[[], Invoice, Invoice], labour: Labour) -> None:

@@ -13,9 +13,6 @@ from windlass.core.moments import SECOND
 from windlass.core.stats.meter import Meter, histogram
 from windlass.core.stats.recent_stats import by_queue, by_type, recent_stats
 from windlass.core.stats.samples import MINUTE, start_of
-from windlass.store.postgres.history.samples import PostgresSamples
-from windlass.store.postgres.store import PostgresStore
-from windlass.store.sqlite.verbs.stats import SqliteSampleStore
 
 
 async def test_what_was_recorded_is_read_as_rates_of_queues_and_types(app: App) -> None:
@@ -94,8 +91,7 @@ async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
         Meter(queue="", type="", interval_start=now),
         Meter(queue="mail", type="a", interval_start=now, completed=30, dead=2),
     ]
-    tables = PostgresSamples if isinstance(store, PostgresStore) else SqliteSampleStore
-    await tables(store.stats._access).sample(MINUTE, made, [])  # type: ignore[attr-defined]
+    await store.stats.write_samples(MINUTE, made, [])  # type: ignore[attr-defined]
     course = await app.stats.atimeline(600)
     points = [point for point in course.series["mail"].points if point is not None]
     assert [(point.completed, point.failures, point.per_second) for point in points] == [(30, 2, 0.5)]

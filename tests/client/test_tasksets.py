@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.seed import nothing
 from windlass import App, ConfigError, InvalidName, InvalidOption, TaskSet, UseAsync
 
 
@@ -44,9 +45,9 @@ def test_an_alias_that_is_taken_is_refused_and_both_places_named(
 @pytest.mark.parametrize("aliases", ["old", 7, ["t"], ["old", "old"]])
 def test_aliases_that_make_no_sense_are_refused(app: App, aliases: Any) -> None:
     with pytest.raises(InvalidOption, match="aliases"):
-        app.task(type="t", aliases=aliases)(lambda: None)
+        app.task(type="t", aliases=aliases)(nothing)
     with pytest.raises(InvalidName, match=r"aliases\[1\]"):
-        app.task(type="t", aliases=["fine", "not fine"])(lambda: None)
+        app.task(type="t", aliases=["fine", "not fine"])(nothing)
 
 
 def test_a_set_belongs_to_an_app_once_it_is_included(app: App) -> None:

@@ -86,8 +86,8 @@ async def test_an_earlier_queue_is_emptied_before_a_later_one(store: Store) -> N
 async def test_a_share_takes_no_more_than_its_most(store: Store) -> None:
     first, second = await enqueue(store, 3, queue="first"), await enqueue(store, 3, queue="second")
     await open_lease(store)
-    shares = (QueueQuota("first", 1), QueueQuota("second", 2))
-    jobs = await store.jobs.claim(ClaimRequest(runner="r1", claim=1, shares=shares, types=("t",), limit=10))
+    quotas = (QueueQuota("first", 1), QueueQuota("second", 2))
+    jobs = await store.jobs.claim(ClaimRequest(runner="r1", claim=1, quotas=quotas, types=("t",), limit=10))
     assert [job.id for job in jobs] == [first[0], *second[:2]]
 
 

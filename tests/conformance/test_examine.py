@@ -23,9 +23,9 @@ from windlass.core.moments import DAY, SECOND
 from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
+from windlass.store.doctor import KEY_CHECK as KEYS
 from windlass.store.doctor import Census, Level
 from windlass.store.open import examine
-from windlass.store.orphaned_keys import CHECK as KEYS
 from windlass.store.records import Campaign
 
 

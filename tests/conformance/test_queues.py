@@ -116,7 +116,7 @@ async def test_limits_are_kept_as_they_were_said(store: Store) -> None:
     await store.queues.change("q", said)
     (found,) = await store.queues.list()
     assert (found.declared, found.changed) == (declared, said)
-    assert not found.rules.ruled
+    assert not found.rules.limited
 
 
 async def test_looking_for_work_makes_no_queue(store: Store) -> None:

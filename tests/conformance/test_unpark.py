@@ -16,7 +16,7 @@ PORTION = 50
 
 @pytest.fixture(autouse=True)
 def _small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_postgres, "PORTION", PORTION)
+    monkeypatch.setattr(on_postgres, "UNPARK_BATCH", PORTION)
     monkeypatch.setattr(on_sqlite, "UNPARK_BATCH", PORTION)
     monkeypatch.setattr(on_redis, "MAX_FREED", PORTION)
     monkeypatch.setattr(on_redis, "PORTION", PORTION // 5)

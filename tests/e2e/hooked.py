@@ -83,7 +83,7 @@ def look(ctx: Context) -> dict[str, Any]:
 @app.task(type="async", aliases=["old.async"])
 async def look_async(ctx: Context) -> dict[str, Any]:
     assert asyncio.get_running_loop() is ctx.state.loop
-    child = await ctx.enqueue(end)
+    child = await ctx.aenqueue(end)
     return {**look(ctx), "child": child.id}
 
 
@@ -100,7 +100,7 @@ def look_process(ctx: Context) -> dict[str, Any]:
 @app.task(type="aprocess", aliases=["old.aprocess"], run_in="process")
 async def look_aprocess(ctx: Context) -> dict[str, Any]:
     assert asyncio.get_running_loop() is ctx.state.loop
-    child = await ctx.enqueue(end.job())
+    child = await ctx.aenqueue(end.job())
     return {**look(ctx), "child": child.id}
 
 

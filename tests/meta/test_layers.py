@@ -11,10 +11,12 @@ LAZY = {
     "src/windlass/cli/bench.py",
     "src/windlass/cli/dev.py",
     "src/windlass/cli/run.py",
+    "src/windlass/client/embedded.py",
     "src/windlass/client/runtime/loops.py",
     "src/windlass/store/open.py",
 }
-"""Where an import may stand inside a function: a store that is not used, and uvloop, need not be there.
+"""Where an import may stand inside a function: a store that is not used, and uvloop, need not be there, and only a
+process that runs a worker loads it.
 No command waits for what only another one needs."""
 
 
@@ -22,7 +24,7 @@ def test_the_layers_hold() -> None:
     lint_imports = Path(sys.executable).parent / "lint-imports"
     run = subprocess.run([lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
-    assert "4 kept, 0 broken" in run.stdout
+    assert "5 kept, 0 broken" in run.stdout
 
 
 def test_no_function_hides_an_import() -> None:

@@ -1,4 +1,4 @@
-"""SQL lives in files of its own, each with a sentence and a use."""
+"""Statements are in .sql files beside the modules that use them."""
 
 import ast
 import re
@@ -6,43 +6,55 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.tree import POSTGRES, SOURCE, SQLITE, name_of, python_files
-from windlass.store.sqlite.db import load_statements
+from tests.meta.tree import POSTGRES, SHARED, SOURCE, SQLITE, name_of, python_files
+from windlass.store.sql.statements import statements_of
 
-FILES = sorted(path for path in POSTGRES.rglob("*.sql") if path.parent.name != "migrations")
+STORES = pytest.mark.parametrize("store", [POSTGRES, SQLITE], ids=lambda folder: folder.name)
 BUILDERS = {"mend.py", "rows.py", "migrate.py", "db.py", "read_jobs.py", "operator_verbs.py", "repair_text.py"}
 """Where a statement may be put together, from constants."""
 STATEMENT = re.compile(r"\b(SELECT .*FROM|INSERT INTO|UPDATE .*SET|DELETE FROM)\b", re.DOTALL)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_query_begins_with_a_sentence(path: Path) -> None:
-    first = path.read_text().splitlines()[0]
-    assert re.fullmatch(r"-- [A-Z].{8,}", first), first
+@STORES
+def test_every_statement_that_is_named_in_the_code_exists(store: Path) -> None:
+    named = _named(store) | _named(SHARED)
+    assert len(named) > 80
+    assert named <= _statements(store).keys()
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_query_is_used(path: Path) -> None:
-    users = [name_of(file) for file in python_files(POSTGRES) if f'"{path.stem}"' in file.read_text()]
-    assert users, f"no module uses {path.name}"
+@STORES
+def test_every_statement_is_used_by_the_module_beside_it(store: Path) -> None:
+    unused = [
+        f"{name_of(path)}: {name}"
+        for path in _files(store)
+        for name in re.findall(r"^-- name: (\w+)$", path.read_text(), re.MULTILINE)
+        if f'"{name}"' not in (path.parent / f"{path.name.partition('.')[0]}.py").read_text()
+    ]
+    assert unused == []
 
 
-def test_every_query_that_is_named_in_the_code_exists() -> None:
-    assert len(_named(POSTGRES)) > 40
-    assert _named(POSTGRES) <= {path.stem for path in FILES}
+@STORES
+def test_every_statement_is_loaded(store: Path) -> None:
+    assert sum(path.read_text().count("-- name: ") for path in _files(store)) == len(_statements(store))
 
 
-def test_every_statement_of_sqlite_is_used_and_exists() -> None:
-    assert len(_named(SQLITE)) > 40
-    assert _named(SQLITE) <= load_statements().keys()
-    used = {text for path in python_files(SQLITE) for text in re.findall(r'"(\w+)"', path.read_text())}
-    assert load_statements().keys() - used == set()
+@STORES
+def test_a_comment_on_a_statement_is_a_sentence(store: Path) -> None:
+    comments = [
+        text
+        for path in _files(store)
+        for text in re.findall(r"^-- name: \w+\n-- (.*)$", path.read_text(), re.MULTILINE)
+    ]
+    assert [text for text in comments if not re.match(r"[A-Z\[].{8,}", text)] == []
 
 
-def test_every_statement_of_sqlite_is_loaded() -> None:
-    files = [path for path in SQLITE.rglob("*.sql") if path.parent.name != "migrations"]
-    assert sum(path.read_text().count("-- name: ") for path in files) == len(load_statements())
-    assert [name_of(path) for path in files if not path.with_suffix(".py").exists()] == []
+def _files(store: Path) -> list[Path]:
+    shared = [path for path in SHARED.glob("*.sql") if path.name.split(".")[1] in ("sql", store.name)]
+    return sorted(path for path in [*store.rglob("*.sql"), *shared] if path.parent.name != "migrations")
+
+
+def _statements(store: Path) -> dict[str, str]:
+    return statements_of(store.name)
 
 
 def _named(folder: Path) -> set[str]:

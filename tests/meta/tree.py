@@ -10,6 +10,7 @@ TESTS = ROOT / "tests"
 BENCH = ROOT / "bench"
 POSTGRES = SOURCE / "store" / "postgres"
 SQLITE = SOURCE / "store" / "sqlite"
+SHARED = SOURCE / "store" / "sql"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -144,16 +144,16 @@ class Reference:
     def claim(self, request: ClaimRequest) -> list[tuple[JobId, int]]:
         """The same jobs again, or the best of each queue in turn."""
         mine = (request.runner, request.claim)
-        order = [share.queue for share in request.shares]
+        order = [share.queue for share in request.quotas]
         again = [job for job in self.jobs.values() if (job.runner, job.claim) == mine]
         if again:
             again.sort(key=lambda job: (order.index(job.queue), -job.priority, job.rank, job.id))
             return [(job.id, job.attempt) for job in again]
         taken: list[Job] = []
-        for share in request.shares:
+        for share in request.quotas:
             pending = [job for job in self.jobs.values() if job.status is Status.PENDING and job.queue == share.queue]
             best = sorted(pending, key=lambda job: (-job.priority, job.rank, job.id))
-            room = min(share.most, request.limit - len(taken), self.room(share.queue))
+            room = min(share.limit, request.limit - len(taken), self.room(share.queue))
             taken += [] if share.queue in self.paused else [job for job in best if job.type in request.types][:room]
         for job in taken:
             job.move(Status.RUNNING)

@@ -364,8 +364,8 @@ class Lifecycle(Agreement):
     def _holding(self, asked: ClaimRequest) -> ClaimRequest:
         """A runner says what it holds of each queue."""
         mine = Counter(job.queue for job in self.model.jobs.values() if job.runner == asked.runner)
-        shares = tuple(QueueQuota(each.queue, each.most, mine[each.queue]) for each in asked.shares)
-        return msgspec.structs.replace(asked, shares=shares)
+        quotas = tuple(QueueQuota(each.queue, each.limit, mine[each.queue]) for each in asked.quotas)
+        return msgspec.structs.replace(asked, quotas=quotas)
 
     def _one_claimed(self, choice: tuple[int, str]) -> tuple[Claimed, str]:
         pick, outcome = choice

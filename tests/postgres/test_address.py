@@ -10,7 +10,7 @@ from tests.support.processes import Processes
 from tests.support.servers.places import postgres_place
 from windlass.errors import ConfigError
 from windlass.store.open import open_store
-from windlass.store.postgres.connection.address import LIBPQ, parse_address
+from windlass.store.postgres.connection.connect import LIBPQ, parse_address
 
 VALUES = {"sslmode": "prefer", "sslnegotiation": "postgres", "gsslib": "gssapi", "target_session_attrs": "any"}
 
@@ -33,9 +33,7 @@ def test_an_option_that_would_do_nothing_is_refused(option: str) -> None:
 def test_a_worker_does_not_tell_the_password(tmp_path: Path) -> None:
     parts = urlsplit(postgres_place(tmp_path))
     address = urlunsplit(parts._replace(netloc=f"{parts.username}:open-sesame@{parts.hostname}:{parts.port}"))
-    (tmp_path / "shop.py").write_text(
-        f"from windlass import App\napp = App({address!r})\napp.task(lambda: 1, type='p')\n"
-    )
+    (tmp_path / "shop.py").write_text(f"from windlass import App\napp = App({address!r})\n@app.task\ndef p(): ...\n")
     processes = Processes(tmp_path)
     try:
         worker = processes.start("worker", "-m", "windlass", "worker", "shop:app", "--until-empty")

@@ -25,8 +25,8 @@ from windlass.store.contract_upkeep import CompletionWatcher
 from windlass.store.open import open_store
 from windlass.store.postgres.connection import session
 from windlass.store.postgres.connection.session import Session, close_cancelled
-from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
 
 CUT_OFF = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -13,14 +13,13 @@ from tests.support.servers.postgres import PostgresServer
 from windlass.core.moments import DAY
 from windlass.core.status import Status
 from windlass.store.contract import Store
+from windlass.store.doctor import KEY_CHECK as KEYS
 from windlass.store.doctor import Examination, Finding, Level
 from windlass.store.open import examine, open_store
-from windlass.store.orphaned_keys import CHECK as KEYS
-from windlass.store.postgres.connection.address import parse_address
-from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.connect import connect, parse_address
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.doctor import contents
-from windlass.store.postgres.doctor.vacuum import check_snapshots
+from windlass.store.postgres.doctor.server import check_snapshots
 
 CHECKS = ("versions", "durability", "role", "connections", "vacuum", "wake-up", "schema", "rights", "retention")
 
@@ -238,7 +237,7 @@ async def test_in_depth_keys_that_nothing_will_ever_free_are_found(
 async def test_in_depth_keys_are_looked_at_in_portions(
     store: Store, clock: ManualClock, connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "PORTION", 3)
+    monkeypatch.setattr(contents, "KEY_PORTION", 3)
     for n in range(7):
         await enqueue_one(store, idempotency_key=f"{n}", queue=f"q{n % 2}")
     await connection.execute("INSERT INTO windlass.idempotency_keys VALUES ('q0', '', gen_random_uuid())")

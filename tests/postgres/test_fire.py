@@ -19,7 +19,7 @@ from windlass.errors import QueueClosed
 from windlass.store.contract import Store
 from windlass.store.keys import key_ref
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.verbs import schedules
+from windlass.store.postgres.verbs import fire as fire_verb
 
 LOCK = "SELECT name FROM windlass.schedules ORDER BY name FOR UPDATE"
 HOLD_KEY = "INSERT INTO windlass.idempotency_keys (queue, hash, job) VALUES (%s, %s, gen_random_uuid())"
@@ -121,10 +121,10 @@ async def test_a_queue_that_is_closed_again_and_again_fails_the_firing_in_the_en
     clock.advance(MINUTE)
     wanted = await decided(store)
     with monkeypatch.context() as patched:
-        patched.setattr(schedules, "fire", closed)
+        patched.setattr(fire_verb, "fire", closed)
         with pytest.raises(QueueClosed):
             await store.schedules.fire(wanted)
-    assert rounds == schedules.MAX_ROUNDS
+    assert rounds == fire_verb.MAX_ROUNDS
     assert await store.schedules.fire(wanted) == [Fired(done=True, jobs=(wanted[0].jobs[0].id,))]
 
 

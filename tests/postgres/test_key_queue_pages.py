@@ -8,8 +8,8 @@ from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, open_lease, request
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
+from windlass.store.postgres.connection.db import numbered, sql
 from windlass.store.postgres.connection.session import SETTINGS
-from windlass.store.postgres.connection.statements import numbered, sql
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.store import PostgresStore
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.postgres.other import Other
 from tests.support.seed import enqueue, new_job
 from windlass.store.contract import Store
-from windlass.store.postgres.signals.hints import QUIET_SECONDS
+from windlass.store.postgres.connection.hints import QUIET_SECONDS
 
 
 async def test_who_listens_is_woken_after_a_slow_commit(store: Store, other: Other, connection: Any) -> None:

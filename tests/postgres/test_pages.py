@@ -9,8 +9,8 @@ from tests.support.seed import put
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.store.contract import Store
-from windlass.store.postgres.verbs import read_jobs
 from windlass.store.records import JobFilter
+from windlass.store.sql import read_jobs
 
 RARE: list[dict[str, Any]] = [
     {"tag": "x"},
@@ -54,7 +54,7 @@ async def test_short_pages_show_everything_once(store: Store, monkeypatch: pytes
     whole = [[*chain(*await pages(store, JobFilter(**wanted)))] for wanted in RARE]
     assert all(whole)
     for walk in (1, 2, 3, 7):
-        monkeypatch.setattr(read_jobs, "MAX_WALKED", walk)
+        monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", walk)
         assert [[*chain(*await pages(store, JobFilter(**wanted)))] for wanted in RARE] == whole
 
 
@@ -62,7 +62,7 @@ async def test_a_page_without_a_match_ends_and_says_where_to_go_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(store)
-    monkeypatch.setattr(read_jobs, "MAX_WALKED", 3)
+    monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", 3)
     found = await pages(store, JobFilter(tag="nobody's"))
     assert len(found) > 3
     assert not any(found)

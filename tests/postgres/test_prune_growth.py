@@ -10,7 +10,7 @@ from tests.support.seed import enqueue_one
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
-from windlass.store.postgres.history import prune
+from windlass.store.postgres.verbs import prune
 
 COUNTS = """
 INSERT INTO windlass.history_counts SELECT 'q' || n %% %s, 'completed', -1, 1 FROM generate_series(1, %s) AS n

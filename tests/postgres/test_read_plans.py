@@ -10,11 +10,10 @@ from windlass.core.ids import new_id
 from windlass.core.status import Status
 from windlass.store.contract import Store
 from windlass.store.postgres.connection.connect import connect
-from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.db import Db, Statement, Texts
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.connection.statements import Statement
-from windlass.store.postgres.verbs import read_jobs
 from windlass.store.records import JobFilter
+from windlass.store.sql import read_jobs
 
 NAMED: dict[str, tuple[str, ...]] = {
     "counts": ("jobs_pending", "jobs_due", "jobs_held", "jobs_blocked"),
@@ -37,7 +36,7 @@ NAMED: dict[str, tuple[str, ...]] = {
     "prune_samples": ("samples_pkey",),
     "prune_queue_depths": ("queue_depths_pkey",),
     "sort_key": ("jobs_pkey",),
-    "position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "jobs_held", "jobs_slot"),
+    "queue_position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "jobs_held", "jobs_slot"),
     "waiting_tenants": ("jobs_tenant_queue",),
     "longest_running": ("jobs_held",),
     "slot_holders": ("jobs_slot",),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.services.parts import Listener, one_work
 from tests.support.clock import ManualClock
-from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, open_lease, request, status_of
+from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, nothing, open_lease, request, status_of
 from tests.support.timing import MINUTE, add, fire, ticks_of
 from windlass import App
 from windlass.core.jobs.idempotency import OnConflict
@@ -67,7 +67,7 @@ async def test_outcomes_of_other_jobs_are_written(
     held, *others = jobs
     await hold(store, caller, held)
     app = App("sqlite:///never-opened.db")
-    app.task(type="t")(lambda: None)
+    app.task(type="t")(nothing)
     settler = Settler(store.jobs, Listener(), lambda work: None, lambda: False, verbose=False)
     for job in jobs:
         settler.add(one_work(app, job), ending(job))

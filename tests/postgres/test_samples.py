@@ -13,8 +13,8 @@ from windlass.core.stats.meter import Meter, histogram
 from windlass.core.stats.samples import HOUR, LAG, MINUTE, SAMPLE_RETENTION
 from windlass.core.stats.timeline import SampleQuery
 from windlass.store.contract import Store
-from windlass.store.postgres.history.samples import SamplePruner
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.verbs.prune import Pruner
 
 FILL = """
 INSERT INTO windlass.samples
@@ -31,11 +31,11 @@ async def test_under_a_held_snapshot_pruning_does_not_walk_past_what_is_dead(
     await other.does("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     await other.does("SELECT 1")  # from here on it holds its snapshot
     clock.advance(SAMPLE_RETENTION[MINUTE] + 10 * HOUR)
-    pruner = SamplePruner()
+    pruner = Pruner()
     for _ in range(10):
-        await pruner.prune(store._access)
+        await pruner.prune(store._access, 100)
     assert await connection.fetchval("SELECT count(*) FROM windlass.samples") == 0
-    assert await _pages(connection, pruner._gone[MINUTE]) * 5 < await _pages(connection, 0)
+    assert await _pages(connection, pruner._samples_pruned[MINUTE]) * 5 < await _pages(connection, 0)
 
 
 async def _pages(connection: Any, since: int) -> int:

@@ -12,8 +12,8 @@ from tests.support.seed import claim_ids, enqueue, enqueue_one, open_lease
 from windlass.core.moments import SECOND
 from windlass.core.stats.meter import Meter
 from windlass.store.contract import Store
+from windlass.store.postgres.connection.db import Statement
 from windlass.store.postgres.connection.session import Session
-from windlass.store.postgres.connection.statements import Statement
 from windlass.store.postgres.limits import watermarks
 
 PLACES = 2500

@@ -50,7 +50,7 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = await running(store, idempotency_key="k")
-    contest = handing_in._contest
+    contest = handing_in._key_conflicts
 
     async def look_too_early(db: Db, jobs: object) -> set[str]:
         return set()
@@ -60,7 +60,7 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
         return await contest(db, jobs)
 
     monkeypatch.setattr(handing_in, "_existing", look_too_early)
-    monkeypatch.setattr(handing_in, "_contest", settle_first)
+    monkeypatch.setattr(handing_in, "_key_conflicts", settle_first)
     again = new_job(id=job.id, idempotency_key="k")
     assert await store.jobs.enqueue([again]) == [Enqueued(job.id, existing=True)]
     monkeypatch.undo()

@@ -13,8 +13,8 @@ from windlass.core.jobs.outcome import completed
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.postgres.connection.access import Access
+from windlass.store.postgres.connection.db import numbered, sql
 from windlass.store.postgres.connection.session import SETTINGS
-from windlass.store.postgres.connection.statements import numbered, sql
 from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.watermarks import Watermarks
 from windlass.store.postgres.store import PostgresStore

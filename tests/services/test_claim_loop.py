@@ -173,13 +173,13 @@ async def test_a_claim_tells_what_is_held_of_each_queue_and_how_many_can_start_a
         await enqueue(store, 1)
         await rig.until(lambda: len(rig.ran) == 4)
         first, last = rig.claims[0], rig.claims[-1]
-    assert (first.free, first.limit, first.shares) == (
+    assert (first.free, first.limit, first.quotas) == (
         4,
         4,
         (QueueQuota("images", 3, 0), QueueQuota("default", 4, 0)),
     )
     assert last.free == 1
-    assert last.shares == (QueueQuota("images", 1, 2), QueueQuota("default", last.limit, 1))
+    assert last.quotas == (QueueQuota("images", 1, 2), QueueQuota("default", last.limit, 1))
 
 
 @pytest.mark.parametrize("names_queues", [False, True])
@@ -280,7 +280,7 @@ async def test_nothing_is_claimed_under_a_lease_that_is_over(store: Store) -> No
         rig = Rig(store, table, ())
         await open_lease(store)
         rig.loop.serve("r1")
-        turns = rig.loop._attempt((), ("t",), 4), rig.loop._attempt(rig.loop._shares({"default": None})[0], ("t",), 4)
+        turns = rig.loop._attempt((), ("t",), 4), rig.loop._attempt(rig.loop._quotas({"default": None})[0], ("t",), 4)
         assert [await turn for turn in turns] == [[], []]
     assert rig.claims == []
 

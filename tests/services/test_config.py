@@ -56,7 +56,7 @@ def test_every_problem_is_told_at_once() -> None:
     ],
 )
 def test_queues_are_read_in_their_order(text: str, queues: dict[str, int | None]) -> None:
-    parsed = parse_queues(text)
+    parsed = parse_queues(text.split(","))
     assert (parsed, list(parsed)) == (queues, list(queues))
 
 
@@ -65,7 +65,7 @@ def test_queues_are_read_in_their_order(text: str, queues: dict[str, int | None]
 )
 def test_queues_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--queues"):
-        parse_queues(text)
+        parse_queues(text.split(","))
 
 
 @pytest.mark.parametrize(

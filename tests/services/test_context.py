@@ -3,15 +3,28 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.services.parts import Outcomes, claimed, one_work, table_of, work_of
-from windlass import App, Cancel, Context, InvalidOption, InvalidTime, Job, NotInJob, current_context, current_job
+from windlass import (
+    App,
+    Cancel,
+    Context,
+    InvalidOption,
+    InvalidTime,
+    Job,
+    NewJob,
+    NotInJob,
+    UseAsync,
+    current_context,
+    current_job,
+)
 from windlass.core.events import silent
+from windlass.core.ids import new_id
 from windlass.core.jobs.outcome import Done, Outcome, Raised
 from windlass.core.jobs.retry import Exponential
 from windlass.worker.config import WorkerConfig
@@ -116,13 +129,11 @@ async def test_a_child_knows_its_parent(app: App, kind: str) -> None:
 
     @app.task(type="async")
     async def handle_async(ctx: Context) -> list[str]:
-        first = await ctx.enqueue(child.job(1))
-        second = await ctx.enqueue(child, number=2)
-        again = ctx.enqueue(child.using(idempotency_key="once"), 3)
-        await again
-        standing = await ctx.enqueue(child.using(idempotency_key="once"), 4)
+        first = await ctx.aenqueue(child.job(1))
+        second = await ctx.aenqueue(child, number=2)
+        again = await ctx.aenqueue(child.using(idempotency_key="once"), 3)
+        standing = await ctx.aenqueue(child.using(idempotency_key="once"), 4)
         assert (again.existing, standing.existing, standing.id) == (False, True, again.id)
-        assert await again is again
         return [first.id, second.id]
 
     @app.task(type="def")
@@ -150,7 +161,7 @@ async def test_a_parent_that_was_chosen_stays(app: App) -> None:
 
     @app.task(type="t")
     async def handle(ctx: Context) -> str:
-        return (await ctx.enqueue(child.using(parent=other))).id
+        return (await ctx.aenqueue(child.using(parent=other))).id
 
     assert isinstance(await attempt(work_for(app)), Done)
     assert (await app.jobs.alist(type="child")).items[0].parent == other
@@ -163,10 +174,10 @@ async def test_what_is_neither_a_job_nor_a_task_is_not_handed_in(app: App) -> No
     ctx = Context(work_for(app, "child"))
     wrong: Any = "child"
     with pytest.raises(InvalidOption, match="takes a task or a job"):
-        ctx.enqueue(wrong)
+        await ctx.aenqueue(wrong)
     job: Any = child.job(1)
     with pytest.raises(InvalidOption, match="without further arguments"):
-        ctx.enqueue(job, 2)
+        await ctx.aenqueue(job, 2)
 
 
 @pytest.mark.parametrize("kind", ["async", "def"])
@@ -231,3 +242,111 @@ async def test_the_state_is_the_apps_and_says_what_is_missing(app: App) -> None:
     with pytest.raises(AttributeError, match=r"on_start hook that says `state.client"):
         _ = app.state.client
     assert repr(app.state) == "State(pool)"
+
+
+async def test_the_blocking_enqueue_is_refused_on_the_loop_and_works_in_a_thread_of_the_handler(app: App) -> None:
+    @app.task
+    def child(number: int) -> None: ...
+
+    @app.task(type="t")
+    async def handle(ctx: Context) -> None:
+        with pytest.raises(UseAsync, match="use `await aenqueue"):
+            ctx.enqueue(child, 1)
+        await asyncio.to_thread(ctx.enqueue, child, 2)
+        await asyncio.to_thread(ctx.progress, 1)
+
+    work = work_for(app)
+    assert await attempt(work) == Done("null")
+    assert [job.payload for job in (await app.jobs.alist(type="child")).items] == [{"number": 2}]
+    assert work.latest_progress is not None
+
+
+Forgetful = Callable[[Context, App], object]
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda ctx, app: ctx.progress(1), "ctx.progress"),
+        (lambda ctx, app: ctx.log("x"), "ctx.log"),
+        (lambda ctx, app: ctx.sleep(1), "ctx.sleep"),
+        (lambda ctx, app: ctx.aenqueue(NewJob(id=new_id(), type="t", payload="{}")), "ctx.aenqueue"),
+        (lambda ctx, app: app.aclose(), "App.aclose"),
+    ],
+)
+async def test_a_coroutine_of_ours_that_is_never_awaited_fails_the_attempt(
+    app: App, call: Forgetful, name: str
+) -> None:
+    @app.task(type="t")
+    async def handle(ctx: Context) -> None:
+        kept = call(ctx, app)
+        await asyncio.sleep(0)
+        assert kept
+
+    @app.task(type="next")
+    async def awaits(ctx: Context) -> None:
+        await ctx.progress(1)
+        await ctx.log("x")
+        await ctx.sleep(0)
+
+    outcome = await attempt(work_for(app))
+    assert isinstance(outcome, Raised)
+    assert outcome.report.message.startswith(f"{name}(…) was called, and never awaited")
+    assert await attempt(work_for(app, "next")) == Done("null")
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+async def test_a_plain_handler_that_calls_the_async_form_fails_too(app: App) -> None:
+    @app.task
+    def child() -> None: ...
+
+    @app.task(type="t")
+    def handle(ctx: Context) -> None:
+        ctx.progress(1)
+        child.aenqueue()  # type: ignore[unused-coroutine]
+
+    outcome = await attempt(work_for(app))
+    assert isinstance(outcome, Raised)
+    assert "Task.aenqueue(…) was called, and never awaited" in outcome.report.message
+    assert "in a `def` handler call the form that blocks" in outcome.report.message
+
+
+async def test_a_coroutine_that_an_async_handler_returns_is_a_failure(app: App) -> None:
+    @app.task
+    def child() -> None: ...
+
+    @app.task(type="t")
+    async def handle() -> Any:
+        return child.aenqueue()
+
+    outcome = await attempt(work_for(app))
+    assert isinstance(outcome, Raised)
+    assert "returned a coroutine, which nobody awaits: say `return await …`" in outcome.report.message
+
+
+async def test_the_programs_own_coroutines_are_its_own_affair_and_warned_of_as_ever(app: App) -> None:
+    async def forgotten() -> None: ...
+
+    @app.task(type="t")
+    async def handle() -> None:
+        forgotten()  # type: ignore[unused-coroutine]
+
+    with pytest.warns(RuntimeWarning, match="forgotten' was never awaited") as caught:
+        assert await attempt(work_for(app)) == Done("null")
+    assert caught[0].filename == __file__
+
+
+async def test_a_generator_round_an_async_handler_need_not_await(app: App) -> None:
+    @app.middleware
+    def around(ctx: Context) -> Generator[None, Any, None]:
+        ctx.log("before")
+        yield
+        ctx.progress(1)
+
+    @app.task(type="t")
+    async def handle() -> None: ...
+
+    work = work_for(app)
+    assert await attempt(work) == Done("null")
+    assert [line.text for line in work.lines] == ["before"]

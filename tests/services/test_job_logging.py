@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from tests.services.parts import claimed, one_work
 from windlass import App
 from windlass.core.jobs.outcome import Done
 from windlass.worker.handlers.attempt import run_async, run_sync
-from windlass.worker.handlers.job_logging import JobRecordFactory, add_job_to_records, keep_job_logs
+from windlass.worker.handlers.job_logging import JobRecordFactory, add_job_to_records, keep_job_logs, show_app_logs
 from windlass.worker.handlers.work import Work
 
 logger = logging.getLogger("shop.mail")
@@ -28,11 +29,13 @@ def app() -> App:
 def as_before() -> Iterator[None]:
     """These are settings of the whole process."""
     factory, handlers, level = logging.getLogRecordFactory(), list(logging.root.handlers), logger.level
+    before = logging.root.level
     logger.setLevel(logging.DEBUG)
     yield
     logging.setLogRecordFactory(factory)
     logging.root.handlers[:] = handlers
     logger.setLevel(level)
+    logging.root.setLevel(before)
 
 
 class Lines(logging.Handler):
@@ -126,6 +129,47 @@ async def test_what_a_cell_prints_anyway_is_not_kept_twice(app: App, capsys: pyt
     work = await work_that_logs(app, "def")
     assert "not sent" in capsys.readouterr().err
     assert [line.text for line in work.lines] == ["INFO shop.mail: sent 3"]
+
+
+async def test_info_is_shown_and_kept_if_the_app_has_set_up_no_logging(
+    app: App, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.root.handlers[:] = []
+    logger.setLevel(logging.NOTSET)
+    add_job_to_records()
+    show_app_logs()
+    keep_job_logs(logging.INFO)
+    work = await work_that_logs(app, "def")
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(rf"20\S+Z INFO    \[{work.claimed.id}\] shop\.mail: sent 3", first)
+    assert rest[-1] == "ValueError: bounced"
+    assert [line.text for line in work.lines] == [
+        "INFO shop.mail: sent 3",
+        "ERROR shop.mail: not sent (ValueError: bounced)",
+    ]
+
+
+async def test_info_that_a_handler_process_prints_is_kept_as_printed(
+    app: App, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logging.root.handlers[:] = []
+    logger.setLevel(logging.NOTSET)
+    show_app_logs(printed=True)
+    keep_job_logs(logging.INFO, printed=True)
+    work = await work_that_logs(app, "def")
+    shown = capsys.readouterr().err.splitlines()
+    assert [line for line in shown if "shop.mail" in line] == ["INFO shop.mail: sent 3", "ERROR shop.mail: not sent"]
+    assert work.lines == []
+
+
+@pytest.mark.parametrize(
+    ("handlers", "level"), [([logging.NullHandler()], logging.WARNING), ([], logging.ERROR), ([], logging.DEBUG)]
+)
+def test_logging_that_the_app_has_set_up_is_left_as_it_is(handlers: list[logging.Handler], level: int) -> None:
+    logging.root.handlers[:] = handlers
+    logging.root.setLevel(level)
+    show_app_logs()
+    assert (logging.root.handlers, logging.root.level) == (handlers, level)
 
 
 async def test_what_cannot_be_shown_hurts_no_handler(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
-from tests.support.seed import ENDINGS, completed, new_job, open_lease, request
+from tests.support.seed import ENDINGS, completed, new_job, nothing, open_lease, request
 from windlass import App
 from windlass.core.jobs.job import Claimed
 from windlass.core.jobs.outcome import Settlement
@@ -30,7 +30,7 @@ class Rig:
         self.meters = Meters(self.role, self.listener)
         self.app = App("sqlite:///never-opened.db")
         for type_ in ("t", "rare"):
-            self.app.task(type=type_)(lambda: None)
+            self.app.task(type=type_)(nothing)
 
     def ended(self, type_: str = "t", *, wait: int = SECOND, run: int = SECOND) -> Work:
         """One that was claimed after nine tenths of its wait, and started after the rest of it."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
-from tests.support.seed import claim_one, completed, enqueue_one, look, open_lease, settle
+from tests.support.seed import claim_one, completed, enqueue_one, look, nothing, open_lease, settle
 from windlass import App, Context
 from windlass.store.contract import Store
 from windlass.worker.handlers.work import MAX_UNSENT_LINES, Work
@@ -34,7 +34,7 @@ class Enqueuer:
 async def work(store: Store) -> Work:
     """A job that runs."""
     app = App("sqlite:///never-opened.db")
-    app.task(type="t")(lambda: None)
+    app.task(type="t")(nothing)
     await open_lease(store)
     await enqueue_one(store)
     return one_work(app, await claim_one(store))

@@ -138,7 +138,7 @@ async def test_a_start_that_fails_leaves_no_descriptor_open(monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr("asyncio.open_connection", refusing(NO_DESCRIPTOR))
         with pytest.raises(OSError, match="Too many"):
-            await HandlerProcess.start("nowhere:app", "mark")
+            await HandlerProcess.start(WorkerConfig(app="nowhere:app"), "mark")
     await asyncio.sleep(0)  # a transport closes with the next turn of the loop
     await asyncio.sleep(0)
     assert set(os.listdir("/proc/self/fd")) == before

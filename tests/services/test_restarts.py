@@ -99,7 +99,7 @@ async def test_leftovers_that_no_thread_can_look_for_are_looked_for_again(monkey
     listener = Listener()
     end, calls = failing(2, RuntimeError("can't start new thread"))
     gone: Any = Gone(end)
-    await Removal(SupervisorState("w1", CONFIG, listener), asyncio.Event()).remove(gone, announce=True)
+    await Removal(SupervisorState("w1", CONFIG, listener, set()), asyncio.Event()).remove(gone, announce=True)
     assert len(calls) == 3
     assert gone.closed
     assert listener.names == ["RunnerEnded", "StoreFailed"]
@@ -108,7 +108,7 @@ async def test_leftovers_that_no_thread_can_look_for_are_looked_for_again(monkey
 async def test_the_watch_goes_on_after_an_error_that_nobody_expects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windlass.worker.supervisor.watch.EVERY_SECONDS", SHORT_PAUSE)
     listener = Listener()
-    watch = Watch(SupervisorState("w1", CONFIG, listener))
+    watch = Watch(SupervisorState("w1", CONFIG, listener, set()))
     look, calls = failing(2, OSError(24, "Too many open files"))
     monkeypatch.setattr(watch, "_check_all", look)
     watching = asyncio.create_task(watch.run())

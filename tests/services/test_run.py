@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.services.parts import claimed, one_work
+from tests.support.seed import nothing
 from windlass import App, Context, Dead, InvalidOption
 from windlass.core.codec import INLINE_LIMIT, decode
 from windlass.core.jobs.outcome import Done, Outcome, Raised, Requeued
@@ -81,6 +82,13 @@ class Undumpable:
         raise KeyError("not today")
 
 
+def returning(result: Any) -> Callable[[], Any]:
+    def handle() -> Any:
+        return result
+
+    return handle
+
+
 def cyclic() -> list[Any]:
     value: list[Any] = []
     value.append(value)
@@ -104,7 +112,7 @@ def cyclic() -> list[Any]:
     ids=lambda result: str(result)[:20].encode("ascii", "replace").decode(),
 )
 async def test_a_result_that_cannot_be_kept_does_not_undo_the_work(app: App, result: Any) -> None:
-    outcome = await attempt(app, lambda: result)
+    outcome = await attempt(app, returning(result))
     assert isinstance(outcome, Done)
     assert outcome.result is not None
     (note,) = decode(outcome.result).items()
@@ -113,7 +121,7 @@ async def test_a_result_that_cannot_be_kept_does_not_undo_the_work(app: App, res
 
 
 async def test_no_result_is_null(app: App) -> None:
-    assert await attempt(app, lambda: None) == Done("null")
+    assert await attempt(app, nothing) == Done("null")
 
 
 async def test_a_coroutine_that_nobody_awaits_is_a_failure(app: App) -> None:
@@ -222,7 +230,7 @@ def test_a_group_of_errors_is_told_with_its_members() -> None:
 @pytest.fixture
 def said(app: App) -> tuple[Context, Work]:
     """A context, and the job that it speaks for."""
-    app.task(type="t")(lambda: None)
+    app.task(type="t")(nothing)
     work = one_work(app, claimed(type="t"))
     return Context(work), work
 

@@ -1,6 +1,7 @@
 """The settler: every outcome reaches the store, however often that takes."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,12 +9,13 @@ import msgspec
 import pytest
 
 from tests.services.parts import Flaky, Listener, one_work
-from tests.support.seed import completed, enqueue, failed, open_lease, request
+from tests.support.seed import completed, enqueue, failed, nothing, open_lease, request
 from windlass import App, SchemaMismatch, Status
-from windlass.core.events import AttemptEnded, StaleWrite
+from windlass.core.events import AttemptEnded, ResultNotKept, StaleWrite
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, JobError
 from windlass.core.jobs.outcome import Settlement
+from windlass.observe.logs import sentence
 from windlass.store.contract import Store
 from windlass.store.records import RowsHeld, Settled
 from windlass.worker.handlers.work import Work
@@ -29,7 +31,7 @@ class Bench:
         self.listener = Listener()
         self.done: list[Work] = []
         self.app = App("sqlite:///never-opened.db")
-        self.app.task(type="t")(lambda: None)
+        self.app.task(type="t")(nothing)
 
     def settler(self, *failures: str, verbose: bool = False) -> Settler:
         role: Any = Flaky(self.store.jobs, "settle", failures)
@@ -127,6 +129,18 @@ async def test_failures_are_told_and_completions_when_asked_for(
     told = bench.listener.heard[-1]
     assert isinstance(told, AttemptEnded)
     assert (told.status, told.error, told.wait) == (Status.FAILED, "ValueError: no luck", 60)
+
+
+async def test_a_result_that_was_not_kept_is_told(bench: Bench) -> None:
+    settler = bench.settler()
+    (job,) = await bench.claim(1)
+    lost = msgspec.structs.replace(completed(job), result='{"unstorable_result":"is too large"}')
+    settler.add(one_work(bench.app, job), lost)
+    await bench.settle(settler)
+    (event,) = bench.listener.heard
+    assert event == ResultNotKept(job=job.id, type=job.type, attempt=1, worker="r1", problem="is too large")
+    level, text = sentence(event)
+    assert (level, text.endswith("completed, but its result was not kept: is too large")) == (logging.WARNING, True)
 
 
 async def test_a_schema_that_is_too_new_ends_the_settler(bench: Bench) -> None:

@@ -43,17 +43,19 @@ class Post:
     def __init__(self, store: Store, table: Any) -> None:
         self.store = store
         self.listener = Listener()
-        self.state = SupervisorState("w1", WorkerConfig(app="x:app", lease=LEASE, concurrency=7), self.listener)
+        config = WorkerConfig(app="x:app", lease=LEASE, concurrency=7)
+        children: set[RunnerProcess] = set()
+        self.state = SupervisorState("w1", config, self.listener, children)
         self.state.set_store(store, Hello("x", ("default", "mail"), ("t",)))
         self.registration = Registration(self.state)
         self.leases = LeaseKeeper(self.state)
         self.reports = Reports(self.state, self.registration)
-        self.watch = Watch(self.state)
+        self.watch = Watch(self.state, children)
         self.line = Line()
         line: Any = self.line
         process: Any = SimpleNamespace(pid=4242, returncode=None)
         self.child = RunnerProcess(process, line, table, Stacks.create(), "mark")
-        self.state.children.add(self.child)
+        children.add(self.child)
 
     @property
     def runner(self) -> str:

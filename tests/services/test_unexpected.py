@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.services.parts import Listener, one_work
-from tests.support.seed import claim_one, completed, enqueue_one, open_lease, status_of
+from tests.support.seed import claim_one, completed, enqueue_one, nothing, open_lease, status_of
 from windlass import App, Status, StoreUnavailable
 from windlass.core.jobs.outcome import Settlement
 from windlass.store.contract import Store
@@ -44,7 +44,7 @@ class Enqueuer:
 
     async def add(self, store: Store, queue: str) -> str:
         app = App("sqlite:///never-opened.db")
-        app.task(type="t")(lambda: None)
+        app.task(type="t")(nothing)
         id_ = await enqueue_one(store, queue=queue)
         job = await claim_one(store, queues=(queue,), claim=len(self.done) + self.settler.backlog)
         self.settler.add(one_work(app, job), completed(job))

@@ -88,7 +88,7 @@ async def test_a_foreign_writer_makes_the_caller_wait(opens: Open, connects: Con
 
 async def test_a_refusal_reaches_the_caller_and_undoes_his_work_alone(opens: Open) -> None:
     store = await ready(opens)
-    request = ClaimRequest(runner="nobody", claim=1, shares=(), types=(), limit=1)
+    request = ClaimRequest(runner="nobody", claim=1, quotas=(), types=(), limit=1)
 
     def call() -> None:
         with pytest.raises(LeaseLost):

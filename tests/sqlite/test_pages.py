@@ -9,9 +9,9 @@ from tests.support.seed import put
 from windlass.core.ids import JobId
 from windlass.core.status import Status
 from windlass.store.records import JobFilter
+from windlass.store.sql import read_jobs
 from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.store import SqliteStore
-from windlass.store.sqlite.verbs import read_jobs
 
 RARE: list[dict[str, Any]] = [
     {"tag": "x"},

@@ -7,10 +7,11 @@ import pytest
 
 from tests.sqlite.conftest import Open
 from windlass.core.status import Status
+from windlass.store.drive import drive
 from windlass.store.records import JobFilter
-from windlass.store.sqlite.db import Db, sql
+from windlass.store.sql import read_jobs
+from windlass.store.sqlite.db import Db, SharedDb, sql
 from windlass.store.sqlite.store import SqliteStore
-from windlass.store.sqlite.verbs import read_jobs
 
 SORT = "USE TEMP B-TREE FOR ORDER BY"
 TABLES = (
@@ -48,6 +49,8 @@ VALUES: dict[str, Any] = {
     "id": "i",
     "attempt": 1,
     "slot": 1,
+    "rows": "[]",
+    "interval_start": 1,
     "since": 1,
     "until": 2,
     "step": 1,
@@ -108,15 +111,15 @@ LOOKUPS = [
     "find_job",
     "recorded",
     "lease",
-    "meter",
-    "meters",
+    "lock_meters",
+    "recent_meters",
     "prune_meters",
     "meters_between",
     "samples",
     "queue_depths",
     "last_sampled",
     "first_sampled",
-    "has_queue_depth",
+    "has_depths",
     "prune_samples",
     "prune_queue_depths",
     "key_holders",
@@ -179,7 +182,7 @@ async def test_a_statement_walks_its_index(opens: Open, name: str, filled: bool)
         "next_priority",
         "prunable",
         "prune_tombstones",
-        "meters",
+        "recent_meters",
         "meters_between",
         "samples",
         "queue_depths",
@@ -218,13 +221,13 @@ async def looking(store: SqliteStore, look_up: Callable[[Db], Any]) -> list[str]
 
 
 async def listing(store: SqliteStore, wanted: JobFilter) -> list[str]:
-    return await looking(store, lambda db: read_jobs.list_jobs(db, wanted, 50, None))
+    return await looking(store, lambda db: drive(read_jobs.list_jobs(SharedDb(db), wanted, 50, None)))
 
 
 async def test_the_newest_failures_are_the_ends_of_two_indexes(opens: Open) -> None:
     store = opens()
     await fill(store)
-    steps = await looking(store, lambda db: read_jobs.failures(db, 10))
+    steps = await looking(store, lambda db: drive(read_jobs.failures(SharedDb(db), 10)))
     walked = [step for step in steps if step.startswith("S") and "windlass" in step]
     assert ["windlass_jobs_failed" in walked[0], "windlass_history_dead" in walked[1]] == [True, True], steps
     assert not [step for step in steps if SORT in step], steps

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.seed import nothing
 from tests.support.users import ORDINARY, without_privileges
 from windlass.client.app import App
 from windlass.errors import JobNotFound, StoreUnavailable, WindlassError
@@ -39,7 +40,7 @@ def path() -> Iterator[Path]:
 def use(path: Path) -> list[str]:
     """What each call says that is wrong; nothing if it is answered."""
     app = App(f"sqlite:///{path}")
-    task = app.task(type="t")(lambda: None)
+    task = app.task(type="t")(nothing)
     try:
         return [attempt(call) for call in (lambda: app.jobs.get(NO_JOB), app.workers.list, task.enqueue)]
     finally:

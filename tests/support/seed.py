@@ -24,6 +24,10 @@ _numbers = count(1)
 _policy = Policy(retry=Fixed(base=WAIT / SECOND, jitter=0))
 
 
+def nothing() -> None:
+    """A handler that does nothing."""
+
+
 def new_job(**fields: Any) -> NewJob:
     """A job to hand in: type `t`, empty payload, unless said otherwise."""
     return NewJob(**{"id": new_id(), "type": "t", "payload": "{}", **fields})
@@ -57,9 +61,9 @@ def request(
     free: int | None = None,
 ) -> ClaimRequest:
     """A claim, with a number of its own unless one is given."""
-    shares = tuple(QueueQuota(queue, most, held) for queue in queues)
+    quotas = tuple(QueueQuota(queue, most, held) for queue in queues)
     number = next(_numbers) if claim is None else claim
-    return ClaimRequest(runner=runner, claim=number, shares=shares, types=types, limit=limit, free=free)
+    return ClaimRequest(runner=runner, claim=number, quotas=quotas, types=types, limit=limit, free=free)
 
 
 async def claim_ids(store: Store, runner: str = "r1", **fields: Any) -> list[JobId]:

@@ -92,7 +92,7 @@ def test_children_are_handed_in_by_the_context(app: App) -> None:
 
     @app.task
     async def aparent(ctx: Context) -> None:
-        await ctx.enqueue(child, 2)
+        await ctx.aenqueue(child, 2)
 
     parent.enqueue()
     aparent.enqueue()

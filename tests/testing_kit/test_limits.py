@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.seed import nothing
 from windlass import App, Status
 from windlass.testing import run_all
 
@@ -15,7 +16,7 @@ def app() -> App:
 
 
 def test_a_rate_is_kept_while_time_stands_still(app: App) -> None:
-    task = app.task(type="t", queue="slow")(lambda: None)
+    task = app.task(type="t", queue="slow")(nothing)
     app.enqueue_many([task.job() for _ in range(3)])
     assert run_all(app).attempts == 1
     app.clock.advance(seconds=9)
@@ -25,7 +26,7 @@ def test_a_rate_is_kept_while_time_stands_still(app: App) -> None:
 
 
 def test_time_passes_until_a_rate_has_let_all_of_them_start(app: App) -> None:
-    task = app.task(type="t", queue="slow")(lambda: None)
+    task = app.task(type="t", queue="slow")(nothing)
     app.enqueue_many([task.job() for _ in range(4)])
     began = app.clock.now
     assert run_all(app, advance=True).attempts == 4
@@ -33,10 +34,10 @@ def test_time_passes_until_a_rate_has_let_all_of_them_start(app: App) -> None:
 
 
 def test_time_does_not_pass_for_ever_for_jobs_that_nobody_here_can_run(app: App) -> None:
-    task = app.task(type="t", queue="slow")(lambda: None)
+    task = app.task(type="t", queue="slow")(nothing)
     other = App.testing(app.clock)
     other._store_handle = app._store_handle
-    stranger = other.task(type="unknown", queue="slow")(lambda: None)
+    stranger = other.task(type="unknown", queue="slow")(nothing)
     app.enqueue_many([stranger.job(), task.job()])
     assert run_all(app, advance=True).attempts == 1
     assert app.stats.counts().totals[Status.PENDING] == 1

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.support.seed import nothing
 from windlass import PREVIOUS, App, Context, InvalidOption, InvalidTime, chain, current_job
 from windlass.testing import ManualClock, arun_all, run_all
 
@@ -68,7 +69,7 @@ def test_time_that_passes_stops_at_delays_and_retries_too_and_goes_no_further(ap
 
 
 def test_a_jump_fires_what_catch_up_says(app: App) -> None:
-    task = app.task(type="t")(lambda: None)
+    task = app.task(type="t")(nothing)
     app.schedule("one", task.job(), every="1h")
     app.schedule("all", task.job(), every="1h", catch_up="all")
     app.schedule("none", task.job(), every="1h", catch_up="none")

@@ -13,8 +13,8 @@ from windlass import (
     App,
     Chain,
     ChainHandle,
-    ChildHandle,
     Context,
+    ContextTask,
     Exponential,
     Handle,
     Job,
@@ -30,6 +30,7 @@ from windlass import (
     current_job,
 )
 from windlass.store.records import Counts, Page, WorkerInfo
+from windlass.testing import context
 
 app = App("sqlite:///jobs.db")
 
@@ -83,6 +84,18 @@ async def the_context_is_not_an_argument() -> None:
     crawl.job(7)  # type: ignore[arg-type]
 
 
+async def a_plain_call_is_given_a_context(ctx: Context) -> None:
+    takes_its_context: ContextTask[[int], None, None] = render
+    takes_its_context(ctx, 7)
+    assert_type(await crawl(context(), "https://example.org", depth=2), dict[str, int])
+    render(ctx, 7)
+    render(context(app), report_id=7)
+    render.using(delay=1)(ctx, 7)
+    render(7)  # type: ignore[call-arg, arg-type]
+    render(ctx, "7")  # type: ignore[arg-type]
+    welcome(ctx, 7)  # type: ignore[call-arg, arg-type]
+
+
 async def a_result_has_the_type_that_the_function_returns() -> None:
     assert_type(welcome.enqueue(1).result(timeout=10), str)
     assert_type(await welcome.enqueue(1).aresult(), str)
@@ -125,7 +138,11 @@ async def limits_and_keys_are_typed() -> None:
     app.queues.set("images", max_concurrency="many")  # type: ignore[arg-type]
     app.queues.set("images", max_concurency=1)  # type: ignore[call-arg]
     keyed = app.task(concurrency_key="{n}", key_limit=2, key_order="strict", key_rate="10/s", rate_cost=2)
-    assert_type(keyed(lambda n: n).using(concurrency_key="k", key_order="any").job(1), NewJob)
+
+    def keyed_by(n: int) -> int:
+        return n
+
+    assert_type(keyed(keyed_by).using(concurrency_key="k", key_order="any").job(1), NewJob)
     app.task(key_order="fifo")  # type: ignore[call-overload]
     welcome.using(key_limit="2")  # type: ignore[arg-type]
 
@@ -274,10 +291,14 @@ def hooks_stay_what_they_are() -> None:
 
 
 async def the_context_hands_in_children(ctx: Context) -> None:
-    assert_type(ctx.enqueue(welcome, 1), ChildHandle[str])
-    assert_type(await ctx.enqueue(render, 1), Handle[None])
-    assert_type(ctx.enqueue(resize.job("a", "b", 1)), ChildHandle[Any])
+    assert_type(ctx.enqueue(welcome, 1), Handle[str])
+    assert_type(await ctx.aenqueue(render, 1), Handle[None])
+    assert_type(ctx.enqueue(resize.job("a", "b", 1)), Handle[Any])
+    assert_type(await ctx.aenqueue(resize.job("a", "b", 1)), Handle[Any])
     ctx.enqueue(welcome, "1")  # type: ignore[call-overload]
+    await ctx.aenqueue(welcome, "1")  # type: ignore[call-overload]
+    await ctx.enqueue(welcome, 1)  # type: ignore[misc]
+    ctx.aenqueue(welcome, 1)  # type: ignore[unused-coroutine]
     await ctx.sleep(timedelta(seconds=1))
     assert_type(ctx.state, State)
     ctx.sleep("1")  # type: ignore[arg-type]

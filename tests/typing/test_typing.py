@@ -24,7 +24,10 @@ def test_the_examples_are_typed_as_they_say() -> None:
     assert code == 0, report
 
 
-@pytest.mark.parametrize("kind", ["arg-type", "call-arg", "call-overload", "attr-defined", "list-item", "type-var"])
+KINDS = ["arg-type", "call-arg", "call-overload", "attr-defined", "list-item", "misc", "type-var", "unused-coroutine"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_wrong_line_of_the_examples_is_an_error(tmp_path: Path, kind: str) -> None:
     text = EXAMPLES.read_text()
     wrong = [number for number, line in enumerate(text.splitlines(), 1) if kind in line.partition("ignore[")[2]]

@@ -1,7 +1,7 @@
 """Retry policies: pure arithmetic."""
 
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -81,7 +81,31 @@ def test_by_error_takes_the_nearest_class() -> None:
 
 
 def test_by_error_has_one_budget() -> None:
-    assert ByError({OSError: Fixed(attempts=9)}, Linear(attempts=4)).attempts == 4
+    assert ByError({OSError: Fixed()}, Linear(attempts=4)).attempts == 4
+
+
+@pytest.mark.parametrize(
+    ("policies", "problem"),
+    [
+        ({ValueError: 3}, "ValueError has 3, which is no policy: give Exponential"),
+        ({ValueError: Fixed}, "ValueError has <class .*Fixed'>, which is no policy"),
+        ({ValueError: ByError({})}, "ValueError has ByError.* which is no policy"),
+        ({ValueError: Fixed(attempts=9)}, "ValueError has attempts=9; a job has one budget"),
+        ({ValueError: Exponential(attempts=3)}, "ValueError has attempts=3; a job has one budget"),
+        ({"ValueError": Fixed()}, "'ValueError' is no exception class"),
+        ([ValueError], "takes a policy for each exception class, not "),
+    ],
+)
+def test_by_error_refuses_what_it_would_ignore(policies: Any, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        ByError(policies)
+
+
+def test_by_error_names_every_problem() -> None:
+    wrong: Any = {ValueError: 3, KeyError: Fixed(attempts=2), OSError: Fixed()}
+    with pytest.raises(ConfigError) as caught:
+        ByError(wrong, cast("Any", 5))
+    assert [problem.split()[1] for problem in caught.value.problems] == ["ValueError", "the", "otherwise"]
 
 
 @pytest.mark.parametrize(

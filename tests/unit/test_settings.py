@@ -28,7 +28,7 @@ def test_limits_are_settings_like_others_and_survive_being_stored() -> None:
     rules = merge(given, QueueSettings())
     assert (rules.max_concurrency, rules.rate_limit) == (8, Rate(10, SECOND, 50))
     assert (rules.fair, rules.weights, rules.ageing) == (True, {"acme": 2.0, "other": 0.5}, 600 * SECOND)
-    assert rules.ruled
+    assert rules.limited
 
 
 @pytest.mark.parametrize("name", ["max_concurrency", "rate_limit", "ageing", "timeout"])

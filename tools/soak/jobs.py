@@ -91,7 +91,7 @@ async def snooze(ctx: Context) -> int:
 
 @app.task
 async def parent(ctx: Context) -> str:
-    return (await ctx.enqueue(quick.job(1))).id
+    return (await ctx.aenqueue(quick.job(1))).id
 
 
 @app.task

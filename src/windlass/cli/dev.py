@@ -37,7 +37,7 @@ def dev(
     parse_path(app)
     config = WorkerConfig(
         app=app,
-        queues=parse_queues(queues) if queues else {},
+        queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
         processes=processes,
         lease=parse_duration(lease, "--lease"),

@@ -57,7 +57,7 @@ def worker(
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
         app=app,
-        queues=parse_queues(queues) if queues else {},
+        queues=parse_queues(queues.split(",")) if queues else {},
         concurrency=concurrency,
         processes=processes,
         lease=parse_duration(lease, "--lease"),

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
+from windlass.client.embedded import worker
 from windlass.client.handle import Handle
 from windlass.client.runtime.location import Location
 from windlass.client.runtime.offloaded import are_inline, enqueue_large
@@ -20,7 +21,7 @@ from windlass.client.tasks.middleware import middleware_of
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry, define
-from windlass.client.tasks.task import Task
+from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.actions import Actions
 from windlass.client.verbs.audit import process_actor
@@ -68,7 +69,7 @@ class App(Registrar):
     are on several machines.
 
     In a worker, what handlers log with `logging` at the level `keep_logs` or above is kept with their job, like lines
-    of `ctx.log`; None keeps nothing. Levels of loggers are not changed.
+    of `ctx.log`; None keeps nothing. If the app configures no logging, a worker shows INFO and above.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class App(Registrar):
         """Make a task of a function and register it."""
         definition = define(function, options)
         self.registry.add(definition)
-        return Task(self, definition)
+        return task_of(self, definition)
 
     def include(self, *sets: TaskSet) -> None:
         """Add the tasks, hooks and schedules of task sets; a set belongs to one app."""
@@ -201,8 +202,7 @@ class App(Registrar):
         With a `connection` to the same database they are part of its transaction: your commit decides.
         """
         jobs = as_list(jobs, "jobs")
-        wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
-        if wrong:
+        if wrong := [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]:
             raise InvalidOption(f"jobs[{wrong[0]}]", "is not a job; make it with task.job(...)")
         returns = {type_: self._returns(type_) for type_ in {job.type for job in jobs}}
         return await self._enqueue_jobs(jobs, [returns[job.type] for job in jobs], connection)
@@ -210,6 +210,8 @@ class App(Registrar):
     enqueue_many = blocking(
         aenqueue_many, here=lambda *_, connection=None, **__: connection is not None, iterable="jobs"
     )
+
+    worker = worker
 
     async def aclose(self) -> None:
         """Close the store; the next verb opens it again."""
@@ -234,10 +236,7 @@ class App(Registrar):
         return store
 
     def adopt(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
-        """Use a store that is open already, on its event loop.
-
-        A runner's handlers share its connections, also those in threads: their verbs run on its loop.
-        """
+        """Use a runner's open store: its handlers share the connections, also in threads, on its event loop."""
         self._store_handle.adopt(store if self._deadline is None else store.with_timeout(self._deadline))
         self._door = Portal(self._works_without_loop, loop)
 

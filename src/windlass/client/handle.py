@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -13,12 +12,12 @@ from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.result_waiter import Wait
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.verbs.links import cause_of, front_of
-from windlass.core.codec import decode_object
+from windlass.core.codec import decode_object, unstorable_problem
 from windlass.core.jobs.dependencies import describe_cause
 from windlass.core.jobs.job import Job
 from windlass.core.reference import Reference
 from windlass.core.status import Status
-from windlass.errors import JobCancelled, JobDead, StoreUnavailable
+from windlass.errors import JobCancelled, JobDead, ResultUnavailable, StoreUnavailable
 from windlass.store.contract import Store
 
 T = TypeVar("T")
@@ -57,7 +56,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
         """Wait until the job has ended, through all its retries, and return its result.
 
         Waits through outages of the store. Raises JobDead, JobCancelled, JobNotFound (it is not kept; `outcome` tells
-        whether it completed), BlobUnavailable, TimeoutError, or StoreUnavailable.
+        whether it completed), ResultUnavailable (it completed, and its result could not be kept), BlobUnavailable,
+        TimeoutError, or StoreUnavailable.
         """
         store = await self._home._ready()
         waiter = self._home._store_handle.result_waiter(store)
@@ -88,6 +88,8 @@ class Handle(msgspec.Struct, Generic[T], eq=False, gc=False):
     def _result_of(self, job: Job) -> T:
         if job.status is Status.DEAD:
             raise JobDead(job.id, job.reason or "no reason kept", job.error)
+        if (problem := unstorable_problem(job.result)) is not None:
+            raise ResultUnavailable(job.id, problem)
         try:
             result: T = msgspec.convert(job.result, self._returns, dec_hook=decode_object, str_keys=True)
         except (msgspec.ValidationError, TypeError):
@@ -118,20 +120,3 @@ async def _lateness(store: Store, wait: Wait, timeout: float | None) -> str:
         if (front := await front_of(store.operator, job, NEAR)) is not None:
             told += f"; its chain is at {describe_cause(front)}"
     return told
-
-
-class ChildHandle(Handle[T], eq=False):
-    """The result of `ctx.enqueue`: in `async def`, `await` it to enqueue the job; in `def` it is enqueued already."""
-
-    _enqueue: Coroutine[Any, Any, list[Handle[Any]]] | None = None
-
-    def __await__(self) -> Generator[Any, None, Handle[T]]:
-        return self._enqueued().__await__()
-
-    async def _enqueued(self) -> Handle[T]:
-        """Enqueue the job, once."""
-        if self._enqueue is not None:
-            enqueue, self._enqueue = self._enqueue, None
-            (stands,) = await enqueue
-            self.id, self.existing = stands.id, stands.existing
-        return self

@@ -64,6 +64,20 @@ def readable_value(stored: Any) -> Any:
     return parse_reference(stored) or readable(stored)
 
 
+UNSTORABLE = "unstorable_result"
+"""The only key of the note that is stored instead of a result that cannot be kept."""
+
+
+def problem_of_result(text: str | None) -> str | None:
+    """Why a result was not kept, if the stored text is such a note."""
+    return unstorable_problem(decode(text)) if text is not None and text.startswith(f'{{"{UNSTORABLE}"') else None
+
+
+def unstorable_problem(result: Any) -> str | None:
+    """The same for a decoded result."""
+    return str(result[UNSTORABLE]) if isinstance(result, dict) and result.keys() == {UNSTORABLE} else None
+
+
 def readable_tags(stored: Any) -> tuple[str, ...]:
     """The tags; a value that is no list has none."""
     found = readable(stored) if stored else ()

@@ -69,14 +69,18 @@ class RunnerHung(Event, frozen=True, kw_only=True):
 
 
 class JobOverdue(Event, frozen=True, kw_only=True):
-    """A handler was told to end and does not: its runner takes no more work, and ends with it."""
+    """A handler was told to end and does not: its runner takes no more work, and ends with it.
+
+    An embedded worker cannot end its process: there the handler keeps its slot.
+    """
 
     job: JobId
     type: str
     attempt: int
     worker: str
     why: str
-    seconds: float
+    seconds: float | None
+    """When its runner ends, at the latest; None: it does not."""
 
 
 class DrainStarted(Event, frozen=True, kw_only=True):
@@ -108,6 +112,16 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
     error: str | None = None
     wait: float | None = None
     """Seconds until the next attempt, for failed and snoozed ones."""
+
+
+class ResultNotKept(Event, frozen=True, kw_only=True):
+    """A job completed, and a note is stored instead of its result."""
+
+    job: JobId
+    type: str
+    attempt: int
+    worker: str
+    problem: str
 
 
 class JobRescued(Event, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from windlass.core.events import (
     LeadershipGained,
     LeadershipLost,
     LeaseExpired,
+    ResultNotKept,
     RunnerBlocked,
     RunnerEnded,
     RunnerHung,
@@ -86,10 +87,7 @@ def sentence(event: Event) -> tuple[int, str]:
         case LeaseExpired():
             return logging.WARNING, f"the lease of runner {event.runner} lapsed; it goes on under a new id"
         case JobOverdue():
-            return logging.WARNING, (
-                f"job {event.job} ({event.type}) attempt {event.attempt} does not end although {event.why}: "
-                f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"
-            )
+            return logging.WARNING, _overdue(event)
         case RunnerBlocked():
             jobs = ", ".join(event.jobs)
             return logging.WARNING, (
@@ -164,6 +162,9 @@ def _info_sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, (
                 f"{_count(event.jobs, 'job')} set aside: no live worker knows {', '.join(event.types)}"
             )
+        case ResultNotKept():
+            what = f"job {event.job} ({event.type}) attempt {event.attempt}"
+            return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
         case JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsAged():
@@ -199,6 +200,13 @@ def _schedule_sentence(event: Event) -> tuple[int, str]:
             return logging.INFO, type(event).__name__
 
 
+def _overdue(event: JobOverdue) -> str:
+    runner = "its slot is not free before it ends"
+    if event.seconds is not None:
+        runner = f"its runner takes no more work, and is replaced in at most {event.seconds:g} s"
+    return f"job {event.job} ({event.type}) attempt {event.attempt} does not end although {event.why}: {runner}"
+
+
 def _ticks(count: int) -> str:
     return _count(count, "tick")
 
@@ -214,22 +222,28 @@ def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    return log_event
 
-    def emit(event: Event) -> None:
-        level, text = sentence(event)
-        if logger.isEnabledFor(level):
-            logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
 
-    return emit
+def log_event(event: Event) -> None:
+    """A listener that leaves the set-up of the logger `windlass` to the program."""
+    level, text = sentence(event)
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
+
+
+def time_of(record: logging.LogRecord) -> str:
+    """When it was logged, for a line."""
+    when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    return when.replace("+00:00", "Z")
 
 
 class Lines(logging.Formatter):
     """One line per record, whatever the text contains."""
 
     def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         text = printable(record.getMessage()).replace("\n", " ⏎ ")
-        return f"{when.replace('+00:00', 'Z')} {record.levelname:7} {text}"
+        return f"{time_of(record)} {record.levelname:7} {text}"
 
 
 class ForTerminal(logging.Formatter):

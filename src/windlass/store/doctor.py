@@ -4,13 +4,20 @@ A store examines its own parts (files, settings, schema); what all stores have i
 only counts, and `observe.doctor` checks.
 """
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
 
+from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.core.schedules.schedule import Schedule
 from windlass.store.records import WorkerInfo
+
+KEY_CHECK = "idempotency keys"
+KEY_PORTION = 1000
+"""Keys checked by one statement."""
+MAX_KEYS_NAMED = 5
 
 
 class Level(StrEnum):
@@ -92,3 +99,29 @@ def size(amount: float) -> str:
             return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} TiB"
+
+
+class OrphanedKey(msgspec.Struct, frozen=True):
+    """A key whose job has ended or is gone, and which nothing will free."""
+
+    queue: str
+    hash: str
+    job: JobId
+
+
+def key_findings(seen: int, left: Sequence[OrphanedKey], repair: Callable[[OrphanedKey], str]) -> list[Finding]:
+    """The findings. `repair` is the statement that frees one such key."""
+    if not left:
+        return [ok(KEY_CHECK, f"each of {seen:,} keys belongs to a live job, or to a window that is open")]
+    found = [
+        problem(
+            KEY_CHECK,
+            f"queue {each.queue!r}: job {each.job} holds its key for ever, though it has ended or is gone; "
+            "a job that is enqueued with that key is not stored, and returns it",
+            f"free the key: {repair(each)}",
+        )
+        for each in left[:MAX_KEYS_NAMED]
+    ]
+    if rest := len(left) - len(found):
+        found.append(problem(KEY_CHECK, f"{rest:,} more keys are held so", "free these, and look again"))
+    return found

@@ -76,16 +76,16 @@ def settled(settlement: Settlement) -> Ending:
     )
 
 
-def after_runner_death(fate: CrashResult) -> Ending:
+def after_runner_death(crash_result: CrashResult) -> Ending:
     """The ending of an attempt whose runner has ended."""
     return Ending(
-        status=fate.status,
-        outcome=fate.outcome,
-        reason=fate.reason,
-        crashes=fate.crashes,
-        rescues=fate.rescues,
-        suspicions=fate.suspicions,
-        requeues=fate.requeues,
+        status=crash_result.status,
+        outcome=crash_result.outcome,
+        reason=crash_result.reason,
+        crashes=crash_result.crashes,
+        rescues=crash_result.rescues,
+        suspicions=crash_result.suspicions,
+        requeues=crash_result.requeues,
     )
 
 

@@ -28,11 +28,6 @@ def armed(error: Callable[[str], Exception]) -> "Failpoints | None":
     return Failpoints(_parse(text), os.environ.get("WINDLASS_FAILPOINTS_ONCE"), error) if text else None
 
 
-def verb_of(work: Callable[..., Any]) -> str:
-    """The verb that this work belongs to: the method in which it is defined."""
-    return work.__qualname__.partition(".<locals>")[0].rpartition(".")[2]
-
-
 def _parse(text: str) -> dict[str, str]:
     wanted = dict(part.strip().partition("=")[::2] for part in text.split(","))
     for point, action in wanted.items():

@@ -36,7 +36,7 @@ def open_store(
         return SqliteStore(database, clock=clock, deadline=deadline)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.connection.address import parse_address as parse_postgres
+            from windlass.store.postgres.connection.connect import parse_address as parse_postgres
             from windlass.store.postgres.store import PostgresStore
         except ImportError as error:
             raise _not_installed(url, error) from error
@@ -70,7 +70,7 @@ async def examine(url: str, *, clock: Clock | None = None, deep: bool = False) -
         return await asyncio.to_thread(examine_file, address, clock or SystemClock(), deep=deep)
     if scheme in POSTGRES:
         try:
-            from windlass.store.postgres.connection.address import parse_address as parse_postgres
+            from windlass.store.postgres.connection.connect import parse_address as parse_postgres
             from windlass.store.postgres.doctor.examine import examine as examine_server
         except ImportError as error:
             raise _not_installed(url, error) from error
@@ -104,8 +104,8 @@ async def discard(url: str) -> None:
 
         await discard_prefix(parse_redis(url, redact(url)), redact(url))
         return
-    from windlass.store.postgres.connection.address import parse_address as parse_postgres
-    from windlass.store.postgres.discard import discard as discard_schema
+    from windlass.store.postgres.connection.connect import parse_address as parse_postgres
+    from windlass.store.postgres.store import discard as discard_schema
 
     await discard_schema(parse_postgres(url, redact(url)), redact(url))
 

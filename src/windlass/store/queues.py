@@ -51,7 +51,7 @@ def queue_values(record: Queue) -> dict[str, Any]:
         "rate_limit": None if rules.rate_limit is None else str(rules.rate_limit),
         "fair": rules.fair,
         "ageing": rules.ageing,
-        "ruled": rules.ruled,
+        "limited": rules.limited,
     }
 
 

@@ -9,11 +9,11 @@ import msgspec
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 
-LONGEST: Micros = SECOND
+MAX_WAIT: Micros = SECOND
 """After this a claim is tried again: a cheaper job may have been enqueued."""
 
 
-class _Opening(msgspec.Struct, frozen=True):
+class _Wait(msgspec.Struct, frozen=True):
     at: Micros
     boot: Micros
     rate: str | None
@@ -23,12 +23,12 @@ class RateWaits:
     """The rate waits of one process."""
 
     def __init__(self) -> None:
-        self._at: dict[str, _Opening] = {}
+        self._at: dict[str, _Wait] = {}
 
     def note(self, queue: str, now: Micros, wait: Micros, rate: str | None) -> None:
         """While its rate is unchanged, claims from the queue are useless for this long."""
-        wait = min(wait, LONGEST)
-        self._at[queue] = _Opening(now + wait, since_boot() + wait, rate)
+        wait = min(wait, MAX_WAIT)
+        self._at[queue] = _Wait(now + wait, since_boot() + wait, rate)
 
     def forget(self, queue: str) -> None:
         """A claim is about to be tried."""
@@ -36,15 +36,15 @@ class RateWaits:
 
     def is_shut(self, queue: str, now: Micros, rate: str | None) -> bool:
         """Whether a claim would be useless."""
-        opening = self._at.get(queue)
-        return opening is not None and opening.rate == rate and opening.at - LONGEST <= now < opening.at
+        wait_end = self._at.get(queue)
+        return wait_end is not None and wait_end.rate == rate and wait_end.at - MAX_WAIT <= now < wait_end.at
 
     def next_in(self) -> Micros | None:
         """How long until the next; None: no queue waits."""
-        first = min((opening.boot for opening in self._at.values()), default=None)
+        first = min((wait_end.boot for wait_end in self._at.values()), default=None)
         return None if first is None else max(0, first - since_boot())
 
     def tell(self) -> None:
         """Forget the queues that have tokens again."""
         now = since_boot()
-        self._at = {queue: opening for queue, opening in self._at.items() if opening.boot > now}
+        self._at = {queue: wait_end for queue, wait_end in self._at.items() if wait_end.boot > now}

@@ -19,7 +19,7 @@ class QueueQuota(msgspec.Struct, frozen=True):
     """A queue to claim from, and the maximum to claim from it now."""
 
     queue: str
-    most: int
+    limit: int
     held: int = 0
     """How many of its jobs the runner holds: they count towards the queue's limit."""
 
@@ -29,7 +29,7 @@ class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     runner: str
     claim: int
-    shares: tuple[QueueQuota, ...]
+    quotas: tuple[QueueQuota, ...]
     """In the order of the worker's list: an earlier queue is emptied before a later one."""
     types: tuple[str, ...]
     limit: int

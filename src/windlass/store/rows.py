@@ -1,11 +1,12 @@
-"""Rows ↔ records: jobs, ended attempts, notes, workers and meters as the stores keep them."""
+"""Rows ↔ records: jobs, ended attempts, notes, workers and meters as the stores keep them; columns of new jobs."""
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
-from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, Progress
+from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
 from windlass.core.status import FINISHED, Status
@@ -20,18 +21,15 @@ SHARED = (
 )
 """The columns that live and finished jobs have in common."""
 
-_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority")
-LIVE_COLUMNS = f"{_AS_ENQUEUED}, NULL AS finished_at, NULL AS result"
 FINISHED_COLUMNS = f"{SHARED}, finished_at, result"
 
 _NAMES = [*SHARED.split(", "), "finished_at", "result"]
-WORKER = _NAMES.index("worker")
 _error = msgspec.json.Decoder(JobError)
 _MOMENTS = ("run_at", "created_at", "updated_at", "claimed_at", "started_at", "finished_at", "expires_at", "tick")
 
 
 def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_ends: Micros | None = None) -> Job:
-    """A row of LIVE_COLUMNS or FINISHED_COLUMNS as a Job."""
+    """A row of FINISHED_COLUMNS, as a live job has them too."""
     fields: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
     fields["attempts"] = _attempts(fields)
     fields["priority"] = -fields.pop("sort_priority")
@@ -180,20 +178,20 @@ def to_worker(info: str, started_at: Micros, beat_at: Micros, running: int) -> W
 _buckets = msgspec.json.Decoder(Buckets)
 
 
-def meter_values(slot: Micros, meter: Meter) -> dict[str, Any]:
+def meter_values(start: Micros, meter: Meter) -> dict[str, Any]:
     """A meter's values by column."""
     values: dict[str, Any] = {name: getattr(meter, name) for name in ("queue", "type", *COUNTERS)}
     for name in ("wait", "run"):
         values[name] = msgspec.json.encode(getattr(meter, name).buckets).decode()
-    return {"slot": slot, **values}
+    return {"interval_start": start, **values}
 
 
 def to_meter(row: tuple[Any, ...]) -> Meter:
     """A row of interval start, queue, type, the counters in order, wait and run."""
-    slot, queue, type_, *counted, wait, run = row
+    start, queue, type_, *counted, wait, run = row
     counters = dict(zip(COUNTERS, counted, strict=True))
     return Meter(
-        interval_start=slot, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
+        interval_start=start, queue=queue, type=type_, wait=histogram_of(wait), run=histogram_of(run), **counters
     )
 
 
@@ -203,3 +201,25 @@ def histogram_of(stored: Any) -> Histogram:
         return Histogram(_buckets.decode(stored))
     except UNREADABLE:
         return Histogram()
+
+
+PER_JOB = ("id", "payload", "idempotency_key", "concurrency_key")
+"""Columns that differ between jobs of one task and batch."""
+
+per_job_values = attrgetter(*PER_JOB)
+shared_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in PER_JOB))
+
+PER_CHILD = ("parent", "flow", "parents", "result_params")
+"""Columns that differ between links of one task and batch."""
+
+shared_child_values = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, *PER_CHILD)))
+
+
+def key_columns(job: NewJob) -> dict[str, Any]:
+    """Concurrency key and start cost of a job, by column; NULL is the default."""
+    return {
+        "key_limit": job.key_limit,
+        "key_strict": job.key_strict,
+        "key_rate": None if job.key_rate is None else str(job.key_rate),
+        "rate_cost": job.rate_cost,
+    }

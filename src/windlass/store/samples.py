@@ -40,25 +40,25 @@ class SampleTables(Protocol):
     async def now(self) -> Micros:
         """The store's clock."""
 
-    async def slots(self, since: Micros, until: Micros) -> list[Meter]:
-        """The recorded meters."""
+    async def meters_between(self, since: Micros, until: Micros) -> list[Meter]:
+        """The recorded meters of a range of time."""
 
-    async def last(self, step: Micros, at_most: Micros) -> Micros | None:
+    async def last_sampled(self, step: Micros, at_most: Micros) -> Micros | None:
         """The newest minute or hour that was made, up to one."""
 
-    async def first(self, step: Micros, at_least: Micros) -> Micros | None:
+    async def first_sampled(self, step: Micros, at_least: Micros) -> Micros | None:
         """The oldest minute or hour that was made, from one on."""
 
-    async def was_looked_at(self, minute: Micros) -> bool:
+    async def has_depths(self, minute: Micros) -> bool:
         """Whether jobs were counted in this minute."""
 
     async def counts(self) -> tuple[Counts, dict[str, Micros]]:
         """Jobs by queue and status, and how long the oldest pending one of each queue has waited."""
 
-    async def stretch(self, window: SampleQuery) -> Samples:
+    async def samples(self, window: SampleQuery) -> Samples:
         """The samples of a window."""
 
-    async def sample(self, step: Micros, meters: Sequence[Meter], looked: Sequence[Depth]) -> None:
+    async def write_samples(self, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
         """Write what counts more than the stored samples, all or nothing."""
 
 
@@ -72,7 +72,7 @@ async def sample(tables: SampleTables) -> Sampled:
     hours = hours_due(now, made, await _missed_hour(tables, now))
     for hour in hours:
         await _make_hour(tables, hour)
-    await _look(tables, start_of(now, MINUTE))
+    await _count_jobs(tables, start_of(now, MINUTE))
     missed = await _missed_hour(tables, now) if hours else None
     more = len(due) > len(made) or (missed is not None and missed <= closed(now, HOUR))
     return Sampled(len(made), len(hours), 0 if more else start_of(now - LAG, MINUTE) + MINUTE + LAG - now)
@@ -81,45 +81,45 @@ async def sample(tables: SampleTables) -> Sampled:
 async def _last_minute(tables: SampleTables, now: Micros) -> Micros:
     """The newest minute that was made; the first time, the one before anything was recorded."""
     newest = closed(now, MINUTE)
-    last = await tables.last(MINUTE, newest)
+    last = await tables.last_sampled(MINUTE, newest)
     if last is None:
-        slots = [each.interval_start for each in await tables.slots(now - METER_RETENTION, newest + MINUTE)]
-        last = start_of(min(slots, default=newest + MINUTE), MINUTE) - MINUTE
+        starts = [each.interval_start for each in await tables.meters_between(now - METER_RETENTION, newest + MINUTE)]
+        last = start_of(min(starts, default=newest + MINUTE), MINUTE) - MINUTE
     return last
 
 
 async def _make_minute(tables: SampleTables, minute: Micros) -> None:
     roll = Rollup(minute)
-    for slot in range(minute, minute + MINUTE, INTERVAL):
-        roll.add(await tables.slots(slot, slot + INTERVAL))
-    there = await tables.stretch(SampleQuery(step=MINUTE, since=minute, until=minute + MINUTE))
-    if grown := roll.grown(there.meters):
-        await tables.sample(MINUTE, grown, [])
+    for start in range(minute, minute + MINUTE, INTERVAL):
+        roll.add(await tables.meters_between(start, start + INTERVAL))
+    stored = await tables.samples(SampleQuery(step=MINUTE, since=minute, until=minute + MINUTE))
+    if grown := roll.grown(stored.meters):
+        await tables.write_samples(MINUTE, grown, [])
 
 
 async def _missed_hour(tables: SampleTables, now: Micros) -> Micros | None:
     """The first hour after the last one made that has minutes."""
-    last = await tables.last(HOUR, closed(now, HOUR))
-    minute = await tables.first(MINUTE, 0 if last is None else last + HOUR)
+    last = await tables.last_sampled(HOUR, closed(now, HOUR))
+    minute = await tables.first_sampled(MINUTE, 0 if last is None else last + HOUR)
     return None if minute is None else start_of(minute, HOUR)
 
 
 async def _make_hour(tables: SampleTables, hour: Micros) -> None:
-    parts = await tables.stretch(SampleQuery(step=MINUTE, since=hour, until=hour + HOUR))
-    there = await tables.stretch(SampleQuery(step=HOUR, since=hour, until=hour + HOUR))
+    parts = await tables.samples(SampleQuery(step=MINUTE, since=hour, until=hour + HOUR))
+    stored = await tables.samples(SampleQuery(step=HOUR, since=hour, until=hour + HOUR))
     roll = Rollup(hour)
     roll.add(parts.meters)
-    grown = roll.grown(there.meters)
-    looks = {each.queue: each.observations for each in there.depths}
-    seen = [each for each in merged(hour, parts.depths) if each.observations > looks.get(each.queue, 0)]
-    if grown or seen:
-        await tables.sample(HOUR, grown, seen)
+    grown = roll.grown(stored.meters)
+    observed = {each.queue: each.observations for each in stored.depths}
+    more = [each for each in merged(hour, parts.depths) if each.observations > observed.get(each.queue, 0)]
+    if grown or more:
+        await tables.write_samples(HOUR, grown, more)
 
 
-async def _look(tables: SampleTables, minute: Micros) -> None:
-    if not await tables.was_looked_at(minute):
+async def _count_jobs(tables: SampleTables, minute: Micros) -> None:
+    if not await tables.has_depths(minute):
         counts, oldest = await tables.counts()
-        await tables.sample(MINUTE, [], depths(minute, counts.queues, oldest))
+        await tables.write_samples(MINUTE, [], depths(minute, counts.queues, oldest))
 
 
 def sample_values(step: Micros, meter: Meter) -> dict[str, Any]:
@@ -131,24 +131,24 @@ def depth_values(step: Micros, depth: Depth) -> dict[str, Any]:
     """A depth's values by column."""
     return {
         "step": step,
-        "slot": depth.interval_start,
+        "interval_start": depth.interval_start,
         "queue": depth.queue,
-        "looks": depth.observations,
+        "observations": depth.observations,
         "jobs": msgspec.json.encode(depth.jobs).decode(),
-        "most": msgspec.json.encode(depth.max_jobs).decode(),
+        "max_jobs": msgspec.json.encode(depth.max_jobs).decode(),
         "oldest": depth.oldest,
     }
 
 
 def to_depth(row: tuple[Any, ...]) -> Depth:
     """A row of interval start, queue, observations, jobs, max_jobs, oldest."""
-    slot, queue, looks, jobs, most, oldest = row
+    start, queue, observations, jobs, max_jobs, oldest = row
     return Depth(
-        interval_start=slot,
+        interval_start=start,
         queue=queue,
-        observations=looks,
+        observations=observations,
         jobs=_counted(jobs),
-        max_jobs=_counted(most),
+        max_jobs=_counted(max_jobs),
         oldest=oldest,
     )
 

@@ -6,9 +6,11 @@ with sandbox(app) as box: ...           its jobs go to a store in memory for a w
 run_all(app)                            runs what is due, through the same code as a worker
 app.clock.advance(hours=1)              lets time pass
 assert_enqueued(app, welcome, 42)       a job waits, with these arguments
+render(context(), 7)                    calls a handler that takes a Context
 """
 
 from windlass.store.clock import ManualClock
+from windlass.testing.context import RecordedContext, context
 from windlass.testing.expect import assert_enqueued, assert_not_enqueued, enqueued
 from windlass.testing.hand import RunOptions
 from windlass.testing.report import Report
@@ -17,12 +19,14 @@ from windlass.testing.sandbox import Sandbox, sandbox
 
 __all__ = [
     "ManualClock",
+    "RecordedContext",
     "Report",
     "RunOptions",
     "Sandbox",
     "arun_all",
     "assert_enqueued",
     "assert_not_enqueued",
+    "context",
     "enqueued",
     "run_all",
     "sandbox",

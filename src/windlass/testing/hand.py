@@ -137,7 +137,7 @@ class Hand:
         request = ClaimRequest(
             runner=self._runner,
             claim=self._claims,
-            shares=tuple(QueueQuota(name, 1) for name in names),
+            quotas=tuple(QueueQuota(name, 1) for name in names),
             types=self._app.registry.types,
             limit=1,
         )

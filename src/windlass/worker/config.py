@@ -1,6 +1,6 @@
 """How one worker behaves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -16,6 +16,10 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of `windlass worker`; the durations are in microseconds."""
 
     app: str
+    modules: tuple[str, ...] = ()
+    """What a handler process imports besides the app's module: an embedded worker's tasks may be anywhere."""
+    embedded: bool = False
+    """Whether its process is a caller's, and goes on when the worker has ended."""
     queues: dict[str, int | None] = {}
     """Queue → the most slots it may take in each runner. Empty: every queue that the app names."""
     concurrency: int = 10
@@ -35,42 +39,44 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Three chances to renew before a lease lapses."""
         return self.lease // 3
 
-    def problems(self) -> Iterator[str]:
-        """Everything that is wrong with these settings."""
+    def problems(self, dashes: str = "--") -> Iterator[str]:
+        """Everything that is wrong with these settings; in Python the options have no dashes."""
         if not 1 <= self.concurrency <= MAX_SLOTS:
-            yield f"--concurrency must be from 1 to {MAX_SLOTS}, not {self.concurrency}"
+            yield f"{dashes}concurrency must be from 1 to {MAX_SLOTS}, not {self.concurrency}"
         if not 1 <= self.processes <= MAX_PROCESSES:
-            yield f"--processes must be from 1 to {MAX_PROCESSES}, not {self.processes}"
+            yield f"{dashes}processes must be from 1 to {MAX_PROCESSES}, not {self.processes}"
         if self.lease < SECOND // 2:
-            yield f"--lease must be at least 500ms, not {self.lease / SECOND:g}s"
+            yield f"{dashes}lease must be at least 500ms, not {self.lease / SECOND:g}s"
         if self.recycle_jobs < 1:
-            yield f"--recycle-jobs must be at least 1, not {self.recycle_jobs}"
+            yield f"{dashes}recycle-jobs must be at least 1, not {self.recycle_jobs}"
         if self.recycle_memory is not None and self.recycle_memory < 1:
-            yield f"--recycle-memory must be at least 1 byte, not {self.recycle_memory}"
+            yield f"{dashes}recycle-memory must be at least 1 byte, not {self.recycle_memory}"
         for queue, most in self.queues.items():
             if most is not None and not 1 <= most <= self.concurrency:
-                yield f"--queues {queue}:{most} must be from 1 to --concurrency ({self.concurrency})"
+                yield f"{dashes}queues {queue}:{most} must be from 1 to {dashes}concurrency ({self.concurrency})"
 
-    def checked(self) -> "WorkerConfig":
+    def checked(self, dashes: str = "--") -> "WorkerConfig":
         """Itself, or a ConfigError with every problem."""
-        problems = list(self.problems())
+        problems = list(self.problems(dashes))
         if problems:
             raise ConfigError(problems)
         return self
 
 
-def parse_queues(text: str) -> dict[str, int | None]:
-    """`mail,images:4` → {"mail": None, "images": 4}, in that order."""
+def parse_queues(parts: Iterable[str], option: str = "--queues") -> dict[str, int | None]:
+    """["mail", "images:4"] → {"mail": None, "images": 4}, in that order."""
     queues: dict[str, int | None] = {}
-    for part in text.split(","):
+    for part in parts:
         name, colon, most = part.strip().partition(":")
         try:
-            check_name(name, "--queues")
+            check_name(name, option)
         except InvalidName as error:
             raise ConfigError(str(error)) from None
         if colon and not most.isdecimal():
-            raise ConfigError(f"--queues: {part!r} should be a name, or name:slots")
+            raise ConfigError(f"{option}: {part!r} should be a name, or name:slots")
         if name in queues:
-            raise ConfigError(f"--queues names {name!r} twice")
+            raise ConfigError(f"{option} names {name!r} twice")
         queues[name] = int(most) if colon else None
+    if not queues:
+        raise ConfigError(f"{option} names no queue")
     return queues

@@ -18,8 +18,8 @@ from windlass import App
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.postgres.signals import hints
-from windlass.store.postgres.signals.hints import QUIET_SECONDS
+from windlass.store.postgres.connection import hints
+from windlass.store.postgres.connection.hints import QUIET_SECONDS
 from windlass.store.records import ProcessRole
 
 CHANNEL = "windlass.windlass"

@@ -153,11 +153,17 @@ class blocking(Generic[S, P, R]):
 
 def refuse_on_loop(verb: str) -> None:
     """A blocking call would freeze all other tasks of a running loop."""
+    if is_on_loop():
+        raise UseAsync(verb)
+
+
+def is_on_loop() -> bool:
+    """Whether an event loop runs in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return
-    raise UseAsync(verb)
+        return False
+    return True
 
 
 def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:

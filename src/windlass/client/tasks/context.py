@@ -3,7 +3,8 @@
 import asyncio
 import math
 import time
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
@@ -11,8 +12,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import msgspec
 
 from windlass.blobs.offload import Offload
-from windlass.client.handle import ChildHandle, Handle
-from windlass.client.runtime.portal import Portal
+from windlass.client.handle import Handle
+from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.hooks import State
 from windlass.core.control import Cancel
@@ -71,6 +72,9 @@ class Link(Protocol):
     @property
     def cancelled(self) -> bool: ...
 
+    unawaited: str | None
+    """The coroutine of ours that the handler made and never awaited."""
+
     def job(self) -> Job: ...
 
     def progress(self, progress: Progress) -> None: ...
@@ -86,27 +90,32 @@ class Enqueuable(Protocol[P, T]):
     async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]: ...
 
 
-class Said:
-    """Awaitable in `async def` (`await ctx.progress(…)`), and already done in `def` (`ctx.progress(…)`)."""
-
-    def __init__(self, rest: Coroutine[Any, Any, None] | None = None) -> None:
-        self._rest = rest
+class Done:
+    """What `ctx.progress(…)` returns in `def`: nothing is left to await."""
 
     def __await__(self) -> Generator[Any, None, None]:
-        rest, self._rest = self._rest, None
-        if rest is not None:
-            yield from rest.__await__()
+        yield from ()
 
 
 class Context:
     """Passed to a parameter annotated `Context`.
 
     Progress and log lines are written in the background, at the latest with the attempt's outcome; the newest
-    progress wins.
+    progress wins. In `async def` handlers `await` every call: an attempt that left one out fails with that reason.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, awaits: bool = True) -> None:
         self._link = link
+        self._awaits = awaits
+
+    @contextmanager
+    def _without_await(self) -> Iterator[None]:
+        """For code that cannot await, such as a generator round an `async def` handler."""
+        before, self._awaits = self._awaits, False
+        try:
+            yield
+        finally:
+            self._awaits = before
 
     @property
     def job(self) -> Job:
@@ -133,54 +142,68 @@ class Context:
         """The state that the `@app.on_start` hooks of this process filled."""
         return self._link.home.state
 
-    def sleep(self, seconds: float | timedelta) -> Said:
+    def sleep(self, seconds: float | timedelta) -> Awaitable[None]:
         """Sleep for any length of time: the worker renews its leases meanwhile.
 
         Blocks in `def`, is awaited in `async def`. Raises Cancel when the job is cancelled meanwhile, which ends it
         as cancelled. A stop of the worker does not wake it before the drain time is over.
         """
         end = time.monotonic() + duration(seconds, "seconds") / SECOND
-        if self._link.is_async:
-            return Said(self._asleep(end))
+        if self._link.is_async and is_on_loop():
+            return _named(self._asleep(end), "sleep")
         while (left := self._left(end)) > 0:
             time.sleep(min(left, LOOK_EVERY))
-        return Said()
+        return Done()
 
     @overload
-    def enqueue(self, what: NewJob, /) -> ChildHandle[Any]: ...
+    def enqueue(self, what: NewJob, /) -> Handle[Any]: ...
     @overload
-    def enqueue(self, what: Enqueuable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> ChildHandle[T]: ...
-    def enqueue(self, what: Any, /, *args: Any, **kwargs: Any) -> ChildHandle[Any]:
+    def enqueue(self, what: Enqueuable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]: ...
+    def enqueue(self, what: Any, /, *args: Any, **kwargs: Any) -> Handle[Any]:
         """Enqueue a child of this job: `ctx.enqueue(task.job(1))`, or `ctx.enqueue(task, 1)`.
 
-        Awaited in `async def`, done when it returns in `def`. The child's `parent` is this job, unless it has
-        another. A job that runs again enqueues its children again: an idempotency key prevents that.
+        For `def` handlers: when it returns, the child is stored. In `async def` it raises UseAsync, and
+        `await ctx.aenqueue(…)` is the form. The child's `parent` is this job, unless it has another. A job that runs
+        again enqueues its children again: an idempotency key prevents that.
         """
+        refuse_on_loop("enqueue")
+        return self._link.home._portal().run(self.aenqueue(what, *args, **kwargs))
+
+    @overload
+    async def aenqueue(self, what: NewJob, /) -> Handle[Any]: ...
+    @overload
+    async def aenqueue(self, what: Enqueuable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]: ...
+    async def aenqueue(self, what: Any, /, *args: Any, **kwargs: Any) -> Handle[Any]:
+        """Enqueue a child of this job from an `async def` handler; see `enqueue`."""
         job = what if isinstance(what, NewJob) else _made(what, args, kwargs)
         if isinstance(what, NewJob) and (args or kwargs):
             raise InvalidOption("enqueue", "takes a job without further arguments, or a task with its arguments")
         if job.parent is None:
             job = msgspec.structs.replace(job, parent=self._link.claimed.id)
         home = self._link.home
-        returns = home._returns(job.type)
-        child: ChildHandle[Any] = ChildHandle(home, job.id, False, returns, home._enqueue_jobs([job], [returns]))
-        if not self._link.is_async:
-            home._portal().run(child._enqueued())
+        (child,) = await home._enqueue_jobs([job], [home._returns(job.type)])
         return child
 
-    def progress(self, done: float, total: float | None = None, note: str | None = None) -> Said:
+    def progress(self, done: float, total: float | None = None, note: str | None = None) -> Awaitable[None]:
         """Report progress."""
         for name, value in (("done", done), ("total", 0 if total is None else total)):
             if not _is_number(value):
                 raise InvalidOption(f"progress.{name}", f"must be a finite number, not {value!r:.100}")
         share = (_number(done), None if total is None else _number(total))
         self._link.progress(Progress(*share, None if note is None else _text(note, MAX_NOTE_LENGTH)))
-        return Said()
+        return self._done("progress")
 
-    def log(self, text: str) -> Said:
+    def log(self, text: str) -> Awaitable[None]:
         """Keep a line with the job: `windlass jobs show` shows the last 200."""
         self._link.log(_text(text, MAX_LINE_LENGTH))
-        return Said()
+        return self._done("log")
+
+    def _done(self, verb: str) -> Awaitable[None]:
+        """In `async def` a coroutine: only so a missing `await` is noticed."""
+        return _named(self._nothing(), verb) if self._awaits and self._link.is_async and is_on_loop() else Done()
+
+    async def _nothing(self) -> None:
+        """What is left to be awaited."""
 
     async def _asleep(self, end: float) -> None:
         while (left := self._left(end)) > 0:  # noqa: ASYNC110
@@ -190,6 +213,12 @@ class Context:
         if self._link.cancelled:
             raise Cancel("cancelled while it slept")
         return end - time.monotonic()
+
+
+def _named(coroutine: Coroutine[Any, Any, None], verb: str) -> Coroutine[Any, Any, None]:
+    """With the name that the handler knows it by."""
+    coroutine.__qualname__ = f"Context.{verb}"  # type: ignore[attr-defined]
+    return coroutine
 
 
 def _made(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NewJob:

@@ -130,7 +130,7 @@ def _wrap_plain(function: Callable[..., Any], middlewares: Sequence[Middleware],
 
 def _steps_async(middleware: Middleware, inner: AsyncCall) -> AsyncCall:
     async def run(ctx: Context, arguments: dict[str, Any]) -> Any:
-        steps = Steps(middleware.function(ctx), str(middleware))
+        steps = Steps(middleware.function(ctx), ctx, str(middleware))
         if steps.begin():
             try:
                 result = await inner(ctx, arguments)
@@ -144,7 +144,7 @@ def _steps_async(middleware: Middleware, inner: AsyncCall) -> AsyncCall:
 
 def _steps_plain(middleware: Middleware, inner: Call) -> Call:
     def run(ctx: Context, arguments: dict[str, Any]) -> Any:
-        steps = Steps(middleware.function(ctx), str(middleware))
+        steps = Steps(middleware.function(ctx), ctx, str(middleware))
         if steps.begin():
             try:
                 result = inner(ctx, arguments)
@@ -223,15 +223,17 @@ class CallNext:
 class Steps:
     """The same for a generator: up to its `yield`, and from there to its end."""
 
-    def __init__(self, generator: Generator[Any, Any, Any], middleware: str) -> None:
+    def __init__(self, generator: Generator[Any, Any, Any], ctx: Context, middleware: str) -> None:
         self._generator = generator
+        self._ctx = ctx
         self._middleware = middleware
         self.result: Any = None
 
     def begin(self) -> bool:
         """Run to the `yield`; false if it returned a result before, so that the handler must not run."""
         try:
-            next(self._generator)
+            with self._ctx._without_await():
+                next(self._generator)
         except StopIteration as end:
             if end.value is None:
                 raise RuntimeError(
@@ -246,7 +248,8 @@ class Steps:
         """The handler returned."""
         self.result = result
         try:
-            self._generator.send(result)
+            with self._ctx._without_await():
+                self._generator.send(result)
         except StopIteration as end:
             if end.value is not None:
                 self.result = end.value
@@ -256,7 +259,8 @@ class Steps:
     def failed(self, error: BaseException) -> Any:
         """The handler raised: the middleware gets the error at its `yield`. It stands unless a value is returned."""
         try:
-            self._generator.throw(error)
+            with self._ctx._without_await():
+                self._generator.throw(error)
         except StopIteration as end:
             if end.value is not None:
                 return end.value

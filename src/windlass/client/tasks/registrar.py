@@ -8,7 +8,7 @@ from windlass.client.tasks.context import Context
 from windlass.client.tasks.declarations import Declarations
 from windlass.client.tasks.hooks import Hooks, hook_of
 from windlass.client.tasks.options import TaskOptions
-from windlass.client.tasks.task import Task
+from windlass.client.tasks.task import ContextTask, Task
 from windlass.core.jobs.job import NewJob
 from windlass.core.schedules.schedule import ScheduleOptions
 
@@ -30,11 +30,13 @@ class Registrar(ABC):
         """Make a task of a function and register it."""
 
     @overload
-    def task(self, function: Callable[Concatenate[Context, P], Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
+    def task(
+        self, function: Callable[Concatenate[Context, P], Awaitable[T]], /
+    ) -> ContextTask[P, Awaitable[T], T]: ...
+    @overload
+    def task(self, function: Callable[Concatenate[Context, P], T], /) -> ContextTask[P, T, T]: ...
     @overload
     def task(self, function: Callable[P, Awaitable[T]], /) -> Task[P, Awaitable[T], T]: ...
-    @overload
-    def task(self, function: Callable[Concatenate[Context, P], T], /) -> Task[P, T, T]: ...
     @overload
     def task(self, function: Callable[P, T], /) -> Task[P, T, T]: ...
     @overload
@@ -93,11 +95,13 @@ class Decorator:
         self._options = options
 
     @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], Awaitable[T]]
+    ) -> ContextTask[P, Awaitable[T], T]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> ContextTask[P, T, T]: ...
     @overload
     def __call__(self, function: Callable[P, Awaitable[T]]) -> Task[P, Awaitable[T], T]: ...
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], T]) -> Task[P, T, T]: ...
     @overload
     def __call__(self, function: Callable[P, T]) -> Task[P, T, T]: ...
     def __call__(self, function: Callable[..., Any]) -> Task[Any, Any, Any]:

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 
 from windlass.client.tasks.context import Home
+from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
 from windlass.client.tasks.options import TaskOptions, check_priority
@@ -102,10 +103,7 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
     if unknown:
         elsewhere = _ELSEWHERE.get(unknown[0], f"there are {', '.join(sorted(_KNOWN))}")
         raise InvalidOption(unknown[0], f"is not a task option; {elsewhere}")
-    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
-        raise ConfigError(f"a task is a function, not {type(function).__name__}")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigError(f"{function.__qualname__} is a generator; a task is a plain or an async function")
+    _check_function(function)
     type_ = check_name(prefix + check_name(options.get("type", type_of(function.__qualname__)), "type"), "type")
     signature = Signature(function, type_)
     return Definition(
@@ -118,10 +116,34 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
         key=_key(options, signature, type_),
         retry=_retry(options.get("retry")),
         dead_on=_dead_on(options.get("dead_on", ())),
-        returns=_returns(function),
+        returns=signature.returns,
         is_async=inspect.iscoroutinefunction(function),
         in_process=_in_process(options),
     )
+
+
+def _check_function(function: Callable[..., Any]) -> None:
+    if not inspect.isroutine(inspect.unwrap(function)) or not hasattr(function, "__qualname__"):
+        raise ConfigError(f"a task is a function, not {type(function).__name__}")
+    name = function.__qualname__
+    if function.__name__ == "<lambda>":
+        raise ConfigError(f"a lambda ({place(function)}) cannot be a task: write a `def`")
+    if _is_method(function):
+        raise ConfigError(
+            f"{name} is a method, and a worker has no object to call it on: make it a function of its module, or a "
+            "static method (@staticmethod above @app.task)"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"{name} is a generator; a task is a plain or an async function")
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    if inspect.ismethod(function) or isinstance(function, classmethod):
+        return True
+    within, _, _ = function.__qualname__.rpartition(".")
+    if not within or within.endswith("<locals>"):
+        return False
+    return next(iter(inspect.signature(function).parameters), None) in ("self", "cls")
 
 
 def _aliases(names: Any, type_: str) -> tuple[str, ...]:
@@ -175,10 +197,3 @@ def _dead_on(errors: Any) -> tuple[type[BaseException], ...]:
     if wrong:
         raise InvalidOption("dead_on", f"must be exception classes, not {wrong[0]!r}")
     return tuple(given)
-
-
-def _returns(function: Callable[..., Any]) -> Any:
-    try:
-        return get_type_hints(function).get("return", Any)
-    except NameError:
-        return Any

@@ -3,11 +3,12 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Union, get_type_hints
+from typing import Any, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from windlass.client.tasks.annotations import RETURN, resolve_annotations
 from windlass.client.tasks.context import Context
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, decode, decode_object, encode
@@ -29,9 +30,10 @@ class Signature:
 
     def __init__(self, function: Callable[..., Any], type_: str) -> None:
         self._type = type_
+        hints = resolve_annotations(function, type_)
         parameters = list(inspect.signature(function).parameters.values())
-        hints = _hints(function)
         self._check(parameters)
+        self.returns = hints.get(RETURN, Any)
         self.context = _context_name(parameters, hints)
         self._extra = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
         own = [p for p in parameters if p.name != self.context and p.kind is not inspect.Parameter.VAR_KEYWORD]
@@ -197,19 +199,8 @@ def _plain(hint: Any) -> Any:
     return Any if hint in _UNTYPED else hint
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return get_type_hints(function)
-    except NameError:
-        # A name that only a type checker sees: such parameters are not checked.
-        return {name: hint for name, hint in function.__annotations__.items() if not isinstance(hint, str)}
-
-
 def _context_name(parameters: list[inspect.Parameter], hints: dict[str, Any]) -> str | None:
-    for parameter in parameters:
-        if hints.get(parameter.name) is Context or parameter.annotation in ("Context", "windlass.Context"):
-            return parameter.name
-    return None
+    return next((each.name for each in parameters if hints.get(each.name) is Context), None)
 
 
 def _explained(error: msgspec.ValidationError) -> InvalidPayload:

@@ -1,14 +1,14 @@
 """A task: a function that can be called now, or enqueued for a worker."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 import msgspec
 
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
-from windlass.client.tasks.context import Home
+from windlass.client.tasks.context import Context, Home
 from windlass.client.tasks.hooks import place
 from windlass.client.tasks.keys import KeyTemplate, check_no_template
 from windlass.client.tasks.options import JobOptions, check_options, check_together
@@ -147,10 +147,10 @@ class Task(Generic[P, R, T]):
         """What a worker needs to run it."""
         return self._definition
 
-    def using(self, **options: Unpack[JobOptions]) -> "Task[P, R, T]":
+    def using(self, **options: Unpack[JobOptions]) -> Self:
         """The same task with options for its jobs."""
         check_no_template(options.get("concurrency_key"), self._definition.signature.names)
-        task: Task[P, R, T] = Task(self._enqueuer, self._definition, {**self._options, **check_options(options)})
+        task = type(self)(self._enqueuer, self._definition, {**self._options, **check_options(options)})
         task._connection = options.get("connection", self._connection)
         return task
 
@@ -209,3 +209,17 @@ class Task(Generic[P, R, T]):
         def __getattr__(self, name: str) -> Any:
             hint = ELSEWHERE.get(name, "")
             raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+class ContextTask(Task[P, R, T]):
+    """A task whose first parameter is its Context: a plain call gives it one, `enqueue` and `job` do without it."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> R: ...  # type: ignore[override]
+
+
+def task_of(desk: Enqueuer, definition: Definition) -> Task[Any, Any, Any]:
+    """A task of its definition."""
+    kind = Task if definition.signature.context is None else ContextTask
+    return kind(desk, definition)

@@ -9,7 +9,7 @@ from windlass.client.runtime.portal import Portal
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.registrar import Registrar
 from windlass.client.tasks.registry import Registry, define
-from windlass.client.tasks.task import Definition, Task
+from windlass.client.tasks.task import Definition, Task, task_of
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.jobs.job import NewJob
 from windlass.errors import ConfigError
@@ -41,7 +41,7 @@ class TaskSet(Registrar):
         if self._home is not None:
             self._home[1].add(definition)
         self._definitions.append(definition)
-        return Task(self, definition)
+        return task_of(self, definition)
 
     def _join(self, home: Home, registry: Registry) -> None:
         """Join an app, with everything registered now and later."""

@@ -87,7 +87,7 @@ class QueueRules(msgspec.Struct, frozen=True, kw_only=True):
     ageing: Micros | None = None
 
     @property
-    def ruled(self) -> bool:
+    def limited(self) -> bool:
         """Whether a claim must check limits, rates or tenants."""
         return self.max_concurrency is not None or self.rate_limit is not None or self.fair
 

@@ -33,13 +33,20 @@ class Backoff(Protocol):
     def seconds(self, failures: int, random: Random) -> float: ...
 
 
-class _Policy(msgspec.Struct, frozen=True, kw_only=True):
-    attempts: int = DEFAULT_MAX_ATTEMPTS
+class _NotGiven(int):
+    """A default that can be told from the same number given."""
+
+
+class _Policy(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    attempts: int = _NotGiven(DEFAULT_MAX_ATTEMPTS)
     base: float = 60.0
     cap: float = 3600.0
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
+        vars(self)["with_attempts"] = with_attempts = not isinstance(self.attempts, _NotGiven)
+        if not with_attempts:
+            msgspec.structs.force_setattr(self, "attempts", int(self.attempts))
         problems = [
             f"{type(self).__name__}.{field} must be {rule}, not {value!r}"
             for field, value, rule, ok in self._rules()
@@ -100,6 +107,15 @@ class ByError(msgspec.Struct, frozen=True):
     policies: Mapping[type[BaseException], Backoff]
     otherwise: Backoff = Exponential()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.policies, Mapping):
+            raise ConfigError(f"ByError takes a policy for each exception class, not {self.policies!r:.100}")
+        problems = [*map(_problem, self.policies, self.policies.values())]
+        if not _is_policy(self.otherwise):
+            problems.append(f"ByError: otherwise is {self.otherwise!r:.100}, which is {_NO_POLICY}")
+        if any(problems):
+            raise ConfigError([each for each in problems if each is not None])
+
     @property
     def attempts(self) -> int:
         """The budget of attempts."""
@@ -111,6 +127,27 @@ class ByError(msgspec.Struct, frozen=True):
             if ancestor in self.policies:
                 return self.policies[ancestor]
         return self.otherwise
+
+
+_NO_POLICY = "no policy: give Exponential, Linear or Fixed"
+
+
+def _problem(error: object, policy: object) -> str | None:
+    if not (isinstance(error, type) and issubclass(error, BaseException)):
+        return f"ByError: {error!r:.100} is no exception class"
+    if not _is_policy(policy):
+        return f"ByError: {error.__name__} has {policy!r:.100}, which is {_NO_POLICY}"
+    if isinstance(policy, _Policy) and vars(policy)["with_attempts"]:
+        return (
+            f"ByError: the policy of {error.__name__} has attempts={policy.attempts}; a job has one budget "
+            "of attempts, whatever the error: give them to `otherwise`"
+        )
+    return None
+
+
+def _is_policy(policy: object) -> bool:
+    # A class has the method too, but waits for no failures.
+    return callable(getattr(policy, "seconds", None)) and not isinstance(policy, type)
 
 
 RetryPolicy = Exponential | Linear | Fixed | ByError

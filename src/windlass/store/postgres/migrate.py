@@ -12,9 +12,8 @@ import asyncpg
 
 from windlass.errors import StoreUnavailable
 from windlass.store.migrations import Migration, check_newer, migrations_of
-from windlass.store.postgres.connection.db import Db, Texts
+from windlass.store.postgres.connection.db import Db, Texts, in_schema
 from windlass.store.postgres.connection.session import Frame, Session
-from windlass.store.postgres.connection.statements import in_schema
 
 T = TypeVar("T")
 
@@ -33,7 +32,7 @@ class Obstacle:
     def __init__(self) -> None:
         self.text = ""
 
-    async def look(self, db: Db) -> None:
+    async def find(self, db: Db) -> None:
         """Find the transactions that hold locks in this schema, the oldest first."""
         found = await db.rows("schema_locks", {"schema": db.schema, "limit": SHOWN})
         holders = [
@@ -55,7 +54,7 @@ async def with_locks(
                 await session.script(f"SET LOCAL lock_timeout = {round(LOCK_SECONDS * 1000)}")
                 done = await work()
         except asyncpg.LockNotAvailableError as error:
-            await obstacle.look(Db(session, texts))
+            await obstacle.find(Db(session, texts))
             if loop.time() > end:
                 raise StoreUnavailable(f"{obstacle.text}; end that, and try again") from error
         else:

@@ -9,30 +9,28 @@ from windlass.core.jobs.job import Claimed, Enqueued, NewJob
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
-from windlass.core.schedules.schedule import Schedule, ScheduleSettings
-from windlass.core.stats.samples import Sampled
-from windlass.core.stats.timeline import SampleQuery, Samples
+from windlass.core.schedules.schedule import ScheduleSettings
+from windlass.core.why.facts import WhyFacts
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract_upkeep import OnEnded
-from windlass.store.postgres.binding import Role, announcing, once, reading, writing
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.history import meters
-from windlass.store.postgres.history.prune import Pruner
-from windlass.store.postgres.history.samples import PostgresSamples
+from windlass.store.postgres.connection.hints import Hints
 from windlass.store.postgres.limits.fairness import TenantQueueAssigner
 from windlass.store.postgres.limits.queue_limits import has_work
-from windlass.store.postgres.liveness import leadership, leases, workers
+from windlass.store.postgres.liveness import leases, workers
+from windlass.store.postgres.liveness import workers as leadership
 from windlass.store.postgres.liveness.rescue import Rescuer, end_runner
-from windlass.store.postgres.signals.completion_watcher import PostgresCompletionWatcher
-from windlass.store.postgres.signals.hints import Hints
-from windlass.store.postgres.verbs import change, documents, operator_verbs, park, queues, read_jobs, schedules
-from windlass.store.postgres.verbs.admit import admit, expire, is_any_due
+from windlass.store.postgres.verbs import operator_verbs, park
+from windlass.store.postgres.verbs import operator_verbs as change
+from windlass.store.postgres.verbs.admit import admit, expire, is_any_due, oldest
 from windlass.store.postgres.verbs.admit import age as age_jobs
 from windlass.store.postgres.verbs.claim import Claims
+from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
+from windlass.store.postgres.verbs.fire import fire_all
+from windlass.store.postgres.verbs.prune import Pruner
 from windlass.store.postgres.verbs.settle import note, settle
-from windlass.store.postgres.verbs.why_facts import why_facts as facts_of
 from windlass.store.records import (
     Admitted,
     Campaign,
@@ -45,10 +43,27 @@ from windlass.store.records import (
     Settled,
     WorkerInfo,
 )
-from windlass.store.samples import sample
+from windlass.store.sql import read_jobs
+from windlass.store.sql.documents import DocumentVerbs
+from windlass.store.sql.queues import QueueVerbs
+from windlass.store.sql.schedules import ScheduleVerbs, declare_missing
+from windlass.store.sql.session import SharedRole, announcing, reading, writing
+from windlass.store.sql.stats import StatsVerbs
+from windlass.store.sql.why_facts import why_facts
 
 ANNOUNCE_EVERY: Micros = SECOND // 10
 """How often a claim that admitted more than it took wakes others: those awake need no hint."""
+
+
+class Role(SharedRole):
+    """Verbs that share an access and the hints."""
+
+    def __init__(self, access: Access, hints: Hints) -> None:
+        self._access = self._sessions = access
+        self._hints = hints
+
+    def _announce(self) -> None:
+        self._hints.announce()
 
 
 class PostgresJobs(Role):
@@ -73,14 +88,14 @@ class PostgresJobs(Role):
 
     async def admit(self, limit: int, queues: Sequence[str] | None = None) -> Admitted:
         admitted = await self._access.once(lambda db: admit(db, limit))
-        await self._assigner.go_on(self._access)
-        if await self._claims.key_queues.look(self._access) or admitted.jobs:
+        await self._assigner.assign_some(self._access)
+        if await self._claims.key_queues.admit_dirty(self._access) or admitted.jobs:
             self._hints.announce()
         return admitted
 
     async def claim(self, request: ClaimRequest) -> list[Claimed]:
         jobs = await self._claims.claim(self._access, request)
-        if self._claims.spare and since_boot() - self._announced >= ANNOUNCE_EVERY:
+        if self._claims.admitted_more and since_boot() - self._announced >= ANNOUNCE_EVERY:
             self._announced = since_boot()
             self._hints.announce()
         return jobs
@@ -101,7 +116,7 @@ class PostgresJobs(Role):
             await self._access.write(lambda db: note(db, notes))
 
     async def park(self) -> dict[str, int]:
-        if await park.free(self._access):
+        if await park.unpark_known(self._access):
             self._hints.announce()
         if not await self._access.read(park.needs_parking):
             return {}
@@ -111,7 +126,7 @@ class PostgresJobs(Role):
     held = reading(read_jobs.held)
 
 
-class PostgresOperator(Role):
+class PostgresOperator(Role, read_jobs.ReadVerbs):
     """What operators do with jobs."""
 
     def __init__(self, access: Access, hints: Hints, pruner: Pruner) -> None:
@@ -121,13 +136,9 @@ class PostgresOperator(Role):
     async def prune(self, limit: int) -> Sequence[JobId]:
         return await self._pruner.prune(self._access, limit)
 
-    get = reading(read_jobs.get)
-    outcomes = reading(read_jobs.outcomes)
-    select = reading(read_jobs.select_ids)
-    counts = reading(read_jobs.counts)
-    failures = reading(read_jobs.failures)
-    list = reading(read_jobs.list_jobs)
-    why_facts = reading(facts_of)
+    async def why_facts(self, id: JobId) -> WhyFacts | None:
+        return await self._access.read(lambda db: why_facts(db, id, workers.live_workers))
+
     cancel = writing(operator_verbs.cancel)
     delete = writing(operator_verbs.delete)
     retry = announcing(operator_verbs.retry)
@@ -135,60 +146,26 @@ class PostgresOperator(Role):
     change = announcing(change.change)
 
 
-class PostgresQueues(Role):
+class PostgresQueues(Role, QueueVerbs):
     """Queues and their settings."""
 
-    async def declare(self, declared: dict[str, QueueSettings]) -> None:
-        if await self._access.read(lambda db: queues.undeclared(db, declared)):
-            await self._access.write(lambda db: queues.declare(db, declared))
 
-    change = announcing(queues.change)
-    pause = writing(queues.pause)
-    resume = announcing(queues.resume)
-    close = writing(queues.close)
-    open = writing(queues.open_)
-    list = reading(queues.all_queues)
-
-
-class PostgresSchedules(Role):
+class PostgresSchedules(Role, ScheduleVerbs):
     """Schedules."""
 
     def __init__(self, access: Access, hints: Hints, enqueuer: Enqueuer) -> None:
         super().__init__(access, hints)
         self._enqueuer = enqueuer
 
-    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
-        if not declared:
-            return
-        access = self._access.for_many(len(declared))
-        if await access.read(lambda db: schedules.undeclared(db, declared)):
-            await access.write(lambda db: schedules.declare(db, declared))
-
-    async def get(self, names: Sequence[str]) -> list[Schedule | None]:
-        found = await self._access.read(lambda db: schedules.named(db, names))
-        return [found.get(name) for name in names]
+    async def declare(self, schedules: dict[str, ScheduleSettings]) -> None:
+        await declare_missing(self._access.for_many(len(schedules)), schedules)
 
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
-        return await schedules.fire_all(self._access, self._enqueuer, firings)
-
-    add = writing(schedules.add)
-    change = writing(schedules.change)
-    pause = writing(schedules.pause)
-    resume = writing(schedules.resume)
-    remove = once(schedules.remove)
-    due = reading(schedules.due)
-    list = reading(schedules.all_schedules)
+        return await fire_all(self._access, self._enqueuer, firings)
 
 
-class PostgresDocuments(Role):
+class PostgresDocuments(Role, DocumentVerbs):
     """Small JSON records."""
-
-    add = writing(documents.add)
-    replace = once(documents.replace)
-    delete = once(documents.delete)
-    trim = once(documents.trim)
-    get = reading(documents.get)
-    list = reading(documents.newest)
 
 
 class PostgresLeases(Role):
@@ -260,7 +237,7 @@ class PostgresSignals(Role):
 
     def __init__(self, access: Access, hints: Hints, claims: Claims) -> None:
         super().__init__(access, hints)
-        self._rate_waits = claims.limited.openings
+        self._rate_waits = claims.limited.rate_waits
         self.subscribe = hints.subscribe
         self.wake = hints.hear
         self.cursor = hints.cursor
@@ -285,19 +262,7 @@ class PostgresSignals(Role):
         return PostgresCompletionWatcher(self._access.server, tell)
 
 
-class PostgresStats(Role):
+class PostgresStats(Role, StatsVerbs):
     """Meters and samples."""
 
-    def __init__(self, access: Access, hints: Hints) -> None:
-        super().__init__(access, hints)
-        self._samples = PostgresSamples(access)
-
-    async def sample(self) -> Sampled:
-        return await sample(self._samples)
-
-    async def samples(self, window: SampleQuery) -> Samples:
-        return await self._samples.stretch(window)
-
-    record = writing(meters.record)
-    recent = reading(meters.recent)
-    oldest = reading(meters.oldest)
+    oldest = reading(oldest)

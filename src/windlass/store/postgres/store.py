@@ -5,12 +5,15 @@ from typing import TypeVar
 import msgspec
 
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.access import Access, ConnectionRole, Server
-from windlass.store.postgres.connection.address import Address
-from windlass.store.postgres.history.prune import Pruner
+from windlass.store.postgres.connection.access import CONNECT_SECONDS, Access, ConnectionRole, Server
+from windlass.store.postgres.connection.connect import Address, connect
+from windlass.store.postgres.connection.db import Texts
+from windlass.store.postgres.connection.hints import Hints
+from windlass.store.postgres.connection.session import Session
+from windlass.store.postgres.connection.trouble import TROUBLE, translate
 from windlass.store.postgres.limits.key_queue import KeySweeper
 from windlass.store.postgres.limits.watermarks import Watermarks
-from windlass.store.postgres.migrate import check_schema
+from windlass.store.postgres.migrate import Obstacle, check_schema, with_locks
 from windlass.store.postgres.roles import (
     PostgresDocuments,
     PostgresJobs,
@@ -23,9 +26,9 @@ from windlass.store.postgres.roles import (
     PostgresStats,
     PostgresWorkers,
 )
-from windlass.store.postgres.signals.hints import Hints
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
+from windlass.store.postgres.verbs.prune import Pruner
 from windlass.store.records import ProcessRole
 
 T = TypeVar("T")
@@ -107,7 +110,7 @@ class PostgresStore:
     async def tidy(self) -> None:
         """Raise watermarks, sweep concurrency keys, continue pruning."""
         await self._watermarks.tidy(self._access)
-        await self._sweeper.go_on(self._access)
+        await self._sweeper.sweep_some(self._access)
         await self._pruner.catch_up(self._access)
 
     async def migrate(self) -> list[str]:
@@ -127,3 +130,17 @@ class PostgresStore:
 
 def _as_it_is(role: T) -> T:
     return role
+
+
+async def discard(address: Address, shown: str) -> None:
+    """Drop the schema if it exists."""
+    drop = f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE'
+    try:
+        session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
+        try:
+            texts = Texts(address.schema, None)
+            await with_locks(session, texts, Session.transaction, lambda: session.script(drop), Obstacle())
+        finally:
+            await session.close()
+    except TROUBLE as error:
+        raise translate(error, shown) from error

@@ -1,8 +1,8 @@
 """What a verb works with: statements by name, the clocks and the liveness locks."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import msgspec
@@ -10,10 +10,11 @@ import msgspec
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.store.clock import Clock
+from windlass.store.sql.session import NONE
+from windlass.store.sql.statements import statements_of
 from windlass.store.sqlite.connection.base import Statements, Values
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 
-_FOLDERS = ("", "verbs", "limits", "liveness", "doctor")
 _TEXT_COLUMNS = (
     *("payload", "reason", "worker", "idempotency_key", "concurrency_key", "tenant"),
     *("parent", "flow", "error", "attempts", "tags", "meta"),
@@ -21,18 +22,27 @@ _TEXT_COLUMNS = (
 UNREADABLE_PREFIX = "not UTF-8: "
 
 
+_SPELLINGS = (
+    (re.compile(r"::[a-z]+(\[\])?"), ""),
+    (re.compile(r"= ANY\((:\w+)\)"), r"IN (SELECT value FROM json_each(\1))"),
+    (re.compile(r"\bwindlass\."), "windlass_"),
+    (re.compile(r' COLLATE "C"| FOR UPDATE'), ""),
+)
+"""How SQLite spells shared statements, which are PostgreSQL's: a writer is alone, and text is compared by bytes."""
+
+
+@cache
+def translated(text: str) -> str:
+    """A shared statement as SQLite spells it."""
+    for pattern, spelling in _SPELLINGS:
+        text = pattern.sub(spelling, text)
+    return text
+
+
 @cache
 def load_statements() -> dict[str, str]:
-    """The statements of all .sql files by name (`-- name: claim`).
-
-    Called when a store is opened: later there may be no file descriptor left.
-    """
-    package = resources.files(__package__)
-    files = [file for folder in _FOLDERS for file in package.joinpath(folder).iterdir() if file.name.endswith(".sql")]
-    blocks = [block for file in files for block in file.read_text().split("-- name: ")[1:]]
-    found = {name: text.strip() for name, _, text in (block.partition("\n") for block in blocks)}
-    assert len(found) == len(blocks), "two statements have the same name"
-    return found
+    """The statements of this store by name; called when a store is opened."""
+    return {name: translated(text) for name, text in statements_of("sqlite").items()}
 
 
 def sql(name: str) -> str:
@@ -104,6 +114,35 @@ class Db:
     def add_history_count(self, queue: str, status: Status | str, change: int) -> None:
         """Count jobs that enter or leave history."""
         self.run("add_history_count", {"queue": queue, "status": str(status), "change": change})
+
+
+class SharedDb:
+    """The same for the verbs that both SQL stores share: its coroutines never suspend."""
+
+    dead_history = "windlass.history"
+
+    def __init__(self, db: Db) -> None:
+        self.db = db
+
+    async def now(self) -> Micros:
+        return self.db.now
+
+    async def rows(self, name: str, values: Mapping[str, Any] = NONE) -> list[Any]:
+        return self.db.rows(name, self._bound(values))
+
+    async def run(self, name: str, values: Mapping[str, Any] = NONE) -> int:
+        return self.db.run(name, self._bound(values))
+
+    async def select(self, text: str, values: Mapping[str, Any] = NONE) -> list[Any]:
+        return self.db.select(translated(text), self._bound(values))
+
+    def wall_time(self, expires_at: Micros) -> Micros:
+        """Leases count from boot; people read the wall clock."""
+        return self.db.now + expires_at - self.db.clock.since_boot()
+
+    def _bound(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        bound = {name: array(value) if isinstance(value, list) else value for name, value in values.items()}
+        return {"now": self.db.now, **bound}
 
 
 def array(values: Iterable[Any]) -> str:

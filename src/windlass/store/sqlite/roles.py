@@ -4,28 +4,33 @@ import contextlib
 from collections.abc import Sequence
 
 from windlass.core.flow.queue import QueueSettings
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, Enqueued, NewJob
 from windlass.core.moments import SECOND
-from windlass.core.schedules.schedule import ScheduleSettings
-from windlass.core.stats.samples import Sampled
+from windlass.core.schedules.firing import Fired, Firing
+from windlass.core.why.facts import WhyFacts
 from windlass.errors import StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
+from windlass.store.drive import drive
 from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo
-from windlass.store.samples import sample
+from windlass.store.sql import queues, read_jobs, schedules
+from windlass.store.sql.documents import DocumentVerbs
+from windlass.store.sql.session import reading
+from windlass.store.sql.stats import StatsVerbs
+from windlass.store.sql.why_facts import why_facts
 from windlass.store.sqlite.connection.access import Access, Role, read_verb, write_verb
-from windlass.store.sqlite.db import Db
+from windlass.store.sqlite.db import Db, SharedDb
 from windlass.store.sqlite.limits.limits import ClaimMemory
 from windlass.store.sqlite.liveness import leases, workers
-from windlass.store.sqlite.verbs import documents, operator_verbs, queues, read_jobs, schedules, stats
-from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_in
+from windlass.store.sqlite.verbs import operator_verbs
+from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_in, oldest
 from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
 from windlass.store.sqlite.verbs.claim import claim, has_work
 from windlass.store.sqlite.verbs.completion_watcher import SqliteCompletionWatcher
 from windlass.store.sqlite.verbs.enqueue import enqueue
 from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, unpark, unpark_known
 from windlass.store.sqlite.verbs.prune import prune
-from windlass.store.sqlite.verbs.settle import held, note, settle
-from windlass.store.sqlite.verbs.stats import SqliteSampleStore
+from windlass.store.sqlite.verbs.settle import note, settle
 
 
 class SqliteJobs(Role):
@@ -39,7 +44,7 @@ class SqliteJobs(Role):
 
     settle = write_verb(settle)
     note = write_verb(note)
-    held = read_verb(held)
+    held = reading(read_jobs.held)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._access.write_combined(enqueue, jobs)
@@ -48,8 +53,7 @@ class SqliteJobs(Role):
         self, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]
     ) -> list[Enqueued]:
         def work(db: Db) -> list[Enqueued]:
-            if queues.undeclared(db, declared):
-                queues.declare(db, declared)
+            drive(queues.declare_missing(SharedDb(db), declared))
             return enqueue(db, jobs)
 
         return await self._access.threads.inside(connection, work)
@@ -82,68 +86,33 @@ class SqliteJobs(Role):
         return await self._access.write(park)
 
 
-class SqliteOperator(Role):
+class SqliteOperator(Role, read_jobs.ReadVerbs):
     """What people do with jobs."""
 
-    get = read_verb(read_jobs.get)
-    outcomes = read_verb(read_jobs.outcomes)
     cancel = write_verb(operator_verbs.cancel)
     retry = write_verb(operator_verbs.retry)
     run_now = write_verb(operator_verbs.run_now)
     change = write_verb(operator_verbs.change)
     delete = write_verb(operator_verbs.delete)
-    select = read_verb(read_jobs.select)
     prune = write_verb(prune)
-    counts = read_verb(read_jobs.counts)
-    failures = read_verb(read_jobs.failures)
-    list = read_verb(read_jobs.list_jobs)
-    why_facts = read_verb(read_jobs.why_facts)
+
+    async def why_facts(self, id: JobId) -> WhyFacts | None:
+        return await self._sessions.read(lambda db: why_facts(db, id, _live_workers))
 
 
-class SqliteQueues(Role):
+class SqliteQueues(Role, queues.QueueVerbs):
     """Queues and their settings."""
 
-    change = write_verb(queues.change)
-    pause = write_verb(queues.pause)
-    resume = write_verb(queues.resume)
-    close = write_verb(queues.close)
-    open = write_verb(queues.open_)
-    list = read_verb(queues.all_queues)
 
-    async def declare(self, declared: dict[str, QueueSettings]) -> None:
-        if await self._access.read(lambda db: queues.undeclared(db, declared)):
-            await self._access.write(lambda db: queues.declare(db, declared))
-
-
-class SqliteSchedules(Role):
+class SqliteSchedules(Role, schedules.ScheduleVerbs):
     """Schedules and their ticks."""
 
-    add = write_verb(schedules.add)
-    change = write_verb(schedules.change)
-    pause = write_verb(schedules.pause)
-    resume = write_verb(schedules.resume)
-    remove = write_verb(schedules.remove)
-    fire = write_verb(schedules.fire)
-    get = read_verb(schedules.get)
-    due = read_verb(schedules.due)
-    list = read_verb(schedules.all_schedules)
-
-    async def declare(self, declared: dict[str, ScheduleSettings]) -> None:
-        if not declared:
-            return
-        if await self._access.read(lambda db: schedules.undeclared(db, declared)):
-            await self._access.write(lambda db: schedules.declare(db, declared))
+    async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
+        return await self._sessions.write(lambda db: schedules.fire(db, firings, _enqueue))
 
 
-class SqliteDocuments(Role):
+class SqliteDocuments(Role, DocumentVerbs):
     """Small JSON records."""
-
-    add = write_verb(documents.add)
-    replace = write_verb(documents.replace)
-    delete = write_verb(documents.delete)
-    trim = write_verb(documents.trim)
-    get = read_verb(documents.get)
-    list = read_verb(documents.newest)
 
 
 class SqliteLeases(Role):
@@ -226,13 +195,15 @@ class SqliteSignals(Role):
         return SqliteCompletionWatcher(self._access, tell)
 
 
-class SqliteStats(Role):
+class SqliteStats(Role, StatsVerbs):
     """Meters, and the samples made of them."""
 
-    record = write_verb(stats.record)
-    recent = read_verb(stats.recent)
-    oldest = read_verb(stats.oldest)
-    samples = read_verb(stats.samples)
+    oldest = read_verb(oldest)
 
-    async def sample(self) -> Sampled:
-        return await sample(SqliteSampleStore(self._access))
+
+async def _live_workers(db: SharedDb) -> list[WorkerInfo]:
+    return workers.live_workers(db.db)
+
+
+async def _enqueue(db: SharedDb, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    return enqueue(db.db, jobs)

@@ -23,16 +23,17 @@ class SqliteStore:
     def _share(self, threads: DbThreads, memory: ClaimMemory, deadline: float | None) -> None:
         access = Access(threads, deadline)
         self._threads, self._memory = threads, memory
-        self.jobs = roles.SqliteJobs(access, memory)
-        self.operator = roles.SqliteOperator(access)
-        self.queues = roles.SqliteQueues(access)
-        self.schedules = roles.SqliteSchedules(access)
-        self.leases = roles.SqliteLeases(access)
-        self.workers = roles.SqliteWorkers(access)
-        self.leader = roles.SqliteLeader(access)
-        self.signals = roles.SqliteSignals(access, memory)
-        self.stats = roles.SqliteStats(access)
-        self.documents = roles.SqliteDocuments(access)
+        named = threads.named
+        self.jobs = named(roles.SqliteJobs(access, memory))
+        self.operator = named(roles.SqliteOperator(access))
+        self.queues = named(roles.SqliteQueues(access))
+        self.schedules = named(roles.SqliteSchedules(access))
+        self.leases = named(roles.SqliteLeases(access))
+        self.workers = named(roles.SqliteWorkers(access))
+        self.leader = named(roles.SqliteLeader(access))
+        self.signals = named(roles.SqliteSignals(access, memory))
+        self.stats = named(roles.SqliteStats(access))
+        self.documents = named(roles.SqliteDocuments(access))
 
     def with_timeout(self, seconds: float) -> "SqliteStore":
         """Another view of the same database and threads."""

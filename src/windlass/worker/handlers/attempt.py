@@ -26,6 +26,7 @@ from windlass.worker.handlers.offloaded import (
     offload_result,
     unstorable,
 )
+from windlass.worker.handlers.unawaited import notice_unawaited
 from windlass.worker.handlers.work import Halt, Work
 
 MAX_NAME_LENGTH = 200
@@ -43,12 +44,13 @@ _OURS = frozenset([middleware.__file__])
 @record_run
 async def run_async(work: Work) -> Outcome:
     """Run an `async def` handler on the loop."""
+    notice_unawaited()
     process, token = os.getpid(), entered.set(work)
     try:
         if is_offloaded(work):
             await off_loop(fetch_payload, [work])
         arguments = _arguments(work)
-        result = await work.definition.handler(**arguments)
+        result = _checked(await work.definition.handler(**arguments), work)
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
@@ -83,12 +85,13 @@ def timed_out(timeout: Micros) -> Raised:
 @record_run
 def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
+    notice_unawaited()
     process, token = os.getpid(), entered.set(work)
     try:
         if is_offloaded(work):
             fetch_payload(work)
         arguments = _arguments(work)
-        result = _plain(work.definition.handler(**arguments))
+        result = _checked(work.definition.handler(**arguments), work)
     except _Misfit as error:
         return error.outcome
     except BaseException as error:
@@ -183,11 +186,17 @@ def _arguments(work: Work) -> dict[str, Any]:
     return arguments
 
 
-def _plain(result: Any) -> Any:
+def _checked(result: Any, work: Work) -> Any:
     """A coroutine that is not awaited must not count as done."""
     if inspect.iscoroutine(result):
         result.close()
-        raise TypeError("a plain function returned a coroutine: make the task, or what wraps it, an `async def`")
+        advice = "say `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
+        raise TypeError(f"the handler returned a coroutine, which nobody awaits: {advice}")
+    if work.unawaited is not None:
+        raise RuntimeError(
+            f"{work.unawaited}(…) was called, and never awaited: say `await …`, or in a `def` handler call the form "
+            "that blocks"
+        )
     return result
 
 

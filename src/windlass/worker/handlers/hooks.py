@@ -50,6 +50,7 @@ class Lifespan:
         end = asyncio.get_running_loop().time() + max(seconds, STOP_SECONDS)
         for hook in reversed(self._app.hooks.stop):
             await self.attempt(hook, self._app.state, end=end)
+        self._thread.shutdown(wait=False)
 
     async def attempt(self, hook: Hook, *given: object, end: float, job: str | None = None) -> None:
         """Call a hook; what it raises, or that it takes too long, is emitted and otherwise ignored."""

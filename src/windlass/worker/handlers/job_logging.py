@@ -2,12 +2,17 @@
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from windlass.client.tasks.context import Context, Link, entered
+from windlass.observe.logs import time_of
 
 OURS = "windlass"
+JOB_ID = "windlass_job_id"
+PRINTED = "%(levelname)s %(name)s: %(message)s"
+"""As lines are kept: in a handler process, what is printed is kept with the job."""
 
 
 class JobRecordFactory:
@@ -36,6 +41,26 @@ def add_job_to_records() -> None:
         logging.setLogRecordFactory(JobRecordFactory(present))
 
 
+def show_app_logs(*, printed: bool = False) -> None:
+    """Show what the app logs at INFO or above, on standard error, unless it has configured logging."""
+    if logging.root.handlers or logging.root.level != logging.WARNING:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(PRINTED) if printed else AppLines())
+    logging.root.addHandler(handler)
+    logging.root.setLevel(logging.INFO)
+
+
+class AppLines(logging.Formatter):
+    """Like the worker's own lines, with the job and the logger."""
+
+    def __init__(self) -> None:
+        super().__init__(f"%(asctime)s %(levelname)-7s [%({JOB_ID})s] %(name)s: %(message)s", defaults={JOB_ID: "-"})
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return time_of(record)
+
+
 class JobLogHandler(logging.Handler):
     """Keeps what is logged inside a handler with its job, bounded as `ctx.log` is.
 
@@ -43,9 +68,10 @@ class JobLogHandler(logging.Handler):
     must not be kept twice.
     """
 
-    def __init__(self, level: int, *, printed: bool) -> None:
+    def __init__(self, level: int, *, printed: bool, app: object = None) -> None:
         super().__init__(level)
         self._printed = printed
+        self._app = app
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by `logging`, in any thread."""
@@ -56,7 +82,7 @@ class JobLogHandler(logging.Handler):
             last.handle(record)
             others = [last]
         link = entered.get(None)
-        if link is None or record.name.partition(".")[0] == OURS:
+        if link is None or record.name.partition(".")[0] == OURS or self._app not in (None, link.home):
             return
         if self._printed and any(_prints(each, record) for each in others):
             return
@@ -74,10 +100,24 @@ def _prints(handler: logging.Handler, record: logging.LogRecord) -> bool:
 def _keep(link: Link, record: logging.LogRecord) -> None:
     error = record.exc_info[1] if record.exc_info else None
     why = "" if error is None else f" ({type(error).__name__}: {error})"
-    Context(link).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
+    Context(link, awaits=False).log(f"{record.levelname} {record.name}: {record.getMessage()}{why}")
 
 
 def keep_job_logs(level: int | None, *, printed: bool = False) -> None:
     """Keep what handlers log at this level or above; levels that loggers have are left as they are."""
     if level is not None:
         logging.root.addHandler(JobLogHandler(level, printed=printed))
+
+
+@contextmanager
+def keeping_job_logs(level: int | None, app: object) -> Iterator[None]:
+    """`keep_job_logs` for the handlers of one app, inside the context."""
+    if level is None:
+        yield
+        return
+    handler = JobLogHandler(level, printed=False, app=app)
+    logging.root.addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)

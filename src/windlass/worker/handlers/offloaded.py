@@ -4,15 +4,13 @@ import msgspec
 
 from windlass.blobs.offload import unavailable
 from windlass.client.runtime.offloaded import NO_BLOBS
-from windlass.core.codec import decode, encode
+from windlass.core.codec import UNSTORABLE, encode, problem_of_result
 from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import parent_results, with_results
 from windlass.core.reference import PREFIX, parse_reference
 from windlass.core.text import cut
 from windlass.errors import InvalidPayload
 from windlass.worker.handlers.work import Work
-
-UNSTORABLE = "unstorable_result"
 
 
 def is_offloaded(work: Work) -> bool:
@@ -39,9 +37,8 @@ def missing_result(work: Work) -> InvalidPayload | None:
     if work.claimed.result_params is None:
         return None
     for name, (parent, text) in parent_results(work.claimed.result_params, work.claimed.parent_results).items():
-        found = decode(text) if text.startswith(f'{{"{UNSTORABLE}"') else {}
-        if found.keys() == {UNSTORABLE}:
-            return InvalidPayload(name, f"gets the result of {parent}, which was not kept: {found[UNSTORABLE]}")
+        if (problem := problem_of_result(text)) is not None:
+            return InvalidPayload(name, f"gets the result of {parent}, which was not kept: {problem}")
     return None
 
 

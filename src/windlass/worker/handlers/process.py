@@ -82,7 +82,7 @@ class HandlerProcess:
         self._baseline = 0
 
     @classmethod
-    async def start(cls, app: str, mark: str) -> "HandlerProcess":
+    async def start(cls, config: WorkerConfig, mark: str) -> "HandlerProcess":
         """A fresh process, which begins to load the app; an error of OUT_OF_RESOURCES leaves nothing behind."""
         mark = f"{mark}.{secrets.token_hex(8)}"
         _kill_thread.submit(int)  # the thread that kills leftovers exists before the process does
@@ -99,7 +99,9 @@ class HandlerProcess:
             output.expect(mark)
             reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_LENGTH)
             made.callback(writer.close)
-            process_config = HandlerProcessConfig(app, theirs.fileno(), os.getpid(), mark)
+            process_config = HandlerProcessConfig(
+                config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path)
+            )
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",

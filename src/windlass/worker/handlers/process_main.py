@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import ctypes
 import faulthandler
+import importlib
 import io
 import locale
 import os
@@ -33,7 +34,7 @@ from windlass.observe.logs import log_events
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import run_sync
 from windlass.worker.handlers.hooks import Lifespan
-from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs, show_app_logs
 from windlass.worker.handlers.process_protocol import (
     CancelRequested,
     Close,
@@ -214,8 +215,11 @@ def main() -> None:
     _prepare_output()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
     loop, emit = asyncio.Runner(), log_events()
+    sys.path.extend(each for each in config.import_path if each not in sys.path)
     try:
         app = load_app_for_work(config.app)
+        for module in config.modules:
+            importlib.import_module(module)
         app.offload()  # a relative folder is the one here, wherever handlers may go
         lifespan = Lifespan(app, emit)
         loop.run(lifespan.start(), context=contextvars.copy_context())
@@ -226,6 +230,7 @@ def main() -> None:
         runner.send(Failed(import_trouble(config.app, error)))
         os._exit(2)
     add_job_to_records()
+    show_app_logs(printed=True)
     keep_job_logs(app.keep_logs, printed=True)
     _end_output(config.mark)
     serve(app, runner, loop)

@@ -42,10 +42,10 @@ class HandlerProcessPool:
         process, outcome = None, None
         try:
             process = self._busy[work] = self._idle_process(work) or await HandlerProcess.start(
-                self._config.app, self._mark
+                self._config, self._mark
             )
             while not await process.load():
-                process = self._busy[work] = await HandlerProcess.start(self._config.app, self._mark)
+                process = self._busy[work] = await HandlerProcess.start(self._config, self._mark)
             self._failures.succeeded(STARTING)
             outcome = halted(work)
             if outcome is None:

@@ -73,6 +73,10 @@ class HandlerProcessConfig(msgspec.Struct, frozen=True):
     """The runner's process id."""
     mark: str
     """To be printed when the app is loaded: what it printed meanwhile is no job's output."""
+    modules: tuple[str, ...] = ()
+    """To be imported besides the app's."""
+    import_path: tuple[str, ...] = ()
+    """Where its runner finds modules."""
 
 
 class Output(asyncio.Protocol):

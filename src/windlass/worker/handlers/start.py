@@ -1,6 +1,7 @@
 """Starts handlers: `async def` in an asyncio task each, `def` in dedicated threads."""
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import queue
@@ -81,7 +82,7 @@ class Threads:
         self._most = most
         self._ended = ended
         self._loop = asyncio.get_running_loop()
-        self._waiting: queue.SimpleQueue[Work] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._outcomes: deque[tuple[Work, Outcome]] = deque()
         self._notified = False
         self._busy = 0
@@ -99,13 +100,18 @@ class Threads:
         self._busy += 1
         self._waiting.put(work)
 
+    def close(self) -> None:
+        """Each thread ends when it has nothing to do."""
+        for _ in range(self._count):
+            self._waiting.put(None)
+
     def _serve(self) -> None:
-        while True:
-            work = self._waiting.get()
+        while (work := self._waiting.get()) is not None:
             self._outcomes.append((work, _run(work)))
             if not self._notified:
                 self._notified = True
-                self._loop.call_soon_threadsafe(self._collect)
+                with contextlib.suppress(RuntimeError):  # the handler has outlived the event loop
+                    self._loop.call_soon_threadsafe(self._collect)
 
     def _collect(self) -> None:
         # Cleared before looking: an outcome that comes while we look calls again.

@@ -49,6 +49,7 @@ class Work:
         "started_on",
         "suspended",
         "task",
+        "unawaited",
         "unsent",
     )
 
@@ -67,6 +68,8 @@ class Work:
         """In which its `async def` handler runs."""
         self.outcome: Outcome | None = None
         """How that handler ended."""
+        self.unawaited: str | None = None
+        """The coroutine of ours that the handler made and never awaited."""
         self.cancelled_on: Micros | None = None
         self.halted: Halt | None = None
         self.halted_on: Micros = 0

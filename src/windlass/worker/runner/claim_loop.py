@@ -94,13 +94,13 @@ class ClaimLoop:
         while True:
             await self._lease.wait()
             await self._wait_for_room()
-            shares, room = self._shares(queues)
+            quotas, room = self._quotas(queues)
             free = self._slots.free
             cursor = self._store.signals.cursor()
             self._settler.go(claiming=True)
             await asyncio.sleep(0)  # outcomes first: they are what makes room
             self.asking = True
-            jobs = await self._attempt(shares, types, room)
+            jobs = await self._attempt(quotas, types, room)
             self.asking = False
             self._slots.add(self._held_jobs.add(jobs))
             self._memory_errors.end()
@@ -123,28 +123,28 @@ class ClaimLoop:
             else:
                 await self._wait_for_work(tuple(queues), types)
 
-    def _shares(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueQuota, ...], int]:
-        """What to ask for: free slots and a small prefetch, and of each queue no more than its share."""
+    def _quotas(self, queues: Mapping[str, int | None]) -> tuple[tuple[QueueQuota, ...], int]:
+        """What to ask for: free slots and a small prefetch, and of each queue no more than its quota."""
         slots = self._slots
         self._prefetch.measure(slots.ended, self._now())
         room = slots.concurrency + self._prefetch.jobs - slots.running - slots.buffered
         room = min(room, self._table.room, MAX_CLAIMED)
         held = self._held_jobs.by_queue
-        shares = [
+        quotas = [
             QueueQuota(queue, room if most is None else min(room, most - held[queue]), held[queue])
             for queue, most in queues.items()
         ]
-        return tuple(share for share in shares if share.most > 0), room
+        return tuple(quota for quota in quotas if quota.limit > 0), room
 
-    async def _attempt(self, shares: tuple[QueueQuota, ...], types: tuple[str, ...], room: int) -> list[Claimed]:
+    async def _attempt(self, quotas: tuple[QueueQuota, ...], types: tuple[str, ...], room: int) -> list[Claimed]:
         """One claim, repeated under its own number until the store has answered it."""
-        if not shares or room <= 0 or not self._table.may_start(since_boot()):
+        if not quotas or room <= 0 or not self._table.may_start(since_boot()):
             await asyncio.sleep(0.01)
             return []
         self._claim += 1
         free = min(room, self._slots.free)
         request = ClaimRequest(
-            runner=self._runner, claim=self._claim, shares=shares, types=types, limit=room, free=free
+            runner=self._runner, claim=self._claim, quotas=quotas, types=types, limit=room, free=free
         )
         pause, failing = MIN_POLL, False
         while True:

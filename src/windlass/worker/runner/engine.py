@@ -63,7 +63,7 @@ class Engine:
         self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules = QueueRetryRules(store.queues, emit)
         self._notes = Notes(store.jobs, emit)
-        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent)
+        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app))
         self._meters = Meters(store.stats, emit)
         self._settler = Settler(
             store.jobs,
@@ -111,15 +111,20 @@ class Engine:
             asyncio.create_task(self._listen()),
         ]
         stop = asyncio.create_task(self._stopping.wait())
-        done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
-        for failed in done - {stop}:
-            # A part that ended by itself has failed. Handlers have no part in that: they may come to their ends.
-            self.failure = asyncio.CancelledError() if failed.cancelled() else failed.exception()
-            self._emit(StoreFailed(doing="running jobs, which ends", problem=repr(self.failure)))
-            self.stop(self._config.drain)
-        tasks[0].cancel()
-        await self._drain()
-        await self._close()
+        try:
+            done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+            for failed in done - {stop}:
+                # A part that ended by itself has failed. Handlers have no part in that: they may come to their ends.
+                self.failure = asyncio.CancelledError() if failed.cancelled() else failed.exception()
+                self._emit(StoreFailed(doing="running jobs, which ends", problem=repr(self.failure)))
+                self.stop(self._config.drain)
+            tasks[0].cancel()
+            await self._drain()
+            await self._close()
+        finally:
+            for task in [*tasks, stop]:
+                task.cancel()
+            self._slots.close()
 
     async def _listen(self) -> None:
         async for message in self._channel.from_supervisor():
@@ -219,7 +224,8 @@ class Engine:
     def _give_up(self, work: Work) -> None:
         """A handler that will not end can only be ended with this process; its job fails when that has happened.
 
-        Until then it keeps its job and its slot, so that no attempt overlaps the next. The others get the drain time.
+        Until then it keeps its job and its slot, so that no attempt overlaps the next. The others get the drain time;
+        an embedded engine goes on beside it.
         """
         outcome = halted(work)
         assert outcome is not None
@@ -232,10 +238,11 @@ class Engine:
             attempt=work.claimed.attempt,
             worker=self._settler.runner,
             why=work.halted.value,
-            seconds=self._config.drain / SECOND,
+            seconds=None if self._config.embedded else self._config.drain / SECOND,
         )
         self._emit(overdue)
-        self.stop(self._config.drain)
+        if not self._config.embedded:
+            self.stop(self._config.drain)
 
     async def _report_lapse(self) -> None:
         while True:

@@ -21,8 +21,10 @@ AHEAD_SECONDS = 0.05
 class HeldJobs:
     """The runner's own list, mirrored in the table that its supervisor reads."""
 
-    def __init__(self, registry: Registry, table: SharedTable, unsent: set[Work]) -> None:
+    def __init__(self, registry: Registry, table: SharedTable, unsent: set[Work], *, isolate: bool = True) -> None:
+        """Without `isolate` a job that may have killed a runner gets no handler process: none can load the app."""
         self._registry = registry
+        self._isolate = isolate
         self._table = table
         self._unsent = unsent
         # By attempt: a runner that lost its lease may claim a job again while its old attempt still runs.
@@ -57,6 +59,7 @@ class HeldJobs:
     def _add(self, job: Claimed, now: Micros) -> Work:
         index = self._table.prefetch(job.id, job.attempt, now, now + MAX_PREFETCH_WAIT)
         work = Work(job, self._registry.get(job.type), index, now)
+        work.in_process = work.in_process and self._isolate
         work.unsent = self._unsent
         self._works[job.id, job.attempt] = work
         self.by_queue[job.queue] += 1

@@ -27,7 +27,7 @@ from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Channel, Goodbye, Hello, StartFailed, Stop
 from windlass.worker.config import WorkerConfig
-from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs
+from windlass.worker.handlers.job_logging import add_job_to_records, keep_job_logs, show_app_logs
 from windlass.worker.load import import_trouble, load_app_for_work
 from windlass.worker.runner.engine import Engine
 from windlass.worker.runner.held_jobs import MAX_PREFETCHED
@@ -82,9 +82,10 @@ async def serve(config: RunnerConfig) -> None:
         return
     # The app or its hooks may have set up logging anew.
     add_job_to_records()
+    show_app_logs()
     keep_job_logs(app.keep_logs)
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
-    channel.send(_hello(app, store))
+    channel.send(hello(app, store))
     try:
         await engine.run()
     except SchemaMismatch as error:
@@ -105,7 +106,7 @@ async def serve(config: RunnerConfig) -> None:
 async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
     """Open the store; False if we are told to stop, or orphaned, meanwhile."""
     opening = asyncio.create_task(
-        retry_until_done("opening the store", lambda: _open(app, store), emit, hopeful=False)
+        retry_until_done("opening the store", lambda: open_with_app(app, store), emit, hopeful=False)
     )
     unwanted = asyncio.create_task(_until_told_to_stop(channel))
     await asyncio.wait([opening, unwanted], return_when=asyncio.FIRST_COMPLETED)
@@ -118,7 +119,7 @@ async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
     return True
 
 
-async def _open(app: App, store: Store) -> None:
+async def open_with_app(app: App, store: Store) -> None:
     """Write what the app declares, and read: a store that refuses is reported now."""
     await app.declare(store)
     await store.queues.list()
@@ -131,7 +132,8 @@ async def _until_told_to_stop(channel: Channel) -> None:
             return
 
 
-def _hello(app: App, store: Store) -> Hello:
+def hello(app: App, store: Store) -> Hello:
+    """What the supervisor needs to know of the app."""
     blobs = app.offload()
     address = None if blobs is None else blobs.address
     return Hello(store.address, app.queue_names, app.registry.types, retries(app), address)

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from windlass.core.events import AttemptEnded, Emit, StaleWrite
+from windlass.core.codec import problem_of_result
+from windlass.core.events import AttemptEnded, Emit, ResultNotKept, StaleWrite
 from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
@@ -162,7 +163,12 @@ class Settler:
         job = work.claimed
         if answer is Settled.STALE:
             self._emit(StaleWrite(job=job.id, attempt=job.attempt, worker=self.runner, found=settlement.outcome))
-        elif self._verbose or settlement.crashes or settlement.status not in (Status.COMPLETED, Status.PENDING):
+            return
+        if (problem := problem_of_result(settlement.result)) is not None:
+            self._emit(
+                ResultNotKept(job=job.id, type=job.type, attempt=job.attempt, worker=self.runner, problem=problem)
+            )
+        if self._verbose or settlement.crashes or settlement.status not in (Status.COMPLETED, Status.PENDING):
             self._emit(_ended(work, settlement, self.runner))
 
 

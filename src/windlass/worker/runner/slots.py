@@ -139,6 +139,12 @@ class Slots:
         elif work.task is not None:
             work.task.cancel()
 
+    def close(self) -> None:
+        """Interrupt what still runs, and let idle threads end; nothing can be started any more."""
+        for work in list(self.active):
+            self.halt(work, Halt.DRAIN)
+        self._threads.close()
+
     async def idle(self) -> None:
         """Until nothing runs."""
         while self.running:

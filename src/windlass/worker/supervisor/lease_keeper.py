@@ -10,7 +10,7 @@ from windlass.store.clock import since_boot
 from windlass.store.records import LeaseRequest
 from windlass.worker.channel import LeaseGranted
 from windlass.worker.store_retry import describe_error, retry_until_done
-from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.state import SupervisorState
 
 
@@ -22,7 +22,7 @@ class LeaseKeeper:
         self.beat_at: Micros = 0
         """The last successful renewal."""
 
-    async def open(self, child: RunnerProcess) -> None:
+    async def open(self, child: Runner) -> None:
         """A lease under a new id: ids are never used twice, so a lapsed runner cannot come back as itself."""
         state, runner = self._state, new_runner_id(os.urandom)
         if child.runner is not None:
@@ -37,10 +37,10 @@ class LeaseKeeper:
         child.channel.send(LeaseGranted(runner, child.table.lease))
         state.emit(RunnerStarted(runner=runner, pid=child.pid))
 
-    async def replace(self, child: RunnerProcess, lost: str) -> None:
+    async def replace(self, child: Runner, lost: str) -> None:
         """Replace a lost lease. The runner and we may both notice it: the second call does nothing."""
         async with child.leasing:
-            if child.runner == lost and child in self._state.children:
+            if child.runner == lost and child in self._state.runners:
                 await self.open(child)
 
     async def run(self) -> None:

@@ -8,7 +8,7 @@ from windlass.store.records import RunnerEnd, Settled
 from windlass.worker.runner.settler import attempt_ended
 from windlass.worker.shared_table import State
 from windlass.worker.store_retry import FailureReports, describe_error, retry_until_done
-from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.runner_process import Runner, RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 
 IDLE_SECONDS = 2.0
@@ -54,7 +54,7 @@ class Removal:
     async def _put_back(self, child: RunnerProcess, runner: str, *, crashed: bool) -> None:
         """However long the store is away; but a worker that stops does not wait for the lease of an idle runner."""
         held = bool(child.overdue) or any(True for _ in child.table.held())
-        ending = asyncio.create_task(self._end_lease(child, runner, crashed=crashed))
+        ending = asyncio.create_task(end_lease(self._state, child, runner, crashed=crashed))
         try:
             if not held:
                 await self._until_stopping(ending)
@@ -70,22 +70,25 @@ class Removal:
         await asyncio.wait([ending, stopping], return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
 
-    async def _end_lease(self, child: RunnerProcess, runner: str, *, crashed: bool) -> None:
-        await self._settle_overdue(child)
-        ended = RunnerEnd(
-            runner=runner,
-            started=child.attempts(State.STARTED),
-            returned=child.attempts(State.ENDED),
-            crashed=crashed,
-        )
-        leases, emit = self._state.store.leases, self._state.emit
-        emit_rescued(await retry_until_done("putting back jobs", lambda: leases.end(ended), emit), emit)
 
-    async def _settle_overdue(self, child: RunnerProcess) -> None:
-        """Now that their process is gone, jobs that took too long have failed; one that ended after all is stale."""
-        if child.overdue:
-            jobs, overdue = self._state.store.jobs, [each.settlement for each in child.overdue]
-            answers = await retry_until_done("settling overdue jobs", lambda: jobs.settle(overdue), self._state.emit)
-            for each, answer in zip(child.overdue, answers, strict=True):
-                if answer is Settled.SETTLED:
-                    self._state.emit(attempt_ended(each.settlement, each.job_type, child.runner or "", None))
+async def end_lease(state: SupervisorState, child: Runner, runner: str, *, crashed: bool) -> None:
+    """Put back what a runner held when it ended, however long the store is away."""
+    await _settle_overdue(state, child)
+    ended = RunnerEnd(
+        runner=runner,
+        started=child.attempts(State.STARTED),
+        returned=child.attempts(State.ENDED),
+        crashed=crashed,
+    )
+    leases, emit = state.store.leases, state.emit
+    emit_rescued(await retry_until_done("putting back jobs", lambda: leases.end(ended), emit), emit)
+
+
+async def _settle_overdue(state: SupervisorState, child: Runner) -> None:
+    """Now that their runner is gone, jobs that took too long have failed; one that ended after all is stale."""
+    if child.overdue:
+        jobs, overdue = state.store.jobs, [each.settlement for each in child.overdue]
+        answers = await retry_until_done("settling overdue jobs", lambda: jobs.settle(overdue), state.emit)
+        for each, answer in zip(child.overdue, answers, strict=True):
+            if answer is Settled.SETTLED:
+                state.emit(attempt_ended(each.settlement, each.job_type, child.runner or "", None))

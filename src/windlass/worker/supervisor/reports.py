@@ -1,20 +1,24 @@
 """What a worker says about itself in the registry."""
 
 import asyncio
+import contextlib
 import os
 import socket
 
-from windlass.core.events import StoreFailed, StoreRecovered, WorkerStarted
+from windlass.core.events import StoreFailed, StoreRecovered, WorkerStarted, WorkerStopped
 from windlass.core.moments import SECOND, Micros
+from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.open import redact
 from windlass.store.records import Note, WorkerInfo
 from windlass.version import __version__
 from windlass.worker.runner.held_jobs import MAX_PREFETCH_WAIT
 from windlass.worker.shared_table import State
-from windlass.worker.store_retry import describe_error
-from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.store_retry import describe_error, retry_until_done
+from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.state import SupervisorState
+
+UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
 
 
 class Registration:
@@ -43,19 +47,33 @@ class Registration:
             draining=self.draining,
         )
 
-    def started(self) -> WorkerStarted:
-        """The event once the worker is registered."""
-        state = self._state
-        return WorkerStarted(
-            worker=state.id,
-            processes=state.config.processes,
-            concurrency=state.config.concurrency,
-            queues=state.queues,
-            store=redact(state.store.address),
+    async def register(self) -> None:
+        """Enter the worker into the registry, and say so."""
+        state, info = self._state, self.info()
+        await retry_until_done("registering", lambda: state.store.workers.beat(info), state.emit, hopeful=False)
+        state.emit(
+            WorkerStarted(
+                worker=state.id,
+                processes=state.config.processes,
+                concurrency=state.config.concurrency,
+                queues=state.queues,
+                store=redact(state.store.address),
+            )
         )
 
+    async def unregister(self, seconds: float) -> None:
+        """Take the worker out of the registry if the store answers within this time, and close the store."""
+        store, worker, signed_off = self._state.store, self._state.id, False
+        with contextlib.suppress(StoreUnavailable, TimeoutError):
+            await asyncio.wait_for(store.workers.unregister(worker), seconds)
+            signed_off = True
+        store.leases.release_liveness_lock(worker)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(store.close(), SHORT_UNREGISTER if not signed_off else None)
+        self._state.emit(WorkerStopped(worker=worker, code=0, signed_off=signed_off))
+
     def _measure(self) -> None:
-        ended, now = sum(child.table.completed for child in self._state.children), since_boot()
+        ended, now = sum(child.table.completed for child in self._state.runners), since_boot()
         before, then = self._ended
         if then and now - then > SECOND // 10:
             self._per_minute = max(0, ended - before) * 60 * SECOND / (now - then)
@@ -95,7 +113,7 @@ class Reports:
             child.noted |= {(note.id, note.attempt) for note in each}
 
 
-def _started(child: RunnerProcess) -> list[Note]:
+def _started(child: Runner) -> list[Note]:
     """Jobs that have been running for a while, and were not noted yet: since when."""
     started = [entry for entry in child.table.held() if entry.state is State.STARTED]
     child.noted &= {(entry.id, entry.attempt) for entry in started}

@@ -26,29 +26,41 @@ STABLE_AFTER = 10 * SECOND
 STARTING = "starting a runner"
 
 
-class RunnerProcess:
+class Runner:
+    """A runner, in whatever process: its lease, the channel to it, and the table of what it holds."""
+
+    def __init__(self, pid: int, channel: Channel, table: SharedTable) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.table = table
+        self.runner: str | None = None
+        """Its id, once it has a lease."""
+        self.leasing = asyncio.Lock()
+        self.overdue: list[Overdue] = []
+        """Settlements of jobs whose handlers do not end, to be written once this runner has."""
+        self.noted: set[tuple[JobId, int]] = set()
+
+    def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
+        """The attempts that were in this state when last seen."""
+        return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is state)
+
+
+class RunnerProcess(Runner):
     """One runner process."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, channel: Channel, table: SharedTable, stacks: Stacks, mark: str
     ) -> None:
+        super().__init__(process.pid, channel, table)
         self.process = process
         self._mark = mark
-        self.channel = channel
-        self.table = table
         self.stacks = stacks
         self.hung = False
         """Whether we ended it because its loop stood still."""
         self.warned_on: Micros = 0
-        self.runner: str | None = None
-        """Its id, once it has a lease."""
-        self.leasing = asyncio.Lock()
         self.stopping = False
         self.said_goodbye = False
-        self.overdue: list[Overdue] = []
-        """Settlements of jobs whose handlers do not end, to be written once this process has."""
         self.problem: str | None = None
-        self.noted: set[tuple[JobId, int]] = set()
 
     @classmethod
     async def start(cls, config: WorkerConfig) -> "RunnerProcess":
@@ -82,11 +94,6 @@ class RunnerProcess:
         return cls(process, channel, table, stacks, mark)
 
     @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self.process.pid
-
-    @property
     def gone(self) -> bool:
         """Whether the process has ended: its id may be another's by now."""
         return self.process.returncode is not None
@@ -104,10 +111,6 @@ class RunnerProcess:
     async def end_leftovers(self) -> None:
         """Its process is gone: end the processes of its handlers, and what those have started."""
         await asyncio.to_thread(kill_marked, f"{MARK}={self._mark}.")
-
-    def attempts(self, state: State) -> frozenset[tuple[JobId, int]]:
-        """The attempts that were in this state when last seen."""
-        return frozenset((entry.id, entry.attempt) for entry in self.table.held() if entry.state is state)
 
     def ending(self) -> str:
         """How the process ended, in words."""

@@ -1,19 +1,22 @@
-"""Small tasks beside the leases: relay hints, check the schema, keep time, notice an empty store."""
+"""Small tasks beside the leases: lead, relay hints, check the schema, keep time, notice an empty store."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+import contextlib
+from collections.abc import Sequence, Set
 
+from windlass.coordinator.coordinator import Coordinator
 from windlass.core.events import Emit, HintsUnavailable
 from windlass.core.moments import SECOND
 from windlass.core.status import Status
-from windlass.errors import SchemaMismatch
+from windlass.errors import SchemaMismatch, StoreUnavailable
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.worker.channel import Hint
 from windlass.worker.store_retry import FailureReports, describe_error, retry_until_done
-from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.runner_process import Runner
 from windlass.worker.supervisor.state import SupervisorState
 
+RESIGN_SECONDS = 1.0
 LISTEN_SECONDS = 60.0
 SCHEMA_CHECK = "checking the schema"
 TIME_STEP_SECONDS = 0.2
@@ -21,6 +24,16 @@ MAX_RUNNERS = 100
 MAX_SCHEDULES = 100
 EMPTY_CHECK_SECONDS = 0.2
 HOLDING = (Status.PENDING, Status.RUNNING, Status.FAILED)
+
+
+async def lead(state: SupervisorState) -> None:
+    """Campaign for coordinator and do its duties, until cancelled."""
+    coordinator = Coordinator(state.store, state.id, state.emit, blobs=state.blobs)
+    try:
+        await coordinator.run()
+    finally:
+        with contextlib.suppress(StoreUnavailable, TimeoutError):
+            await asyncio.wait_for(coordinator.resign(), RESIGN_SECONDS)
 
 
 async def relay(state: SupervisorState) -> None:
@@ -53,11 +66,11 @@ async def watch_schema(store: Store, seconds: float, emit: Emit) -> None:
             failures.succeeded(SCHEMA_CHECK)
 
 
-async def keep_time(children: Collection[RunnerProcess]) -> None:
+async def keep_time(runners: Set[Runner]) -> None:
     """Advance the active time of all runners, until cancelled; time in suspension is not counted."""
     while True:
         now = since_boot()
-        for child in children:
+        for child in runners:
             child.table.keep_time(now)
         await asyncio.sleep(TIME_STEP_SECONDS)
 

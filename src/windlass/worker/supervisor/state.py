@@ -1,5 +1,7 @@
 """What the parts of a supervisor share: the worker's id, its runners, its store."""
 
+from collections.abc import Set
+
 from windlass.blobs.offload import Offload
 from windlass.blobs.open import open_blobs
 from windlass.core.events import Emit
@@ -7,17 +9,18 @@ from windlass.core.jobs.retry import DEFAULT_POLICY, StoredPolicy
 from windlass.store.contract import Store
 from windlass.worker.channel import Hello
 from windlass.worker.config import WorkerConfig
-from windlass.worker.supervisor.runner_process import RunnerProcess
+from windlass.worker.supervisor.runner_process import Runner
 
 
 class SupervisorState:
     """One worker. Its store is opened when the first runner says where it is."""
 
-    def __init__(self, id_: str, config: WorkerConfig, emit: Emit) -> None:
+    def __init__(self, id_: str, config: WorkerConfig, emit: Emit, runners: Set[Runner]) -> None:
         self.id = id_
         self.config = config
         self.emit = emit
-        self.children: set[RunnerProcess] = set()
+        self.runners = runners
+        """Those that live now; its owner adds and removes them."""
         self._opened: tuple[Store, Hello] | None = None
 
     def set_store(self, store: Store, hello: Hello) -> None:
@@ -60,6 +63,6 @@ class SupervisorState:
         return tuple(self.config.queues) or self._opened[1].queues
 
     @property
-    def serving(self) -> dict[str, RunnerProcess]:
+    def serving(self) -> dict[str, Runner]:
         """The runners that have a lease, by id."""
-        return {child.runner: child for child in self.children if child.runner is not None}
+        return {child.runner: child for child in self.runners if child.runner is not None}

@@ -7,8 +7,7 @@ import asyncio
 import contextlib
 import os
 
-from windlass.coordinator.coordinator import Coordinator
-from windlass.core.events import DrainStarted, Emit, WorkerStopped
+from windlass.core.events import DrainStarted, Emit
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
@@ -20,20 +19,17 @@ from windlass.worker.channel import Goodbye, Hello, LeaseLapsed, Overdue, StartF
 from windlass.worker.config import WorkerConfig
 from windlass.worker.processes import reaping_orphans
 from windlass.worker.stop_signals import on_stop_signals
-from windlass.worker.store_retry import retry_until_done
 from windlass.worker.supervisor.health import Health
 from windlass.worker.supervisor.lease_keeper import LeaseKeeper
 from windlass.worker.supervisor.removal import Removal
-from windlass.worker.supervisor.reports import Registration, Reports
+from windlass.worker.supervisor.reports import SHORT_UNREGISTER, UNREGISTER_SECONDS, Registration, Reports
 from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
-from windlass.worker.supervisor.side_tasks import keep_time, relay, until_empty, watch_schema
+from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.watch import Watch
 
 KILL_AFTER = 5.0
 """A runner that should have ended is killed this many seconds after its drain time, or after its socket closed."""
-RESIGN_SECONDS = 1.0
-UNREGISTER_SECONDS, SHORT_UNREGISTER = 5.0, 0.2
 LAST_MESSAGES_SECONDS = 1.0
 """For reading the last messages of a dead runner."""
 
@@ -44,7 +40,8 @@ class Supervisor:
     def __init__(self, config: WorkerConfig, emit: Emit) -> None:
         self._config = config
         self._emit = emit = record_events(emit, "supervisor")
-        self._state = SupervisorState(new_runner_id(os.urandom), config, emit)
+        self._children: set[RunnerProcess] = set()
+        self._state = SupervisorState(new_runner_id(os.urandom), config, emit, self._children)
         self._registration = Registration(self._state)
         self._leases = LeaseKeeper(self._state)
         self._reports = Reports(self._state, self._registration)
@@ -67,7 +64,7 @@ class Supervisor:
         health = await self._open_health()
         keepers = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
         services = asyncio.create_task(self._serve())
-        timekeeping = asyncio.create_task(keep_time(self._state.children))
+        timekeeping = asyncio.create_task(keep_time(self._children))
         try:
             await self._until_stopped([*keepers, services, timekeeping])
         finally:
@@ -103,11 +100,11 @@ class Supervisor:
         """Keep one runner alive: start it, and start it again when it dies."""
         restarts = Restarts(self._config, self._stopping, self._emit)
         while (child := await restarts.start()) is not None:
-            self._state.children.add(child)
+            self._children.add(child)
             if self._stopping.is_set():
                 child.stop(0)
             await self._follow(child)
-            self._state.children.discard(child)
+            self._children.discard(child)
             await self._removal.remove(child, announce=child.runner is not None or self._problem is None)
             await restarts.pause()
 
@@ -180,7 +177,7 @@ class Supervisor:
         grace = 0 if failed or self._second_signal.is_set() else self._config.drain
         if self._state.serving:
             self._emit(DrainStarted(worker=self._state.id, seconds=grace / SECOND, empty=self._empty))
-        for child in self._state.children:
+        for child in self._children:
             child.stop(grace if child.runner is not None else 0)
         helpers = [
             asyncio.create_task(self._force_stop(grace / SECOND, keepers)),
@@ -195,7 +192,7 @@ class Supervisor:
     async def _end_starting(self) -> None:
         """A runner without a lease holds no job: kill it if its app or a start hook takes too long."""
         await asyncio.sleep(KILL_AFTER)
-        for child in self._state.children:
+        for child in self._children:
             if child.runner is None:
                 child.kill()
 
@@ -203,10 +200,10 @@ class Supervisor:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._second_signal.wait()
-        for child in self._state.children:
+        for child in self._children:
             child.stop(0)
         await asyncio.sleep(KILL_AFTER)
-        for child in self._state.children:
+        for child in self._children:
             child.kill()
         # A store that is away must not keep us: another worker rescues what we could not put back.
         await asyncio.sleep(KILL_AFTER)
@@ -227,21 +224,13 @@ class Supervisor:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._leases.run())
             group.create_task(self._reports.run())
-            group.create_task(Watch(self._state).run())
+            group.create_task(Watch(self._state, self._children).run())
             group.create_task(watch_schema(self._state.store, self._config.beat / SECOND, self._emit))
-            group.create_task(self._lead())
+            group.create_task(lead(self._state))
             if self._state.store.signals.via_supervisor:
                 group.create_task(relay(self._state))
             if self._config.until_empty:
                 group.create_task(self._stop_when_empty())
-
-    async def _lead(self) -> None:
-        coordinator = Coordinator(self._state.store, self._state.id, self._emit, blobs=self._state.blobs)
-        try:
-            await coordinator.run()
-        finally:
-            with contextlib.suppress(StoreUnavailable, TimeoutError):
-                await asyncio.wait_for(coordinator.resign(), RESIGN_SECONDS)
 
     async def _stop_when_empty(self) -> None:
         await until_empty(self._state.store, self._state.queues, self._emit)
@@ -252,27 +241,15 @@ class Supervisor:
     # The beginning and the end.
 
     async def _register(self) -> None:
-        state = self._state
-        info = self._registration.info()
-        await retry_until_done("registering", lambda: state.store.workers.beat(info), self._emit, hopeful=False)
+        await self._registration.register()
         self._leases.beat_at = since_boot()
         self._registered.set()
-        self._emit(self._registration.started())
 
     async def _unregister(self) -> None:
-        if not self._state.has_store:
-            return
-        store, worker, signed_off = self._state.store, self._state.id, False
-        # Do not wait again for a store that has just not answered, or never did.
-        answers = self._registered.is_set() and not self._removal.unanswered
-        seconds = UNREGISTER_SECONDS if answers else SHORT_UNREGISTER
-        with contextlib.suppress(StoreUnavailable, TimeoutError):
-            await asyncio.wait_for(store.workers.unregister(worker), seconds)
-            signed_off = True
-        store.leases.release_liveness_lock(worker)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(store.close(), SHORT_UNREGISTER if not signed_off else None)
-        self._emit(WorkerStopped(worker=worker, code=0, signed_off=signed_off))
+        if self._state.has_store:
+            # Do not wait again for a store that has just not answered, or never did.
+            answers = self._registered.is_set() and not self._removal.unanswered
+            await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
         health = Health(self._leases.live, self._ready)

@@ -1,6 +1,7 @@
 """Watches runners: forwards cancel requests, requeues jobs behind a blocked event loop, kills hung runners."""
 
 import asyncio
+from collections.abc import Set
 from random import Random
 
 from windlass.core.events import RunnerBlocked, RunnerHung, StoreFailed, StoreRecovered
@@ -28,10 +29,11 @@ HANDSHAKE_SECONDS = 0.002
 
 
 class Watch:
-    """Looks at every runner twice a second."""
+    """Looks at every runner twice a second; of `processes` also whether their loops turn."""
 
-    def __init__(self, state: SupervisorState) -> None:
+    def __init__(self, state: SupervisorState, processes: Set[RunnerProcess] = frozenset()) -> None:
         self._state = state
+        self._processes = processes
         self._forwarded: set[CancelRequest] = set()
         self._random = Random()
 
@@ -57,12 +59,12 @@ class Watch:
 
     async def _check_all(self) -> None:
         await self._forward_cancels()
-        for child in list(self._state.children):
+        for child in list(self._processes):
             await self._free_stuck(child)
             await self._check_hung(child)
 
     async def _forward_cancels(self) -> None:
-        if not any(True for child in self._state.children for _ in child.table.held()):
+        if not any(True for child in self._state.runners for _ in child.table.held()):
             return  # without held jobs there is nothing to cancel
         serving, wanted = self._state.serving, await self._state.store.leases.cancels(self._state.id)
         for cancel in wanted:

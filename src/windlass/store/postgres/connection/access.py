@@ -13,8 +13,7 @@ import msgspec
 
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.address import Address
-from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.connect import Address, connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.deadline import Call
 from windlass.store.postgres.connection.failpoints import armed_commits

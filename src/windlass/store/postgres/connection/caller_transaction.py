@@ -2,25 +2,34 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
+import asyncpg
 import msgspec
 
 from windlass.errors import InvalidOption, WindlassError
-from windlass.store.callers import is_of
+from windlass.store.callers import is_of, of_django, of_sqlalchemy, require_loop, shown
+from windlass.store.drive import drive
 from windlass.store.postgres.connection.access import Server, identify
-from windlass.store.postgres.connection.db import Db, Statements
-from windlass.store.postgres.connection.statements import Statement
+from windlass.store.postgres.connection.db import Db, Statement, Statements, named, numbered
+from windlass.store.postgres.connection.paramstyle import ByAsyncCursor, ByAsyncpg, ByCursor, BySqlalchemy
 from windlass.store.postgres.connection.trouble import NOT_THERE, RETRIED, state_of, translate
 
 T = TypeVar("T")
 
-LIBRARIES = ("psycopg", "psycopg2", "asyncpg", "sqlalchemy", "django")
+KINDS = (
+    "a connection of psycopg, psycopg2 or asyncpg, a Connection or Session of SQLAlchemy (also the async ones), "
+    "or an alias of Django"
+)
+DRIVERS = ("psycopg", "psycopg2", "asyncpg")
+LIBRARIES = (*DRIVERS, "sqlalchemy", "django")
 
-_SAVE = Statement("SAVEPOINT windlass_guest", ())
-_KEEP = Statement("RELEASE SAVEPOINT windlass_guest", ())
-_UNDO = Statement("ROLLBACK TO SAVEPOINT windlass_guest", ())
+_SAVE = Statement("SAVEPOINT windlass_enqueue", ())
+_KEEP = Statement("RELEASE SAVEPOINT windlass_enqueue", ())
+_UNDO = Statement("ROLLBACK TO SAVEPOINT windlass_enqueue", ())
 
 _NO_TRANSACTION = "25P01"
 _REFUSED = {
@@ -29,7 +38,7 @@ _REFUSED = {
 }
 
 
-class Host(msgspec.Struct, frozen=True):
+class CallerConnection(msgspec.Struct, frozen=True):
     """A caller's connection."""
 
     statements: Statements
@@ -39,21 +48,21 @@ class Host(msgspec.Struct, frozen=True):
     """How to begin a transaction on it."""
 
 
-async def stay(server: Server, host: Host, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
+async def _run_on(server: Server, caller: CallerConnection, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
     """Work in the caller's transaction, which is unchanged if the work fails."""
-    db = Db(host.statements, server.texts)
+    db = Db(caller.statements, server.texts)
     try:
-        async with _savepoint(host.statements):
-            await _meet(server, host.driver, db)
+        async with _savepoint(caller.statements):
+            await _check_database(server, caller.driver, db)
             return await work(db)
     except Exception as error:
-        told = _told(error, server, host)
+        told = _error_for(error, server, caller)
         if told is None:
             raise
         raise told from error
 
 
-async def on_our_own(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def on_own_connection(server: Server, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Work on a connection of ours; without an event loop, on a temporary one."""
     try:
         asyncio.get_running_loop()
@@ -87,7 +96,7 @@ async def _savepoint(statements: Statements) -> AsyncIterator[None]:
     await statements.run(_KEEP, {})
 
 
-async def _meet(server: Server, driver: Any, db: Db) -> None:
+async def _check_database(server: Server, driver: Any, db: Db) -> None:
     """Check that the connection is on our database: no worker would see a job in another."""
     if driver in server.verified_connections:
         return
@@ -107,7 +116,7 @@ async def _meet(server: Server, driver: Any, db: Db) -> None:
         server.verified_connections.add(driver)
 
 
-def _told(error: Exception, server: Server, host: Host) -> Exception | None:
+def _error_for(error: Exception, server: Server, caller: CallerConnection) -> Exception | None:
     """The error for the caller; None: as it is.
 
     A serialization failure or a deadlock is the caller's: code that retries transactions expects the error of its own
@@ -122,7 +131,80 @@ def _told(error: Exception, server: Server, host: Host) -> Exception | None:
     if state in RETRIED:
         return None
     if state == _NO_TRANSACTION:
-        return InvalidOption("connection", f"is in no transaction: {host.begin}; your commit then decides")
+        return InvalidOption("connection", f"is in no transaction: {caller.begin}; your commit then decides")
     if state in _REFUSED:
         return InvalidOption("connection", _REFUSED[state])
     return translate(error, server.shown)
+
+
+async def run_inside(server: Server, connection: object, work: Callable[[Db], Coroutine[Any, Any, T]]) -> T:
+    """Work on the caller's connection; a synchronous one without a loop never suspends."""
+    run_sync = _run_sync_of(connection)
+    if run_sync is None:
+        return await _run_on(server, _caller_of(connection), work)
+    answer: T = await run_sync(lambda inner: drive(_run_on(server, _of_sqlalchemy(inner), work)))
+    return answer
+
+
+def check_kind(connection: object) -> None:
+    """Refuse an unsupported connection before anything is done."""
+    if _run_sync_of(connection) is None:
+        _caller_of(connection)
+
+
+def _run_sync_of(connection: Any) -> Any:
+    run_sync = getattr(connection, "run_sync", None) if is_of(connection, "sqlalchemy") else None
+    if run_sync is not None:
+        require_loop()
+    return run_sync
+
+
+def _caller_of(connection: Any) -> CallerConnection:
+    psycopg, psycopg2 = sys.modules.get("psycopg"), sys.modules.get("psycopg2.extensions")
+    if isinstance(connection, str):
+        return _of_django(connection)
+    if is_of(connection, "sqlalchemy"):
+        return _of_sqlalchemy(connection)
+    if psycopg is not None and isinstance(connection, psycopg.Connection | psycopg.AsyncConnection):
+        return _of_psycopg(connection, psycopg)
+    if psycopg2 is not None and isinstance(connection, psycopg2.connection):
+        if connection.async_:
+            raise InvalidOption("connection", "is an asynchronous one of psycopg2, which knows no transactions")
+        # The caller's cursor_factory may make dictionaries.
+        cursor = partial(connection.cursor, cursor_factory=psycopg2.cursor)
+        return CallerConnection(ByCursor(cursor), connection, "set autocommit = False")
+    if isinstance(connection, asyncpg.Connection | asyncpg.pool.PoolConnectionProxy):
+        require_loop()
+        inner = getattr(connection, "_con", connection)  # a pool lends it in a wrapper, a new one each time
+        return CallerConnection(
+            ByAsyncpg(connection, asyncpg.Record), inner, "use `async with connection.transaction():`"
+        )
+    raise InvalidOption("connection", f"must be {KINDS}, not {shown(connection)}")
+
+
+def _of_psycopg(connection: Any, psycopg: Any) -> CallerConnection:
+    """Plain cursors: cursor_factory and row_factory are the caller's."""
+    if connection.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF:
+        raise InvalidOption("connection", "is in pipeline mode: enqueue before or after it, not inside")
+    if isinstance(connection, psycopg.AsyncConnection):
+        require_loop()
+        cursor = partial(psycopg.AsyncCursor, connection, row_factory=psycopg.rows.tuple_row)
+        return CallerConnection(ByAsyncCursor(cursor), connection, "use `async with connection.transaction():`")
+    cursor = partial(psycopg.Cursor, connection, row_factory=psycopg.rows.tuple_row)
+    return CallerConnection(ByCursor(cursor), connection, "use `with connection.transaction():`")
+
+
+def _of_sqlalchemy(connection: Any) -> CallerConnection:
+    inner = of_sqlalchemy(connection, KINDS)
+    driver = inner.connection.driver_connection
+    if not is_of(driver, *DRIVERS):
+        raise InvalidOption("connection", f"is not of {', '.join(DRIVERS)} but of {shown(driver)}")
+    statements = BySqlalchemy(inner, numbered if is_of(driver, "asyncpg") else named)
+    return CallerConnection(statements, driver, "its isolation_level is AUTOCOMMIT, use another")
+
+
+def _of_django(alias: str) -> CallerConnection:
+    wrapper = of_django(alias, KINDS)
+    if not is_of(wrapper.connection, *DRIVERS):
+        raise InvalidOption("connection", f"{alias!r} is not of PostgreSQL but of {shown(wrapper.connection)}")
+    return CallerConnection(ByCursor(wrapper.cursor), wrapper.connection, "use `with transaction.atomic():`")

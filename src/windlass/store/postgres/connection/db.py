@@ -1,11 +1,73 @@
-"""What a verb works with: a connection, the clock, and the statements."""
+"""What a verb works with: a connection, the clock, and the statements.
 
-from collections.abc import Callable, Mapping
+In a statement `windlass.` stands for the schema, `:name` for a parameter, and `:now` for the store's clock.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
+from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.store.clock import Clock
-from windlass.store.postgres.connection.statements import Statement, in_schema, sql
+from windlass.store.sql.statements import statements_of
+
+SERVER_CLOCK = "(SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint)"
+"""In a subselect, so that it is evaluated once per statement and not per row."""
+
+_NAME = re.compile(r"(?<![:\w]):([a-z_]+)")
+_SCHEMA = re.compile(r"\bwindlass\.")
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A statement for a driver, and the names of its parameters in order."""
+
+    text: str
+    names: tuple[str, ...]
+
+
+def sql(name: str) -> str:
+    """The text of a statement."""
+    return statements_of("postgres")[name]
+
+
+def in_schema(text: str, schema: str) -> str:
+    """The text for one schema, quoted: its name may be a keyword."""
+    return _SCHEMA.sub(f'"{schema}".', text)
+
+
+def numbered(text: str, *, server_clock: bool) -> Statement:
+    """For asyncpg: $1, $2, …"""
+    names: dict[str, int] = {}
+
+    def place(name: str) -> str:
+        return f"${names.setdefault(name, len(names) + 1)}"
+
+    return Statement(_render(text, place, server_clock=server_clock), tuple(names))
+
+
+def named(text: str, *, server_clock: bool) -> Statement:
+    """For psycopg: %(name)s."""
+    names: dict[str, None] = {}
+
+    def place(name: str) -> str:
+        names[name] = None
+        return f"%({name})s"
+
+    return Statement(_render(text.replace("%", "%%"), place, server_clock=server_clock), tuple(names))
+
+
+def _render(text: str, place: Callable[[str], str], *, server_clock: bool) -> str:
+    def fill(found: re.Match[str]) -> str:
+        name = found[1]
+        if name == "now":
+            return SERVER_CLOCK if server_clock else f"{place(name)}::bigint"
+        return place(name)
+
+    return _NAME.sub(fill, text)
+
 
 Values = Mapping[str, Any]
 _NONE: Values = {}
@@ -49,6 +111,8 @@ class Texts:
 class Db:
     """A connection with the store's statements and clock."""
 
+    dead_history = "windlass.history_dead"
+
     def __init__(self, connection: Statements, texts: Texts) -> None:
         self._connection = connection
         self._texts = texts
@@ -79,6 +143,29 @@ class Db:
         statement = self._texts.made(text, self._connection.prepare)
         return await self._connection.rows(statement, self._with_clock(values))
 
+    def wall_time(self, expires_at: Micros) -> Micros:
+        """Leases end by the server's clock."""
+        return expires_at
+
     def _with_clock(self, values: Values) -> Values:
         clock = self._texts.clock
         return values if clock is None else {**values, "now": clock.wall()}
+
+
+# Many values in one parameter: the driver encodes each element of an array, but a text as a whole. Statements unpack
+# them by `string_to_array(:ids, ',')::uuid[]`; only values that cannot contain the separator are packed.
+
+
+def pack_ids(values: Iterable[JobId]) -> str:
+    """Ids, separated by commas."""
+    return ",".join(values)
+
+
+def pack_numbers(values: Iterable[int | None]) -> str:
+    """Numbers, separated by commas; None is empty."""
+    return ",".join(["" if value is None else str(value) for value in values])
+
+
+def pack_texts(values: Sequence[str | None]) -> Sequence[str | None] | None:
+    """Texts as an array, since they may contain anything; None if all are None."""
+    return values if any(value is not None for value in values) else None

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.store.postgres.connection.db import Values
-from windlass.store.postgres.connection.statements import Statement, named, numbered
+from windlass.store.postgres.connection.db import Statement, Values, named, numbered
 
 _WHOLE = {"stream_results": False, "yield_per": None}
 """Whatever the caller has set: a server-side cursor would be read-only."""

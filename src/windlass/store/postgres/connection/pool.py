@@ -19,14 +19,14 @@ class Pool:
     """A bounded pool; callers wait in order of arrival."""
 
     def __init__(
-        self, open_session: Opener, on_open: Greeter, most: int, on_loop_end: Callable[[], Awaitable[None]]
+        self, open_session: Opener, on_open: Greeter, max_size: int, on_loop_end: Callable[[], Awaitable[None]]
     ) -> None:
         """`on_open` is called with each new session, `on_loop_end` when the event loop ends."""
         self._open_session = open_session
-        self._greet = on_open
+        self._prepare_session = on_open
         self._on_loop_end = on_loop_end
-        self._presence: AsyncGenerator[None] | None = None
-        self._most = most
+        self._loop_guard: AsyncGenerator[None] | None = None
+        self._max_size = max_size
         self._loop = asyncio.get_running_loop()
         self._free: list[Session] = []
         self._taken: set[Session] = set()
@@ -35,9 +35,9 @@ class Pool:
         self._leaving: set[Session] = set()
         """Given up, and perhaps still busy on the server."""
         self._count = 0
-        self._line: deque[asyncio.Future[Session | None]] = deque()
+        self._waiters: deque[asyncio.Future[Session | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
-        self._lowest = 0
+        self._least_free = 0
         self._asked_to_close = False
         self.closed = False
         self.pid = os.getpid()
@@ -48,35 +48,35 @@ class Pool:
         A free session goes to the first waiter, never back to the pool: else a caller that asks in a tight loop would
         always overtake a waiter that has to be woken first.
         """
-        if self._presence is None:
-            self._presence = self._be_there()
-            await anext(self._presence)
+        if self._loop_guard is None:
+            self._loop_guard = self._until_loop_ends()
+            await anext(self._loop_guard)
         self._check_open()
         while self._free:
             session = self._free.pop()
-            self._lowest = min(self._lowest, len(self._free))
+            self._least_free = min(self._least_free, len(self._free))
             if await self._answers(session):
                 self._taken.add(session)
                 return session
             self._count -= 1
-        if self._count < self._most:
+        if self._count < self._max_size:
             self._count += 1
             return await self._open()
-        return await self._stand_in_line()
+        return await self._wait()
 
     def _check_open(self) -> None:
         if self.closed:
             # A call started by a timer while the loop ends would never finish.
             raise ConnectionError("its event loop ends")
 
-    async def _stand_in_line(self) -> Session:
-        turn: asyncio.Future[Session | None] = self._loop.create_future()
-        self._line.append(turn)
+    async def _wait(self) -> Session:
+        waiter: asyncio.Future[Session | None] = self._loop.create_future()
+        self._waiters.append(waiter)
         try:
-            session = await turn
+            session = await waiter
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._pass_on(turn.result())  # our turn had come: pass it on
+            if waiter.done() and not waiter.cancelled():
+                self._give_to_next(waiter.result())  # our waiter had come: pass it on
             raise
         if session is not None and session.alive:
             return session
@@ -100,12 +100,12 @@ class Pool:
             self._check_open()
             session = await self._open_session()
         except BaseException:
-            self._pass_on(None)
+            self._give_to_next(None)
             raise
         finally:
             self._opening.discard(task)
         try:
-            await self._greet(session)
+            await self._prepare_session(session)
         except BaseException:
             session.give_up()
             self.give(session)
@@ -120,57 +120,57 @@ class Pool:
             session.abandon()
         elif session.leaving is not None:
             self._leaving.add(session)
-            session.give_up().add_done_callback(lambda _: self._left(session))
+            session.give_up().add_done_callback(lambda _: self._after_leaving(session))
         elif session.alive and not self.closed:
-            self._pass_on(session)
+            self._give_to_next(session)
         else:
             session.drop()
-            self._pass_on(None)
+            self._give_to_next(None)
 
-    def _left(self, session: Session) -> None:
+    def _after_leaving(self, session: Session) -> None:
         """Now there is room for another. A session whose close was interrupted is closed when the loop ends."""
         if session.gone:
             self._leaving.discard(session)
-        self._pass_on(None)
+        self._give_to_next(None)
 
-    def _pass_on(self, session: Session | None) -> None:
+    def _give_to_next(self, session: Session | None) -> None:
         """Give a session, or the room for one, to the first waiter; else to the pool."""
-        while self._line:
-            turn = self._line.popleft()
-            if not turn.done():
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
                 if session is not None:
                     self._taken.add(session)
-                turn.set_result(session)
+                waiter.set_result(session)
                 return
         if session is None:
             self._count -= 1
         else:
             self._taken.discard(session)
             self._free.append(session)
-            self._tidy()
+            self._schedule_sweep()
 
-    def _tidy(self) -> None:
+    def _schedule_sweep(self) -> None:
         """Schedule the closing of idle sessions."""
         if self._sweep is None:
-            self._lowest = len(self._free)
-            self._sweep = self._loop.call_later(IDLE_SECONDS, self._let_go)
+            self._least_free = len(self._free)
+            self._sweep = self._loop.call_later(IDLE_SECONDS, self._close_idle)
 
-    def _let_go(self) -> None:
+    def _close_idle(self) -> None:
         self._sweep = None
-        for session in self._free[: self._lowest]:
+        for session in self._free[: self._least_free]:
             session.drop()
             self._count -= 1
-        del self._free[: self._lowest]
+        del self._free[: self._least_free]
         if self._free:
-            self._tidy()
+            self._schedule_sweep()
 
-    async def _be_there(self) -> AsyncGenerator[None]:
+    async def _until_loop_ends(self) -> AsyncGenerator[None]:
         """An ending event loop, as in asyncio.run(), closes its open generators, and so notifies us."""
         try:
             yield
         finally:
             await self._on_loop_end()
-            await self._hang_up()
+            await self._close_free()
             if not self._asked_to_close:
                 await self._end_late()
 
@@ -188,12 +188,12 @@ class Pool:
     async def close(self) -> None:
         """Close; sessions in use are closed when they are given back."""
         self._asked_to_close = True
-        if self._presence is not None:
-            await self._presence.aclose()
+        if self._loop_guard is not None:
+            await self._loop_guard.aclose()
         else:
-            await self._hang_up()
+            await self._close_free()
 
-    async def _hang_up(self) -> None:
+    async def _close_free(self) -> None:
         self.closed = True
         if self._sweep is not None:
             self._sweep.cancel()

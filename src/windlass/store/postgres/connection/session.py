@@ -19,7 +19,7 @@ from asyncpg import connect_utils
 from windlass.core.moments import SECOND, Micros
 from windlass.native import poll
 from windlass.store.clock import since_boot
-from windlass.store.postgres.connection.statements import Statement, numbered
+from windlass.store.postgres.connection.db import Statement, numbered
 from windlass.store.postgres.connection.trouble import TROUBLE, is_lost
 
 CANCEL_SECONDS = 2.0
@@ -74,7 +74,7 @@ CHECK = "client_connection_check_interval"
 """The one setting that some systems refuse."""
 _STANDBY_WAIT = "SyncRepWaitForLSN"
 """The server function that waits for a standby: it identifies the warning in every language."""
-MAIL_ROUNDS = 5
+READ_ROUNDS = 5
 """Iterations of the event loop until a closed connection is known to be closed."""
 
 
@@ -84,7 +84,7 @@ class StandbyWait:
     def __init__(self) -> None:
         self.cut_off = False
 
-    def hear(self, _: object, message: Any) -> None:
+    def on_notice(self, _: object, message: Any) -> None:
         """A notice or warning; the driver reports it before the answer to its statement."""
         if message.server_source_function == _STANDBY_WAIT:
             self.cut_off = True
@@ -108,7 +108,7 @@ class Session:
         self._leaving: asyncio.Task[None] | None = None
         self._let_go = asyncio.Event()
         self._standby = StandbyWait()
-        connection.add_log_listener(self._standby.hear)
+        connection.add_log_listener(self._standby.on_notice)
         self.gone = False
         """Whether it was given up, and its backend has ended or was asked to."""
 
@@ -129,7 +129,7 @@ class Session:
 
         Nothing was sent on a session that is found dead here, so another may replace it.
         """
-        rounds = MAIL_ROUNDS if self.alive and self._has_mail() else 0
+        rounds = READ_ROUNDS if self.alive and self._has_input() else 0
         while rounds and self.alive:
             await asyncio.sleep(0)
             rounds -= 1
@@ -141,7 +141,7 @@ class Session:
             await self.connection.execute("DISCARD PLANS")
             self._planned = since_boot()
 
-    def _has_mail(self) -> bool:
+    def _has_input(self) -> bool:
         readable = poll()
         readable.register(socket_of(self.connection).fileno(), select.POLLIN)
         return bool(readable.poll(0))

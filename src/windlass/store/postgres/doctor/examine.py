@@ -7,24 +7,28 @@ from collections.abc import AsyncIterator, Callable
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
-from windlass.store.postgres.connection.address import Address
-from windlass.store.postgres.connection.connect import connect
+from windlass.store.postgres.connection.connect import Address, connect
 from windlass.store.postgres.connection.db import Db, Texts
 from windlass.store.postgres.connection.session import Session
 from windlass.store.postgres.connection.trouble import translate
-from windlass.store.postgres.doctor.contents import check_contents, check_idempotency_keys, check_retention
-from windlass.store.postgres.doctor.schema import check_rights, check_schema
+from windlass.store.postgres.doctor.contents import (
+    check_contents,
+    check_idempotency_keys,
+    check_retention,
+    check_rights,
+    check_schema,
+)
 from windlass.store.postgres.doctor.server import (
     check_connections,
+    check_dead_rows,
     check_durability,
     check_notices,
     check_role,
+    check_snapshots,
     check_versions,
 )
-from windlass.store.postgres.doctor.vacuum import check_dead_rows, check_snapshots
-from windlass.store.postgres.liveness.leadership import current_leader
-from windlass.store.postgres.liveness.workers import live_workers
-from windlass.store.postgres.verbs.schedules import all_schedules
+from windlass.store.postgres.liveness.workers import current_leader, live_workers
+from windlass.store.sql.schedules import all_schedules
 
 MAX_COUNTED = 20_000
 """Per queue, per parked type, of delayed jobs: a check of millions must not take long."""
@@ -91,20 +95,20 @@ Check = Callable[[Db], AsyncIterator[Finding]]
 
 async def examine(address: Address, shown: str, clock: Clock | None, *, deep: bool) -> Examination:
     """Examine a server, reachable or not, with our tables or without."""
-    book = Notebook(shown)
+    report = Report(shown)
     try:
         session = await connect(address.dsn, CONNECT_SECONDS, pooled=None)
     except Exception as error:
         advice = "check host, port, database and user of the address, and whether the server runs"
-        book.findings.append(problem("server", str(translate(error, shown)), advice))
-        return Examination(tuple(book.findings), None)
+        report.findings.append(problem("server", str(translate(error, shown)), advice))
+        return Examination(tuple(report.findings), None)
     try:
-        return await _inside(address, session, Db(session, Texts(address.schema, clock)), book, deep=deep)
+        return await _inside(address, session, Db(session, Texts(address.schema, clock)), report, deep=deep)
     finally:
         await session.close()
 
 
-async def _inside(address: Address, session: Session, db: Db, book: "Notebook", *, deep: bool) -> Examination:
+async def _inside(address: Address, session: Session, db: Db, report: "Report", *, deep: bool) -> Examination:
     of_server: dict[str, Check] = {
         "versions": check_versions,
         "durability": check_durability,
@@ -113,27 +117,27 @@ async def _inside(address: Address, session: Session, db: Db, book: "Notebook", 
         "vacuum": check_snapshots,
     }
     for name, check in of_server.items():
-        await book.look(name, check(db), session)
-    await book.look("wake-up", check_notices(address, session), session)
+        await report.check(name, check(db), session)
+    await report.check("wake-up", check_notices(address, session), session)
     census = None
-    if await book.look("schema", check_schema(db), session):
+    if await report.check("schema", check_schema(db), session):
         for name, check in {"rights": check_rights, "vacuum": check_dead_rows, "retention": check_retention}.items():
-            await book.look(name, check(db), session)
+            await report.check(name, check(db), session)
         if deep:
-            await book.look("contents", check_contents(db), session, seconds=None)
-            await book.look("idempotency keys", check_idempotency_keys(db), session, seconds=None)
-        census = await book.count(db, session)
-    return Examination(tuple(book.findings), census)
+            await report.check("contents", check_contents(db), session, seconds=None)
+            await report.check("idempotency keys", check_idempotency_keys(db), session, seconds=None)
+        census = await report.count(db, session)
+    return Examination(tuple(report.findings), census)
 
 
-class Notebook:
+class Report:
     """The findings so far."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
         self.findings: list[Finding] = []
 
-    async def look(
+    async def check(
         self, name: str, check: AsyncIterator[Finding], session: Session, seconds: float | None = SECONDS_TO_CHECK
     ) -> bool:
         """Run a check; whether its findings are no problems."""

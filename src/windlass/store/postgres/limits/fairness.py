@@ -14,7 +14,7 @@ from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.cursors import NOWHERE, Candidate, Cursors
 from windlass.store.postgres.limits.throttle import Throttle
 
-LISTED = 200
+MAX_LISTED = 200
 """Tenants listed by one claim; the next claim goes on from there."""
 NEXT = "\x01"
 """A name with this suffix is the next possible name: no name contains a zero byte."""
@@ -32,14 +32,14 @@ class Search(msgspec.Struct, frozen=True):
 class _Round(msgspec.Struct):
     """The turns at one sort priority, and the tenants listed last."""
 
-    standing: FairState = msgspec.field(default_factory=FairState)
+    state: FairState = msgspec.field(default_factory=FairState)
     listed: list[str] = []
     after: str = ""
     """The last tenant listed; empty: all."""
     throttle: Throttle = msgspec.field(default_factory=Throttle)
     asked: set[str] = set()
     """By the current claim."""
-    hopeful: set[str] = set()
+    with_jobs: set[str] = set()
     """Those that may have more jobs."""
 
 
@@ -53,7 +53,7 @@ class FairTurns:
         """The next candidates, locked: by priority, then by turn."""
         found: list[Candidate] = []
         for turn in self._rounds.values():
-            turn.asked, turn.hopeful = set(), set()
+            turn.asked, turn.with_jobs = set(), set()
         for sort_priority, watermark in search.places:
             at, turn = _At(db, search, cursors, sort_priority, watermark), self._rounds[sort_priority]
             while len(found) < jobs and (fresh := await _list(turn, at, jobs) - turn.asked):
@@ -67,31 +67,31 @@ class FairTurns:
             if job["tenant_queue"] is not None:
                 tenant_queues[job["sort_priority"]][job["tenant_queue"]] += 1
         for sort_priority, turn in self._rounds.items():
-            known = turn.standing.ends.keys() - turn.asked
+            known = turn.state.ends.keys() - turn.asked
             if turn.asked:
-                turn.standing = after_claim(
-                    turn.standing, tenant_queues[sort_priority], weights, turn.hopeful | known
-                )
+                turn.state = after_claim(turn.state, tenant_queues[sort_priority], weights, turn.with_jobs | known)
 
 
 async def _share(turn: _Round, at: "_At", waiting: set[str], jobs: int) -> list[Candidate]:
     """Tenants that come short leave the rest to others."""
-    weights, hopeful = at.search.weights, set(waiting)
+    weights, with_jobs = at.search.weights, set(waiting)
     found: list[Candidate] = []
     taken = Counter[str]()
-    while hopeful and len(found) < jobs:
-        order = next_tenants(after_claim(turn.standing, taken, weights, hopeful), hopeful, weights, jobs - len(found))
+    while with_jobs and len(found) < jobs:
+        order = next_tenants(
+            after_claim(turn.state, taken, weights, with_jobs), with_jobs, weights, jobs - len(found)
+        )
         wanted = Counter(order)
         tenant_queues = await at.next_of(wanted, taken)
         some = [tenant_queues[tenant_queue].popleft() for tenant_queue in order if tenant_queues[tenant_queue]]
         found += some
         got = Counter(job.tenant_queue or "" for job in some)
         taken += got
-        hopeful -= {tenant_queue for tenant_queue in wanted if got[tenant_queue] < wanted[tenant_queue]}
+        with_jobs -= {tenant_queue for tenant_queue in wanted if got[tenant_queue] < wanted[tenant_queue]}
         if got == wanted:
             break
     turn.asked |= waiting
-    turn.hopeful |= hopeful
+    turn.with_jobs |= with_jobs
     return found
 
 
@@ -142,7 +142,7 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
     """
     if not turn.throttle.may_run():
         return set(turn.listed)
-    most, start = max(LISTED, jobs), turn.after + NEXT if turn.after else ""
+    most, start = max(MAX_LISTED, jobs), turn.after + NEXT if turn.after else ""
     listed = await _tenants(at, start, most)
     wrapped = bool(start) and len(listed) < most
     if wrapped:
@@ -150,9 +150,9 @@ async def _list(turn: _Round, at: _At, jobs: int) -> set[str]:
             tenant_queue for tenant_queue in await _tenants(at, "", most - len(listed)) if tenant_queue < start
         ]
     turn.listed, turn.after = listed, listed[-1] if len(listed) == most else ""
-    ends, found = turn.standing.ends, set(listed)
+    ends, found = turn.state.ends, set(listed)
     # A tenant that should be listed and is not has no pending jobs.
-    turn.standing.ends = {
+    turn.state.ends = {
         tenant_queue: end
         for tenant_queue, end in ends.items()
         if tenant_queue in found or not _lies_between(tenant_queue, start, turn.after, wrapped=wrapped)
@@ -174,7 +174,7 @@ async def _tenants(at: _At, begin: str, most: int) -> list[str]:
 
 
 PORTION = 1000
-MOST = 10
+MAX_BATCHES = 10
 """Portions in one call, as long as each finds something to do."""
 
 
@@ -185,11 +185,11 @@ class TenantQueueAssigner:
         self._seen: dict[tuple[str, int], tuple[Micros, JobId]] = {}
         self._throttle = Throttle()
 
-    async def go_on(self, access: Access) -> int:
+    async def assign_some(self, access: Access) -> int:
         """Scan some of every fair queue; returns how many jobs were assigned."""
         if not self._throttle.may_run():
             return 0
-        moved, left = 0, MOST
+        moved, left = 0, MAX_BATCHES
         for queue, sort_priority, watermark in await access.read(lambda db: db.rows("fair_levels")):
             while left:
                 left -= 1

@@ -29,11 +29,11 @@ MAX_DIRTY_KEYS = 500
 MAX_ADMITTED_PER_KEY = 100
 """Admitted by one statement."""
 WHOLE_EVERY: Micros = 60 * SECOND
-NO_HURRY: Micros = SECOND // 50
+MIN_PAUSE: Micros = SECOND // 50
 """How often a process that has enough to do admits others: batches cost less."""
 SHARE = 50
 """At most 1/50 of the time each is spent on looking at all dirty keys and on sweeps."""
-_THERE_ALREADY = "23505"
+_UNIQUE_VIOLATION = "23505"
 _TRIES = 3
 
 
@@ -49,9 +49,9 @@ class KeyQueues:
         self.dirty: set[str] = set()
         """Queues with dirty keys that were seen and not processed."""
 
-    def due(self, *, hungry: bool) -> bool:
+    def due(self, *, idle: bool) -> bool:
         """Whether to admit now."""
-        return bool(self.dirty) and (hungry or since_boot() - self._admitted_at >= NO_HURRY)
+        return bool(self.dirty) and (idle or since_boot() - self._admitted_at >= MIN_PAUSE)
 
     def since(self, queues: Iterable[str]) -> int:
         """The first transaction whose dirty keys in these queues may not have been seen."""
@@ -64,7 +64,7 @@ class KeyQueues:
             if queue not in marked:
                 self._since[queue] = behind
 
-    async def look(self, access: Access) -> int:
+    async def admit_dirty(self, access: Access) -> int:
         """Admit in every queue; returns how many. From time to time as if nothing had been seen before."""
         began = since_boot()
         if whole := began >= self._whole_at:
@@ -98,7 +98,7 @@ class KeyQueues:
             "queue": queue,
             "since": self.since([queue]),
             "limit": MAX_DIRTY_KEYS,
-            "most": MAX_ADMITTED_PER_KEY,
+            "max_admitted": MAX_ADMITTED_PER_KEY,
             "beyond": beyond,
         }
 
@@ -123,7 +123,7 @@ async def _again(access: Access, work: Any) -> Any:
         try:
             return await access.write(work)
         except StoreUnavailable as error:
-            if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+            if error.__cause__ is None or state_of(error.__cause__) != _UNIQUE_VIOLATION:
                 raise
     return await access.write(work)
 
@@ -148,7 +148,7 @@ class KeySweeper:
         self._last: tuple[str, str] = _START
         self._next_at: Micros = 0
 
-    async def go_on(self, access: Access) -> int:
+    async def sweep_some(self, access: Access) -> int:
         """Sweep the next page; returns how many keys became dirty."""
         began = since_boot()
         if began < self._next_at:

@@ -140,13 +140,13 @@ class LimitedAttempt:
         if limits.marked and self._leave.admit:
             return Outcome(admit=True, grant=self._grant)
         room = self._asked.limit
-        if limits.most is not None:
+        if limits.max_concurrency is not None:
             held = self._memory.holds(queue, request.runner)
-            if held is None or limits.slots - held < self._asked.limit or limits.given > limits.most:
+            if held is None or limits.slots - held < self._asked.limit or limits.given > limits.max_concurrency:
                 held, again = await self._count(db, numbers)
                 if again:
                     return Outcome(again=True)
-            if limits.given > limits.most:
+            if limits.given > limits.max_concurrency:
                 return await self._shrink(db, limits, held)
             room = limits.slots - held
         return await self._from(db, limits, room)
@@ -187,7 +187,7 @@ class LimitedAttempt:
             return Outcome(rows, found=len(rows) == jobs)
         found = await self._find(db, limits, jobs)
         full = len(found) == jobs
-        if limits.most is not None and len(found) > room:
+        if limits.max_concurrency is not None and len(found) > room:
             if self._leave.ask:
                 return Outcome(short=len(found) - room, grant=self._grant)
             found = found[: max(0, room)]
@@ -203,8 +203,8 @@ class LimitedAttempt:
     def _most(self, limits: QueueLimits, room: int) -> tuple[int, Micros | None]:
         """How many to look for; if there are no tokens, none, and how long until there are."""
         asked, left, wait = self._asked, [], None
-        if limits.most is not None:
-            left.append(limits.most - limits.given + max(0, room))
+        if limits.max_concurrency is not None:
+            left.append(limits.max_concurrency - limits.given + max(0, room))
         if limits.rate is not None:
             bucket = limits.bucket(limits.rate)
             if self._grant is not None and (self._grant.tokens < asked.limit or self._grant.until < limits.now):

@@ -1,6 +1,6 @@
 """Claims from limited queues: concurrency limits, rates, fairness. One queue at a time.
 
-Quotas are in quotas.py, rates in rate_check.py, fairness in fairness.py.
+Quotas are in queue_limits.py, rates in rate_check.py, fairness in fairness.py.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ import msgspec
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import Micros
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.limits import quotas
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.limits.limited_attempt import Asked, ClaimMemory, Leave, LimitedAttempt, Outcome
+from windlass.store.postgres.limits.queue_limits import ask_for_slots
 from windlass.store.postgres.limits.rate_check import Grant
 from windlass.store.rate_waits import RateWaits
 
@@ -31,7 +31,7 @@ class LimitedClaims:
         self._key_queues = key_queues
         self._memory = ClaimMemory()
         self._grants: dict[tuple[str, str], Grant] = {}
-        self.openings = RateWaits()
+        self.rate_waits = RateWaits()
 
     async def claim(self, access: Access, asked: Asked) -> Outcome:
         """One queue's part of a claim; asks for a larger quota if needed, and tries once more."""
@@ -55,14 +55,14 @@ class LimitedClaims:
             outcome = await self._try(access, asked, Leave(admit=False, ask=True))
         if outcome.short:
             shrunk = outcome.shrunk
-            await quotas.ask(access, asked.queue, asked.request.runner, outcome.short)
+            await ask_for_slots(access, asked.queue, asked.request.runner, outcome.short)
             outcome = await self._try(access, asked, Leave(admit=False, ask=False))
             outcome = msgspec.structs.replace(outcome, shrunk=shrunk or outcome.shrunk)
         return outcome
 
     async def _try(self, access: Access, asked: Asked, leave: Leave) -> Outcome:
         at = (asked.queue, asked.request.runner)
-        self.openings.forget(asked.queue)
+        self.rate_waits.forget(asked.queue)
         # Without an answer it is unknown what was spent.
         grant = self._grants.pop(at, None)
         visit = LimitedAttempt(self._memory, asked, grant, leave, since=self._key_queues.since([asked.queue]))
@@ -77,7 +77,7 @@ class LimitedClaims:
         if (limits := visit.limits) is not None:
             self._key_queues.note([asked.queue], [asked.queue] if limits.marked else [], limits.behind)
             if outcome.wait is not None:
-                self.openings.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
+                self.rate_waits.note(asked.queue, outcome.now, outcome.wait, limits.rate_limit)
             if not outcome.short and not outcome.admit:
                 self._memory.cursors(asked.queue).end(outcome.rows, fair=limits.fair, flowing=outcome.found)
                 self._memory.turns(asked.queue).after_claim(outcome.rows, limits.weights)

@@ -1,5 +1,7 @@
-"""The limits of a queue, as a claim sees them."""
+"""The limits of a queue as a claim sees them, and the quotas of its runners."""
 
+import asyncio
+import random
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -9,20 +11,25 @@ import msgspec
 from windlass.core.flow.queue import QueueSettings, merge
 from windlass.core.flow.rate import Bucket, Rate, full, refilled
 from windlass.core.moments import Micros
+from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.limits.rate_check import rate_of
 from windlass.store.rate_waits import RateWaits
 
+TRIES = 8
+PAUSE_SECONDS = 0.01
+RESERVE = 10
+"""A runner gets at most 1/10 of what is free beyond what it needs, so that it asks less often."""
 _settings = msgspec.json.Decoder(QueueSettings)
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
-    """A row of limited.sql."""
+    """A row of the statement `queue_limits`."""
 
     leased: bool | None
     """None: the runner has no lease."""
     again: bool
-    most: int | None
+    max_concurrency: int | None
     rate_limit: str | None
     fair: bool
     rated: bool
@@ -51,7 +58,7 @@ class QueueLimits(msgspec.Struct, frozen=True):
     @property
     def plain(self) -> bool:
         """Whether the queue is not limited any more."""
-        return self.most is None and self.rate_limit is None and not self.fair and not self.rated
+        return self.max_concurrency is None and self.rate_limit is None and not self.fair and not self.rated
 
     @property
     def weights(self) -> dict[str, float]:
@@ -70,16 +77,18 @@ def _weights(declared: str, changed: str) -> dict[str, float]:
     return merge(_settings.decode(declared), _settings.decode(changed)).weights
 
 
-async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, openings: RateWaits) -> bool:
+async def has_work(db: Db, queues: Sequence[str], types: Sequence[str] | None, rate_waits: RateWaits) -> bool:
     """Whether a claim or an admission would find anything; not in queues that are full or without tokens."""
-    shut = {row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, openings)}
+    shut = {
+        row["name"] for row in await db.rows("queue_loads", {"queues": list(queues)}) if _is_shut(row, rate_waits)
+    }
     opened = [queue for queue in queues if queue not in shut]
     rows = await db.rows("has_work", {"queues": opened, "types": None if types is None else list(types)})
     return bool(rows[0][0])
 
 
-def _is_shut(row: Any, openings: RateWaits) -> bool:
-    if openings.is_shut(row["name"], row["now"], row["rate_limit"]):
+def _is_shut(row: Any, rate_waits: RateWaits) -> bool:
+    if rate_waits.is_shut(row["name"], row["now"], row["rate_limit"]):
         return True
     if row["max_concurrency"] is not None and row["running"] >= row["max_concurrency"]:
         return True
@@ -87,3 +96,41 @@ def _is_shut(row: Any, openings: RateWaits) -> bool:
     if rate is None or row["credit"] is None:
         return False
     return not refilled(Bucket(row["credit"], row["period"], row["at"]), rate, row["now"]).tokens
+
+
+async def ask_for_slots(access: Access, queue: str, runner: str, slots: int) -> bool:
+    """Give a runner more slots, or as many as there are; whether it got any."""
+    for _ in range(TRIES):
+        given = await access.write(lambda db: _give(db, queue, runner, slots))
+        if given is not None:
+            return given > 0
+        await asyncio.sleep(PAUSE_SECONDS * random.random())
+    return False
+
+
+async def _give(db: Db, queue: str, runner: str, slots: int) -> int | None:
+    """None: another process assigns quotas at this moment."""
+    here = {"queue": queue, "runner": runner}
+    locked = await db.rows("lock_limit", here)
+    if not locked:
+        return None
+    await db.run("count_quotas", here)
+    free: int = locked[0][0] - (await db.rows("sum_quotas", here))[0][0]
+    if free < slots and (holders := [row[0] for row in await db.rows("lock_quotas", here)]):
+        free += (await db.rows("trim_quotas", {**here, "runners": holders}))[0][0]
+    given = max(0, min(free, max(slots, free // RESERVE)))
+    if given:
+        await db.run("add_slots", {**here, "slots": given})
+    return given
+
+
+async def drop_quotas(db: Db, runners: Sequence[str]) -> None:
+    """Delete the quotas of dead runners whose jobs are put back."""
+    await db.run("drop_quotas", {"runners": list(runners)})
+
+
+async def drop_orphaned_quotas(access: Access) -> None:
+    """Delete quotas that were locked by a late claim, or whose rescuer died."""
+    runners = [row[0] for row in await access.read(lambda db: db.rows("orphan_quotas"))]
+    if runners:
+        await access.once(lambda db: drop_quotas(db, runners))

@@ -1,31 +1,92 @@
--- The limits of a queue for a claim; no row if it is paused. The runner's own quota is locked until the claim ends;
--- one that is locked counts as none. Counts in this statement may be older than the lock: what must not be is counted
--- by a later one.
-WITH queue AS MATERIALIZED (
-    SELECT * FROM windlass.queues
-    WHERE name = :queue::text AND (NOT paused OR paused_until <= :now)
-), mine AS MATERIALIZED (
-    SELECT slots FROM windlass.quotas
-    WHERE queue = :queue::text AND runner = :runner::text AND (SELECT max_concurrency FROM queue) IS NOT NULL
-    FOR NO KEY UPDATE SKIP LOCKED
-), place AS MATERIALIZED (
-    SELECT sort_priority, rank, returns FROM windlass.watermarks WHERE queue = :queue::text ORDER BY sort_priority
+-- name: queue_loads
+-- Limited queues: how many jobs run under a lease, and their buckets.
+SELECT queue.name, queue.max_concurrency, queue.rate_limit, CASE WHEN queue.max_concurrency IS NOT NULL THEN (
+    SELECT coalesce(sum((
+        SELECT count(*) FROM windlass.jobs AS job
+        WHERE job.worker = lease.runner AND job.status = 'running' AND job.queue || '' = queue.name
+    )), 0) FROM windlass.leases AS lease
+) END AS running, bucket.credit, bucket.period, bucket.at, :now AS now
+FROM windlass.queues AS queue LEFT JOIN windlass.buckets AS bucket
+    ON bucket.queue = queue.name AND bucket.key = '' AND queue.rate_limit IS NOT NULL
+WHERE queue.name = ANY(:queues::text[]) AND queue.limited
+
+-- name: has_work
+-- Whether there is anything to claim, a dirty key, or a due job.
+SELECT EXISTS (
+    SELECT 1 FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
+        SELECT 1 FROM windlass.jobs AS job
+        WHERE job.queue = watermark.queue AND job.sort_priority = watermark.sort_priority AND job.rank >= watermark.rank
+        AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
+    ) AS found WHERE watermark.queue = ANY(:queues::text[]) AND NOT EXISTS (
+        SELECT 1 FROM windlass.queues AS queue
+        WHERE queue.name = watermark.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)
+    )
+) OR EXISTS (
+    SELECT 1 FROM windlass.jobs
+    WHERE status IN ('scheduled', 'failed') AND run_at <= :now
+    AND run_at >= (SELECT due FROM windlass.due_watermark)
 )
-SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::text) AS leased,
-    EXISTS (
-        SELECT 1 FROM windlass.jobs
-        WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running' AND :first::boolean
-    ) AS again,
-    queue.max_concurrency, queue.rate_limit, queue.fair, queue.rated,
-    CASE WHEN queue.fair THEN queue.declared ELSE '{}' END AS declared,
-    CASE WHEN queue.fair THEN queue.changed ELSE '{}' END AS changed,
-    coalesce((SELECT slots FROM mine), 0) AS slots,
-    CASE WHEN queue.max_concurrency IS NOT NULL
-        THEN (SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text) ELSE 0 END AS given,
-    bucket.credit, bucket.period, bucket.at,
-    (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
-    ARRAY(SELECT sort_priority FROM place) AS sort_priorities, ARRAY(SELECT rank FROM place) AS watermarks, :now AS now,
-    EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind
-FROM queue LEFT JOIN windlass.buckets AS bucket
-    ON bucket.queue = :queue::text AND bucket.key = '' AND queue.rate_limit IS NOT NULL
+OR EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = ANY(:queues::text[]))
+
+-- name: lock_limit
+-- Lock the queue: one process at a time assigns quotas. Its commit need not be flushed: the claim that follows is
+-- later in the WAL.
+SELECT coalesce(max_concurrency, 0), set_config('synchronous_commit', 'off', true) FROM windlass.queues
+WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: count_quotas
+-- Count what runners without a counted quota run: they are new, or the queue had no limit.
+INSERT INTO windlass.quotas AS quota (queue, runner, slots)
+SELECT :queue::text, lease.runner, (
+    SELECT count(*) FROM windlass.jobs
+    WHERE worker = lease.runner AND status = 'running' AND queue || '' = :queue::text
+)
+FROM windlass.leases AS lease
+WHERE lease.expires_at > :now AND NOT EXISTS (
+    SELECT 1 FROM windlass.quotas AS counted
+    WHERE counted.queue = :queue::text AND counted.runner = lease.runner AND counted.slots IS NOT NULL
+)
+ORDER BY lease.runner
+ON CONFLICT (queue, runner) DO UPDATE SET slots = coalesce(quota.slots, excluded.slots)
+
+-- name: sum_quotas
+SELECT coalesce(sum(slots), 0)::bigint FROM windlass.quotas WHERE queue = :queue::text
+
+-- name: lock_quotas
+-- Lock the quotas of other runners, in order; those of claiming runners are skipped.
+SELECT runner FROM windlass.quotas
+WHERE queue = :queue::text AND runner <> :runner::text AND slots > 0 ORDER BY runner FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: trim_quotas
+-- Cut locked quotas down to what their runners run; returns how many slots that frees.
+WITH used AS MATERIALIZED (
+    SELECT holder.runner, (
+        SELECT count(*) FROM windlass.jobs
+        WHERE worker = holder.runner AND status = 'running' AND queue || '' = :queue::text
+    ) AS jobs
+    FROM unnest(:runners::text[]) AS holder (runner)
+), trimmed AS (
+    UPDATE windlass.quotas AS quota SET slots = used.jobs FROM used
+    WHERE quota.queue = :queue::text AND quota.runner = used.runner AND quota.slots > used.jobs
+)
+SELECT coalesce(sum(quota.slots - used.jobs), 0)::bigint
+FROM used JOIN windlass.quotas AS quota ON quota.queue = :queue::text AND quota.runner = used.runner
+WHERE quota.slots > used.jobs
+
+-- name: add_slots
+UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue::text AND runner = :runner::text
+
+-- name: drop_quotas
+-- Delete quotas of dead runners after their jobs were put back. A quota that a late claim has locked, under which
+-- jobs run, or whose tokens are valid, stays for the next call.
+DELETE FROM windlass.quotas WHERE ctid = ANY(ARRAY(
+    SELECT quota.ctid FROM windlass.quotas AS quota
+    WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now
+    AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)
+    AND NOT EXISTS (SELECT 1 FROM windlass.jobs AS job WHERE job.worker = quota.runner AND job.status = 'running' OFFSET 0)
+    FOR UPDATE SKIP LOCKED
+))
+
+-- name: orphan_quotas
+SELECT DISTINCT quota.runner FROM windlass.quotas AS quota
+WHERE NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)

@@ -65,7 +65,7 @@ class RateResult(msgspec.Struct):
     now: Micros = 0
 
     def values(self) -> dict[str, Any]:
-        """Parameters of claim_candidates.sql."""
+        """Parameters of the statement `claim_candidates`."""
         buckets = self.buckets.values()
         return {
             "places": [job.place for job in self.paid],

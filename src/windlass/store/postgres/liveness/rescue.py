@@ -13,9 +13,9 @@ from windlass.core.moments import SECOND, Micros
 from windlass.store.ending import Running, after_runner_death, crash_result_of
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.limits.quotas import forget, forget_orphans
+from windlass.store.postgres.limits.queue_limits import drop_orphaned_quotas, drop_quotas
 from windlass.store.postgres.liveness.leases import forgive_silence
-from windlass.store.postgres.verbs.end_attempts import end
+from windlass.store.postgres.verbs.settle import end
 from windlass.store.records import Rescued, RowsHeld, RunnerEnd
 
 PORTION = 500
@@ -24,7 +24,7 @@ ORPHAN_AGE: Micros = 2 * SECOND
 ORPHANS_EVERY: Micros = 5 * SECOND
 """Orphans are rare, and the search scans what every runner holds."""
 EVER: Micros = 2**62
-ALL = 2**31 - 1
+NO_LIMIT = 2**31 - 1
 
 
 class Rescuer:
@@ -48,8 +48,8 @@ class Rescuer:
         # Also if the clock was set back.
         if not now < self._orphans_at <= now + ORPHANS_EVERY:
             self._orphans_at = now + ORPHANS_EVERY
-            rescued += await _adopt(access, limit, now - ORPHAN_AGE)
-            await forget_orphans(access)
+            rescued += await _rescue_orphans(access, limit, now - ORPHAN_AGE)
+            await drop_orphaned_quotas(access)
         return rescued
 
 
@@ -64,13 +64,15 @@ async def end_runner(access: Access, ended: RunnerEnd) -> list[Rescued]:
 
 async def _end_runner(db: Db, ended: RunnerEnd, statement: str) -> list[Rescued]:
     await db.run("drop_lease", {"runner": ended.runner})
-    rows = await db.rows(statement, {"runner": ended.runner, "runners": [ended.runner], "before": EVER, "limit": ALL})
+    rows = await db.rows(
+        statement, {"runner": ended.runner, "runners": [ended.runner], "before": EVER, "limit": NO_LIMIT}
+    )
     rescued = await _end(db, [Running(*row) for row in rows], lambda job: crash_result_of(job, ended))
-    await forget(db, [ended.runner])
+    await drop_quotas(db, [ended.runner])
     return rescued
 
 
-async def _adopt(access: Access, limit: int, before: Micros) -> list[Rescued]:
+async def _rescue_orphans(access: Access, limit: int, before: Micros) -> list[Rescued]:
     """Rescue orphans, but only after a moment: their rescuer may be about to put them back."""
     values = {"before": before, "limit": limit}
     runners = [row[0] for row in await access.read(lambda db: db.rows("orphans", values))]
@@ -91,12 +93,12 @@ async def _put_back(access: Access, runners: Sequence[str], before: Micros) -> l
         rescued += some
         if len(some) < PORTION:
             break
-    await access.once(lambda db: forget(db, runners))
+    await access.once(lambda db: drop_quotas(db, runners))
     return rescued
 
 
-async def _end(db: Db, jobs: Sequence[Running], fate: Callable[[Running], CrashResult]) -> list[Rescued]:
-    endings = [(job, after_runner_death(fate(job))) for job in jobs]
+async def _end(db: Db, jobs: Sequence[Running], crash_result: Callable[[Running], CrashResult]) -> list[Rescued]:
+    endings = [(job, after_runner_death(crash_result(job))) for job in jobs]
     statuses = await end(db, endings)
     return [
         Rescued(job.id, job.type, job.queue, job.attempt, status, ending.outcome, job.worker or "")

@@ -1,9 +1,9 @@
-"""Workers: alive if their heartbeat is recent, by the server's clock."""
+"""Workers, alive if their heartbeat is recent, and the leadership of one coordinator; times are the server's."""
 
 import msgspec
 
 from windlass.store.postgres.connection.db import Db
-from windlass.store.records import WorkerInfo
+from windlass.store.records import Campaign, WorkerInfo
 from windlass.store.rows import SILENT_AFTER, to_worker
 
 
@@ -24,3 +24,28 @@ async def live_workers(db: Db) -> list[WorkerInfo]:
 async def forget_dead(db: Db) -> None:
     """Delete workers that ended without unregistering."""
     await db.run("drop_silent_workers", {"silent": SILENT_AFTER})
+
+
+async def is_taken(db: Db, bid: Campaign) -> bool:
+    """Whether another process is the leader; read without a lock."""
+    return await current_leader(db) not in (None, bid.candidate)
+
+
+async def campaign(db: Db, bid: Campaign) -> int | None:
+    """Acquire leadership if it is free, or renew ours; returns the term. The leader deletes dead workers."""
+    rows = await db.rows("acquire_leadership", {"holder": bid.candidate, "length": bid.length})
+    if not rows:
+        return None
+    await forget_dead(db)
+    return int(rows[0][0])
+
+
+async def current_leader(db: Db) -> str | None:
+    """The current leader, unless its time is over."""
+    rows = await db.rows("leader")
+    return str(rows[0][0]) if rows else None
+
+
+async def resign(db: Db, candidate: str) -> None:
+    """Give up leadership, if it is ours."""
+    await db.run("resign", {"holder": candidate})

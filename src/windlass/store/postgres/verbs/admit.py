@@ -1,9 +1,10 @@
-"""admit, age, expire: jobs become due, move up, or are too late."""
+"""admit, age, expire, oldest: jobs become due, move up, or are too late."""
 
 from windlass.core.jobs.admission import EXPIRED
+from windlass.core.moments import Micros
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import cancel_with_dependents
 from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.verbs.dependents import cancel_with_dependents
 from windlass.store.records import Admitted
 
 HEAD = 1000
@@ -38,3 +39,8 @@ async def expire(db: Db, limit: int) -> int:
     ids = [row[0] for row in await db.rows("lock_expired", {"limit": limit})]
     await cancel_with_dependents(db, dict.fromkeys(ids, EXPIRED))
     return len(ids)
+
+
+async def oldest(db: Db) -> dict[str, Micros]:
+    """A rank is the moment from which a job waits, and the index has the lowest first."""
+    return dict(map(tuple, await db.rows("oldest")))

@@ -1,3 +1,4 @@
+-- name: admit
 -- Make due jobs pending, or blocked if they need a slot of a key; the earliest first. Returns how many, and how long
 -- until the next is due. Locked rows are skipped. The rank of a pending job is never in the past (core/admission.py)
 -- nor below its watermark; but a throttled job keeps its rank, and the watermark is lowered to it. If nothing is due,
@@ -49,3 +50,57 @@ SELECT (SELECT jobs FROM taken), (
         AND (job.run_at, job.id) > ((SELECT run_at FROM last), (SELECT id FROM last))
     ORDER BY job.run_at, job.id LIMIT 1
 )
+
+-- name: ageing
+SELECT name, ageing FROM windlass.queues WHERE ageing IS NOT NULL
+
+-- name: age
+-- Jobs that wait too long move up to the next higher priority at which jobs wait, with the rank they have. The oldest
+-- are in front, so only the first rows behind each watermark are looked at.
+WITH level AS MATERIALIZED (
+    SELECT watermark.sort_priority, watermark.rank FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
+        SELECT 1 FROM windlass.jobs AS job
+        WHERE job.queue = :queue::text AND job.sort_priority = watermark.sort_priority AND job.status = 'pending' AND job.rank >= watermark.rank
+        LIMIT 1
+    ) AS any_job WHERE watermark.queue = :queue::text
+), step AS MATERIALIZED (
+    SELECT sort_priority, rank, lag(sort_priority) OVER (ORDER BY sort_priority) AS above FROM level
+), aged AS MATERIALIZED (
+    SELECT head.id, step.above FROM step CROSS JOIN LATERAL (
+        SELECT job.id, job.updated_at FROM windlass.jobs AS job
+        WHERE job.queue = :queue::text AND job.sort_priority = step.sort_priority AND job.status = 'pending'
+        AND job.rank >= step.rank AND job.rank <= :now - :ageing::bigint
+        ORDER BY job.rank, job.id LIMIT :head::integer
+    ) AS head
+    WHERE step.above IS NOT NULL AND head.updated_at <= :now - :ageing::bigint
+    ORDER BY step.sort_priority LIMIT :limit::integer
+), locked AS MATERIALIZED (
+    SELECT job.id, aged.above FROM aged CROSS JOIN LATERAL (
+        SELECT id FROM windlass.jobs WHERE id = aged.id AND status || '' = 'pending' FOR UPDATE SKIP LOCKED
+    ) AS job
+)
+UPDATE windlass.jobs AS job
+SET aged_by = job.aged_by + job.sort_priority - locked.above, sort_priority = locked.above, updated_at = :now
+FROM locked WHERE job.id = locked.id RETURNING job.queue, job.sort_priority, job.rank
+
+-- name: is_any_expired
+-- Whether a waiting job has expired, by the partial index.
+SELECT EXISTS (
+    SELECT FROM windlass.jobs WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running'
+)
+
+-- name: lock_expired
+-- Lock expired waiting jobs, the longest expired first; locked ones are skipped.
+SELECT id::text FROM windlass.jobs AS job
+WHERE expires_at IS NOT NULL AND expires_at <= :now AND status <> 'running'
+ORDER BY job.expires_at, job.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+
+-- name: oldest
+-- How long the first pending job of each queue has waited, by the head of each priority.
+SELECT place.queue, greatest(0, :now - min(head.rank))
+FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+    SELECT rank FROM windlass.jobs
+    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+    ORDER BY rank, id LIMIT 1
+) AS head
+GROUP BY place.queue

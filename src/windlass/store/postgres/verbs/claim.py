@@ -46,7 +46,7 @@ class Claims:
     def __init__(self, announce: Callable[[], None]) -> None:
         self._announce = announce
         self.key_queues = KeyQueues()
-        self.spare = False
+        self.admitted_more = False
         """Whether the last claim admitted more jobs than it took: other runners may want them."""
         self._seen: dict[At, Seen] = {}
         self._returns: dict[tuple[str, ...], int] = {}
@@ -60,9 +60,9 @@ class Claims:
         """Only under a valid lease. Claims again if waiting jobs were admitted for it."""
         jobs = await self._claim(access, request)
         short = request.limit - len(jobs)
-        admitted = await self._admit(access, max(1, short)) if self.key_queues.due(hungry=short > 0) else 0
+        admitted = await self._admit(access, max(1, short)) if self.key_queues.due(idle=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
-        self.spare = admitted > len(more)
+        self.admitted_more = admitted > len(more)
         return [*jobs, *more] if more else jobs
 
     async def _admit(self, access: Access, wanted: int) -> int:
@@ -73,10 +73,10 @@ class Claims:
 
     async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
         jobs: list[Claimed] = []
-        shares = request.shares
-        while shares and len(jobs) < request.limit:
-            queues = _portion(request, shares, self._limited)
-            limit = min(shares[0].most, request.limit - len(jobs))
+        quotas = request.quotas
+        while quotas and len(jobs) < request.limit:
+            queues = _portion(request, quotas, self._limited)
+            limit = min(quotas[0].limit, request.limit - len(jobs))
             if limit <= 0:
                 taken: list[Claimed] | None = []
             elif queues[0] in self._limited:
@@ -91,9 +91,9 @@ class Claims:
                 jobs = await _taken_before(access, request)
                 break
             jobs += taken
-            shares = shares[len(queues) :]
-        if len(request.shares) > 1:
-            place = {share.queue: i for i, share in enumerate(request.shares)}
+            quotas = quotas[len(queues) :]
+        if len(request.quotas) > 1:
+            place = {quota.queue: i for i, quota in enumerate(request.quotas)}
             jobs.sort(key=lambda job: place.get(job.queue, len(place)))
         return jobs
 
@@ -186,22 +186,22 @@ class _Portion(msgspec.Struct, frozen=True):
         }
 
 
-def _portion(request: ClaimRequest, shares: Sequence[QueueQuota], limited: Collection[str]) -> tuple[str, ...]:
+def _portion(request: ClaimRequest, quotas: Sequence[QueueQuota], limited: Collection[str]) -> tuple[str, ...]:
     """The queues that are asked next: unlimited ones share a statement."""
-    if shares[0].queue in limited or any(share.most < request.limit for share in request.shares):
-        return (shares[0].queue,)
-    return tuple(takewhile(lambda queue: queue not in limited, (share.queue for share in shares)))
+    if quotas[0].queue in limited or any(quota.limit < request.limit for quota in request.quotas):
+        return (quotas[0].queue,)
+    return tuple(takewhile(lambda queue: queue not in limited, (quota.queue for quota in quotas)))
 
 
 def _rest(request: ClaimRequest, taken: list[Claimed]) -> ClaimRequest:
     """The rest of the request."""
     of = Counter(job.queue for job in taken)
-    shares = tuple(
-        QueueQuota(share.queue, share.most - of[share.queue], share.held + of[share.queue])
-        for share in request.shares
+    quotas = tuple(
+        QueueQuota(quota.queue, quota.limit - of[quota.queue], quota.held + of[quota.queue])
+        for quota in request.quotas
     )
     free = None if request.free is None else max(0, request.free - len(taken))
-    return msgspec.structs.replace(request, shares=shares, limit=request.limit - len(taken), free=free)
+    return msgspec.structs.replace(request, quotas=quotas, limit=request.limit - len(taken), free=free)
 
 
 async def _taken_before(access: Access, request: ClaimRequest) -> list[Claimed]:

@@ -1,3 +1,4 @@
+-- name: claim
 -- Claim up to :limit pending jobs, queue by queue and priority by priority, from the cursors on, or from the
 -- watermarks if jobs were put back since. The attempt is counted here, so that a job that kills its runner has used
 -- one up. Always returns a row: whether the lease is valid (NULL: there is none), whether an earlier try of this
@@ -52,3 +53,11 @@ SELECT (SELECT holds FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS aga
         WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = quota.queue AND dirty.tx >= :since::bigint)
     ) AS marked, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind, taken.*
 FROM (VALUES (1)) AS always LEFT JOIN taken ON true
+
+-- name: claimed
+-- The running jobs of a claim, best first.
+SELECT id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
+    -sort_priority - aged_by, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent::text, flow, timeout,
+    expires_at, tags, meta, result_params, parent_results, schedule, tick
+FROM windlass.jobs WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running'
+ORDER BY sort_priority, rank, id

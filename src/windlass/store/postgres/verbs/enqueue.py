@@ -13,12 +13,13 @@ from windlass.core.jobs.idempotency import OnConflict, replaced_by
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.status import Status
 from windlass.errors import QueueClosed, StoreUnavailable
-from windlass.store.batching import PER_JOB, key_columns, per_job_values, shared_values
 from windlass.store.keys import KeyConflicts, KeyRef, key_refs
-from windlass.store.postgres.connection import packing
-from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import cancel_with_dependents
-from windlass.store.postgres.dependencies.parents import (
+from windlass.store.postgres.connection.db import Db, pack_ids, pack_texts
+from windlass.store.postgres.connection.hints import Hint
+from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
+from windlass.store.postgres.verbs.dependents import cancel_with_dependents
+from windlass.store.postgres.verbs.parents import (
     KnownParents,
     add_dependencies,
     by_kind,
@@ -26,11 +27,9 @@ from windlass.store.postgres.dependencies.parents import (
     lock_parents,
     parents_of,
 )
-from windlass.store.postgres.limits import watermarks
-from windlass.store.postgres.limits.idempotency_keys import claim_keys, give_up, hand_over
-from windlass.store.postgres.signals.hints import Hint
-from windlass.store.postgres.verbs.queues import is_closed, make_if_new
 from windlass.store.postgres.verbs.timed import is_timed, statement_of, times_of
+from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
+from windlass.store.sql.queues import add_missing, queue
 
 MAX_IN_STATEMENT = 10_000
 MAX_TEXT = 32_000_000
@@ -81,40 +80,40 @@ async def enqueue(db: Db, jobs: Sequence[NewJob], hint: Hint) -> list[Enqueued]:
     outside = parents_of(jobs).difference(job.id for job in jobs)
     known_parents = KnownParents(await lock_parents(db, outside) if outside else {})
     existing = await _existing(db, jobs)
-    contest, claimed = await _contest(db, [job for job in jobs if job.id not in existing])
-    new = _sort(jobs, existing, contest)
+    conflicts, claimed = await _key_conflicts(db, [job for job in jobs if job.id not in existing])
+    new = _sort(jobs, existing, conflicts)
     late = await _store_all(db, new, known_parents, hint)
     # Keys first: a dependent that is cancelled at once releases its own; a replaced job then has none to release.
-    await hand_over(db, {place: id_ for place, id_ in contest.taken.items() if id_ not in late})
-    await _give_up_keys(db, contest, claimed, late)
+    await hand_over(db, {place: id_ for place, id_ in conflicts.taken.items() if id_ not in late})
+    await _give_up_keys(db, conflicts, claimed, late)
     await _add_dependencies(db, [job for job in new.links if job.id not in late], known_parents, hint)
-    unmoved = late | {id_ for id_, why in contest.replaced.items() if why in set(map(replaced_by, late))}
-    await cancel_with_dependents(db, {id_: why for id_, why in contest.replaced.items() if id_ not in unmoved})
+    unmoved = late | {id_ for id_, why in conflicts.replaced.items() if why in set(map(replaced_by, late))}
+    await cancel_with_dependents(db, {id_: why for id_, why in conflicts.replaced.items() if id_ not in unmoved})
     return [Enqueued(each.id, existing=True) if each.id in late else each for each in new.answers]
 
 
-def _sort(jobs: Sequence[NewJob], standing: set[JobId], contest: KeyConflicts) -> Sorted:
+def _sort(jobs: Sequence[NewJob], existing: set[JobId], conflicts: KeyConflicts) -> Sorted:
     """Known ids and key conflicts return the existing job; dependents then wait for that one."""
     wanted = parents_of(jobs)
     new = Sorted([], defaultdict(list), [], [])
-    stands: dict[JobId, JobId] = {}
+    existing_ids: dict[JobId, JobId] = {}
     for job in jobs:
-        holder: JobId | None = job.id if job.id in standing else None
+        holder: JobId | None = job.id if job.id in existing else None
         if holder is None and job.idempotency_key is not None:
-            holder = contest.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
+            holder = conflicts.enter(job, Status.BLOCKED if job.parents else Status.PENDING)
         new.answers.append(Enqueued(holder or job.id, existing=holder is not None))
         if holder is not None:
             if holder != job.id:
-                stands[job.id] = holder
+                existing_ids[job.id] = holder
             continue
-        standing.add(job.id)
+        existing.add(job.id)
         if job.parents:
             new.links.append(job)
         elif job.tick is not None:
             new.ticks.append(job)
         else:
             new.plain[statement_of(job), job.id in wanted].append(job)
-    return new._replace(links=[with_existing_parents(job, stands) for job in new.links])
+    return new._replace(links=[with_existing_parents(job, existing_ids) for job in new.links])
 
 
 async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hint) -> set[JobId]:
@@ -133,7 +132,7 @@ async def _store_all(db: Db, new: Sorted, known_parents: KnownParents, hint: Hin
 
 async def _make_places(db: Db, jobs: Sequence[NewJob]) -> None:
     places = sorted({(job.queue, -job.priority) for job in jobs})
-    await make_if_new(db, sorted({queue for queue, _ in places}))
+    await add_missing(db, {name for name, _ in places})
     await watermarks.make_places(db, places)
 
 
@@ -143,7 +142,7 @@ async def _existing(db: Db, jobs: Sequence[NewJob]) -> set[JobId]:
     return {row[0] for row in await db.rows("existing_ids", {"ids": ids})} if ids else set()
 
 
-async def _contest(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
+async def _key_conflicts(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[KeyRef, JobId]]:
     """Resolve key conflicts; also returns the keys that were taken, some of which must be given up."""
     keyed = [job for job in jobs if job.idempotency_key is not None]
     places = key_refs(keyed)
@@ -158,10 +157,10 @@ async def _contest(db: Db, jobs: Sequence[NewJob]) -> tuple[KeyConflicts, dict[K
     return KeyConflicts(held, keyed), {place: id_ for place, id_ in wanted.items() if place not in held}
 
 
-async def _give_up_keys(db: Db, contest: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
+async def _give_up_keys(db: Db, conflicts: KeyConflicts, claimed: Mapping[KeyRef, JobId], late: set[JobId]) -> None:
     """Give up keys taken for jobs that existed, or that came twice in one enqueue: nothing else would free them."""
-    given_up = {place: id_ for place, id_ in claimed.items() if place not in contest.taken}
-    given_up |= {place: id_ for place, id_ in contest.taken.items() if id_ in late}
+    given_up = {place: id_ for place, id_ in claimed.items() if place not in conflicts.taken}
+    given_up |= {place: id_ for place, id_ in conflicts.taken.items() if id_ in late}
     if given_up:
         await give_up(db, given_up)
 
@@ -177,7 +176,7 @@ async def _insert(db: Db, alike: Sequence[NewJob], hint: Hint, *, awaited: bool)
         ((there, stored, _),) = await db.rows("enqueue_known", {**common, **_own(part)})
         if not there:
             raise await _refused(db, part[0])
-        late |= await _late(db, part, stored or [])
+        late |= await _existing_after_all(db, part, stored or [])
     return late
 
 
@@ -188,7 +187,7 @@ async def _insert_ticks(db: Db, ticks: Sequence[NewJob], hint: Hint) -> set[JobI
     ((refused, stored, _),) = await db.rows("enqueue_ticks", values)
     if refused is not None:
         raise await _refused(db, next(job for job in ticks if job.id == refused))
-    return await _late(db, ticks, stored or [])
+    return await _existing_after_all(db, ticks, stored or [])
 
 
 async def _insert_links(db: Db, links: Sequence[NewJob], hint: Hint) -> set[JobId]:
@@ -202,7 +201,7 @@ async def _insert_links(db: Db, links: Sequence[NewJob], hint: Hint) -> set[JobI
             )
             if not there:
                 raise await _refused(db, part[0])
-            late |= await _late(db, part, stored or [])
+            late |= await _existing_after_all(db, part, stored or [])
     return late
 
 
@@ -212,7 +211,7 @@ async def _add_dependencies(db: Db, links: Sequence[NewJob], known_parents: Know
         await db.rows("notify", {"channel": hint.channel, "queues": sorted({job.queue for job in links})})
 
 
-async def _late(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
+async def _existing_after_all(db: Db, part: Sequence[NewJob], stored: Sequence[JobId]) -> set[JobId]:
     """Those that existed before, live or not."""
     over = {row[0] for row in await db.rows("ended_ids", {"ids": stored})} if not part[0].fresh else set()
     if over:
@@ -244,17 +243,17 @@ def _times(jobs: Sequence[NewJob], hint: Hint) -> Mapping[str, Any]:
 
 async def _refused(db: Db, job: NewJob) -> QueueClosed | StoreUnavailable:
     """Why nothing was stored: the queue is closed, or its watermark is gone."""
-    if await is_closed(db, job.queue):
+    if (await queue(db, job.queue)).closed:
         return QueueClosed(job.queue)
     return StoreUnavailable(f"queue {job.queue!r} at priority {job.priority} is gone; nothing was stored")
 
 
 def _own(jobs: Sequence[NewJob]) -> dict[str, Any]:
     return {
-        "ids": packing.ids([job.id for job in jobs]),
+        "ids": pack_ids([job.id for job in jobs]),
         "payloads": [job.payload for job in jobs],
-        "keys": packing.texts([job.idempotency_key for job in jobs]),
-        "concurrency_keys": packing.texts([job.concurrency_key for job in jobs]),
+        "keys": pack_texts([job.idempotency_key for job in jobs]),
+        "concurrency_keys": pack_texts([job.concurrency_key for job in jobs]),
     }
 
 

@@ -1,3 +1,158 @@
+-- name: existing_ids
+SELECT id::text FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
+UNION ALL
+SELECT id::text FROM windlass.history WHERE id = ANY(:ids::uuid[])
+UNION ALL
+SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now
+
+-- name: enqueue_known
+-- The same for ids that may be known: returns those that were not live.
+WITH place AS MATERIALIZED (
+    SELECT now, watermark.rank AS watermark, coalesce(:run_at::bigint, now + :delay::bigint) AS run_at,
+        coalesce(:max_attempts::integer, queue.max_attempts) AS max_attempts,
+        coalesce(:timeout::bigint, queue.timeout) AS timeout,
+        coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
+    FROM (SELECT :now AS now) AS clock
+    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
+), new AS (
+    INSERT INTO windlass.jobs (
+        id, payload, idempotency_key, concurrency_key, queue, type, status, reason, sort_priority, rank, run_at, max_attempts,
+        created_at, updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
+        key_limit, key_strict, key_rate, rate_cost, schedule, tick, has_dependents, tenant_queue
+    )
+    SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::text, :type::text,
+        CASE WHEN place.run_at > now THEN 'scheduled' WHEN own.concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
+        CASE WHEN place.run_at <= now AND own.concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END,
+        :sort_priority::integer,
+        CASE WHEN place.run_at > now THEN place.run_at ELSE greatest(now, watermark) END, place.run_at, place.max_attempts,
+        now, now, :tenant::text, :parent::uuid, :flow::text, :parents::text, place.timeout, place.expires_at,
+        :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
+        :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, place.tenant_queue
+    FROM place CROSS JOIN unnest(
+        string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
+    ) AS own (id, payload, idempotency_key, concurrency_key)
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT :queue::text, new.concurrency_key FROM new CROSS JOIN place
+    WHERE new.concurrency_key IS NOT NULL AND place.run_at <= now
+)
+SELECT EXISTS (SELECT 1 FROM place), (SELECT array_agg(id::text) FROM new),
+    (SELECT pg_notify(:channel::text, :queue::text) FROM place WHERE :hint::boolean AND run_at <= now)::text
+
+-- name: enqueue_ticks
+-- The same as `enqueue_known` for jobs of ticks, which all differ, so each is given in full. Returns one that was not
+-- stored, because its queue is closed or its watermark is missing: then the transaction must be rolled back.
+WITH own AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(:jobs::json) AS one (
+        id uuid, payload text, idempotency_key text, concurrency_key text, queue text, type text, sort_priority integer,
+        run_at bigint, max_attempts integer, tenant text, flow text, timeout bigint, expires bigint, expires_at bigint,
+        tags text, meta text, "window" bigint, key_limit integer, key_strict boolean, key_rate text, rate_cost integer,
+        schedule text, tick bigint
+    )
+), placed AS MATERIALIZED (
+    SELECT own.*, now, own.run_at > now AS is_scheduled, greatest(now, watermark.rank) AS watermark,
+        coalesce(own.max_attempts, queue.max_attempts) AS attempts, coalesce(own.timeout, queue.timeout) AS longest,
+        CASE WHEN queue.fair THEN coalesce(own.tenant, '') END AS tenant_queue
+    FROM (SELECT :now AS now) AS clock
+    CROSS JOIN own JOIN windlass.queues AS queue ON queue.name = own.queue
+    JOIN windlass.watermarks AS watermark ON watermark.queue = own.queue AND watermark.sort_priority = own.sort_priority
+    WHERE NOT queue.closed
+), new AS (
+    INSERT INTO windlass.jobs (
+        id, payload, idempotency_key, concurrency_key, queue, type, status, reason, sort_priority, rank, run_at, max_attempts,
+        created_at, updated_at, tenant, flow, timeout, expires_at, tags, meta, idempotency_window, key_limit, key_strict,
+        key_rate, rate_cost, schedule, tick, tenant_queue
+    )
+    SELECT id, payload, idempotency_key, concurrency_key, queue, type,
+        CASE WHEN is_scheduled THEN 'scheduled' WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
+        CASE WHEN NOT is_scheduled AND concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority,
+        CASE WHEN is_scheduled THEN run_at ELSE watermark END, run_at, attempts, now, now, tenant, flow, longest,
+        coalesce(expires_at, now + expires), tags, meta, "window", key_limit, key_strict, key_rate, rate_cost, schedule,
+        tick, tenant_queue
+    FROM placed
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id, queue, concurrency_key, status
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM new WHERE status = 'blocked'
+)
+SELECT (SELECT own.id::text FROM own WHERE own.id NOT IN (SELECT placed.id FROM placed) LIMIT 1),
+    (SELECT array_agg(id::text) FROM new),
+    (
+        SELECT count(pg_notify(:channel::text, due.queue)::text)
+        FROM (SELECT DISTINCT queue FROM new WHERE status <> 'scheduled') AS due WHERE :hint::boolean
+    )
+
+-- name: enqueue_dependents
+-- New jobs with parents; returns those that were not live. Inserts none if the watermark is missing or the queue is
+-- closed. None waits for a key or has a slot before it is due.
+WITH place AS MATERIALIZED (
+    SELECT now, coalesce(:run_at::bigint, now) AS run_at, coalesce(:max_attempts::integer, queue.max_attempts) AS max_attempts,
+        coalesce(:timeout::bigint, queue.timeout) AS timeout,
+        coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at,
+        CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
+    FROM (SELECT :now AS now) AS clock
+    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
+), new AS (
+    INSERT INTO windlass.jobs (
+        id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, has_dependents, delay_after_parents, queue, type, status,
+        reason, sort_priority, rank, run_at, max_attempts, created_at, updated_at, tenant, timeout, expires_at, tags, meta,
+        idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, tenant_queue
+    )
+    SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, own.parent, own.flow, own.parents, own.result_params,
+        own.pending_parents, own.has_dependents <> 0, CASE WHEN :run_at::bigint IS NULL THEN :delay::bigint ELSE 0 END, :queue::text, :type::text,
+        'blocked', 'waits for its parent', :sort_priority::integer, place.run_at, place.run_at, place.max_attempts, now, now,
+        :tenant::text, place.timeout, place.expires_at, :tags::text, :meta::text, :window::bigint, :key_limit::integer,
+        :key_strict::boolean, :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, place.tenant_queue
+    FROM place CROSS JOIN unnest(
+        string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[],
+        string_to_array(:own_parents, ',', '')::uuid[], :flows::text[], :parents::text[], :result_params::text[],
+        string_to_array(:pending_parents, ',')::integer[], string_to_array(:has_dependents, ',')::integer[]
+    ) AS own (id, payload, idempotency_key, concurrency_key, parent, flow, parents, result_params, pending_parents, has_dependents)
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id
+)
+SELECT EXISTS (SELECT 1 FROM place), (SELECT array_agg(id::text) FROM new)
+
+-- name: ended_ids
+-- Which of these ids belong to ended jobs. A later statement than the insert, which conflicts with live ones, so that
+-- it sees a job that ended meanwhile.
+SELECT id::text FROM windlass.history WHERE id = ANY(:ids::uuid[])
+UNION ALL
+SELECT id::text FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now
+
+-- name: drop_new
+-- Delete jobs that were inserted in this transaction, and had ended before.
+DELETE FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
+
+-- name: enqueue_at_times
+-- The same as `enqueue` for jobs without concurrency keys that each have their own time: a moment, or a delay.
+INSERT INTO windlass.jobs (
+    id, payload, idempotency_key, queue, type, status, sort_priority, rank, run_at, max_attempts, created_at,
+    updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, has_dependents, tenant_queue
+)
+SELECT own.id, own.payload, own.idempotency_key, :queue::text, :type::text,
+    CASE WHEN due.run_at > now THEN 'scheduled' ELSE 'pending' END, :sort_priority::integer,
+    CASE WHEN due.run_at > now THEN due.run_at ELSE greatest(now, watermark.rank) END, due.run_at,
+    coalesce(:max_attempts::integer, queue.max_attempts), now, now, :tenant::text, :parent::uuid, :flow::text,
+    :parents::text, coalesce(:timeout::bigint, queue.timeout), coalesce(:expires_at::bigint, now + :expires::bigint),
+    :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
+    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END
+FROM (SELECT :now AS now OFFSET 0) AS clock
+CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+CROSS JOIN unnest(
+    string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[],
+    string_to_array(:run_ats, ',', '')::bigint[], string_to_array(:delays, ',')::bigint[]
+) AS own (id, payload, idempotency_key, run_at, delay)
+CROSS JOIN LATERAL (SELECT coalesce(own.run_at, now + own.delay) AS run_at) AS due
+WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
+AND (NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL)
+
+-- name: enqueue
 -- New jobs that differ only in id, payload and keys; the queue gives the defaults. Inserts none if the watermark is
 -- missing or the queue is closed. The rank is never in the past, nor below the watermark, should the clock have been
 -- set back (core/admission.py). A plain INSERT, because for one job it is twice as fast as one inside a CTE; the hint
@@ -22,3 +177,39 @@ CROSS JOIN unnest(
 ) AS own (id, payload, idempotency_key, concurrency_key)
 WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
 AND (NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL)
+
+-- name: enqueue_keyed
+-- The same as `enqueue` for jobs with concurrency keys: due ones wait for their key, which becomes dirty. Nothing is
+-- locked or counted, because it may run in a caller's transaction.
+WITH place AS MATERIALIZED (
+    SELECT now, watermark.rank AS watermark, coalesce(:run_at::bigint, now + :delay::bigint) AS run_at,
+        coalesce(:max_attempts::integer, queue.max_attempts) AS max_attempts,
+        coalesce(:timeout::bigint, queue.timeout) AS timeout,
+        coalesce(:expires_at::bigint, now + :expires::bigint) AS expires_at,
+        CASE WHEN queue.fair THEN coalesce(:tenant::text, '') END AS tenant_queue
+    FROM (SELECT :now AS now) AS clock
+    CROSS JOIN windlass.queues AS queue JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name
+    WHERE queue.name = :queue::text AND watermark.sort_priority = :sort_priority::integer AND NOT queue.closed
+), own AS MATERIALIZED (
+    SELECT * FROM unnest(
+        string_to_array(:ids, ',')::uuid[], :payloads::text[], :keys::text[], :concurrency_keys::text[]
+    ) AS one (id, payload, idempotency_key, concurrency_key)
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT :queue::text, own.concurrency_key FROM place CROSS JOIN own
+    WHERE place.run_at <= now AND own.concurrency_key IS NOT NULL
+)
+INSERT INTO windlass.jobs (
+    id, payload, idempotency_key, concurrency_key, queue, type, status, reason, sort_priority, rank, run_at, max_attempts,
+    created_at, updated_at, tenant, parent, flow, parents, timeout, expires_at, tags, meta, idempotency_window,
+    key_limit, key_strict, key_rate, rate_cost, schedule, tick, has_dependents, tenant_queue
+)
+SELECT own.id, own.payload, own.idempotency_key, own.concurrency_key, :queue::text, :type::text,
+    CASE WHEN place.run_at > now THEN 'scheduled' WHEN own.concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
+    CASE WHEN place.run_at <= now AND own.concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END,
+    :sort_priority::integer, CASE WHEN place.run_at > now THEN place.run_at ELSE greatest(now, watermark) END, place.run_at,
+    place.max_attempts, now, now, :tenant::text, :parent::uuid, :flow::text, :parents::text, place.timeout,
+    place.expires_at, :tags::text, :meta::text, :window::bigint, :key_limit::integer, :key_strict::boolean,
+    :key_rate::text, :rate_cost::integer, :schedule::text, :tick::bigint, :has_dependents::boolean, place.tenant_queue
+FROM place CROSS JOIN own
+WHERE NOT :hint::boolean OR (SELECT pg_notify(:channel::text, :queue::text)::text) IS NOT NULL

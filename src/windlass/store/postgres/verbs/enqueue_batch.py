@@ -11,16 +11,15 @@ import msgspec
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import StoreUnavailable
-from windlass.store.batching import shared_values
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.caller_drivers import check_kind, visit
-from windlass.store.postgres.connection.caller_transaction import on_our_own
+from windlass.store.postgres.connection.caller_transaction import check_kind, on_own_connection, run_inside
 from windlass.store.postgres.connection.db import Db
 from windlass.store.postgres.connection.deadline import SLACK_SECONDS
+from windlass.store.postgres.connection.hints import Hint, Hints
 from windlass.store.postgres.connection.session import CANCEL_SECONDS
-from windlass.store.postgres.signals.hints import Hint, Hints
-from windlass.store.postgres.verbs import queues
 from windlass.store.postgres.verbs.enqueue import MAX_TEXT, are_alike, enqueue, enqueue_alike
+from windlass.store.rows import shared_values
+from windlass.store.sql.queues import declare, is_undeclared
 
 Store = Callable[[Sequence[NewJob], float | None], Awaitable[list[Enqueued]]]
 """Stores jobs, until a moment of the loop's clock if one is given."""
@@ -205,12 +204,12 @@ class Enqueuer:
 
         check_kind(connection)
         if access.server.identity is None or self._declared != declared:
-            await on_our_own(access.server, lambda: self._declare(access, declared))
-        return await visit(access.server, connection, work)
+            await on_own_connection(access.server, lambda: self._declare(access, declared))
+        return await run_inside(access.server, connection, work)
 
     async def _declare(self, access: Access, declared: dict[str, QueueSettings]) -> None:
-        if await access.read(lambda db: queues.undeclared(db, declared)):
-            await access.write(lambda db: queues.declare(db, declared))
+        if await access.read(lambda db: is_undeclared(db, declared)):
+            await access.write(lambda db: declare(db, declared))
         self._declared = declared
 
 

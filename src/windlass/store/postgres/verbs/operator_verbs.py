@@ -1,26 +1,31 @@
-"""cancel, retry, delete: a move that the job's status does not allow changes nothing.
+"""cancel, retry, delete, run_now, change: a move that the job's status does not allow changes nothing.
 
 A few statements for any number of jobs: live ones are locked in order, finished ones read after them.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
+from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.moments import Micros
 from windlass.core.status import RETRYABLE, WAITING, Status
+from windlass.store.keys import Keyed
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.dependencies.dependents import cancel_with_dependents, revive_dependents, revive_waiting
-from windlass.store.postgres.history.prune import drop
-from windlass.store.postgres.limits.idempotency_keys import take
+from windlass.store.postgres.limits import watermarks
+from windlass.store.postgres.limits.idempotency_keys import release, take
 from windlass.store.postgres.limits.key_queue import let_run
+from windlass.store.postgres.verbs.dependents import cancel_with_dependents, revive_dependents, revive_waiting
+from windlass.store.postgres.verbs.prune import drop
 from windlass.store.records import Transition
 from windlass.store.rows import add_attempt, last_attempt
+from windlass.store.sql.queues import add_missing
 
-LOOKS = 2
+MAX_READS = 2
 """A job may be revived between the two reads: then the next round finds it."""
 
 Found = dict[JobId, "JobState"]
@@ -48,14 +53,14 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True):
 async def find(db: Db, ids: Sequence[JobId], *, lock_finished: bool = False) -> Found:
     """Those that exist. Needs a transaction."""
     found: Found = {}
-    for _ in range(LOOKS):
-        found |= await _living(db, [id_ for id_ in ids if id_ not in found])
+    for _ in range(MAX_READS):
+        found |= await _live(db, [id_ for id_ in ids if id_ not in found])
         # A later statement: a job settled while we waited for its lock is in history now.
         found |= await _finished(db, [id_ for id_ in ids if id_ not in found], lock=lock_finished)
     return found
 
 
-async def _living(db: Db, ids: list[JobId]) -> Found:
+async def _live(db: Db, ids: list[JobId]) -> Found:
     rows = await db.rows("lock_live", {"ids": ids}) if ids else []
     return {
         id_: JobState(
@@ -215,3 +220,78 @@ def _all_attempts(fields: dict[str, Any]) -> str | None:
     newest = last_attempt(fields)
     kept: str | None = fields["attempts"]
     return add_attempt(kept, newest) if newest else kept
+
+
+async def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+    """Pending, or waiting for its key, behind those that wait already; a pending job stays where it is."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
+        found = await find(db, some)
+        ready = {id_ for id_, at in found.items() if may_run_now(at.status)}
+        moved = {id_: Transition(id_, at.status, done=id_ in ready) for id_, at in found.items()}
+        return moved | await let_run(db, await db.rows("run_now", {"ids": sorted(ready)}) if ready else [])
+
+    return await each(ids, verb)
+
+
+async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Transition | None]:
+    """Each job wholly or not at all; its idempotency key moves with it into another queue."""
+
+    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
+        found = await find(db, some)
+        waiting = [id_ for id_ in some if id_ in found and may_change(found[id_].status)]
+        holders = await _move_keys(db, found, waiting, wanted.queue)
+        now = await db.now()
+        changed = {id_: found[id_] for id_ in waiting if id_ not in holders}
+        after = {id_: _changed(at, wanted, now) for id_, at in changed.items()}
+        await _write(db, after, wanted)
+        moved = {id_: Transition(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
+        return moved | {id_: Transition(id_, timing.status, done=True) for id_, (timing, _) in after.items()}
+
+    return await each(ids, verb)
+
+
+async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | None) -> dict[JobId, JobId]:
+    """Take the keys of these jobs in their new queue; returns {job: holder} of those that are taken."""
+    holders: dict[JobId, JobId] = {}
+    moving = [id_ for id_ in ids if queue is not None and found[id_].queue != queue]
+    if queue is None or not moving:
+        return holders
+    await add_missing(db, [queue])
+    keyed = [(key, id_) for id_ in moving if (key := found[id_].key) is not None]
+    # In order of the keys; of two jobs with the same key, the first that was named gets it.
+    for key, id_ in sorted(keyed, key=lambda each: each[0]):
+        if holder := await take(db, queue, key, id_):
+            holders[id_] = holder
+    await release(db, [Keyed(id_, found[id_].queue, key, None) for key, id_ in keyed if id_ not in holders])
+    return holders
+
+
+def _changed(at: JobState, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
+    """Its timing and its slot of the concurrency key after the change."""
+    after = reschedule(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
+    slot = slot_after(at.slot, after, wanted, moves=wanted.queue not in (None, at.queue))
+    return or_waiting_for_key(after, at.concurrency_key, slot), slot
+
+
+async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wanted: JobChange) -> None:
+    if not after:
+        return
+    timings = [timing for timing, _ in after.values()]
+    values = {
+        "ids": list(after),
+        "statuses": [str(timing.status) for timing in timings],
+        "reasons": [timing.reason for timing in timings],
+        "run_ats": [timing.run_at for timing in timings],
+        "ranks": [timing.rank for timing in timings],
+        "slots": [slot for _, slot in after.values()],
+        "sort_priority": None if wanted.priority is None else -wanted.priority,
+        "payload": wanted.payload,
+        "timed": wanted.is_timed,
+        "queue": wanted.queue,
+    }
+    rows = await db.rows("change", values)
+    # Before it is due: admission adds no watermarks.
+    await watermarks.make_places(db, [tuple(row[:2]) for row in rows if row[3] != Status.PENDING])
+    # It may have moved to another queue or priority, with an old rank.
+    await watermarks.lower(db, [tuple(row[:3]) for row in rows if row[3] == Status.PENDING])

@@ -1,6 +1,16 @@
--- The parents of a job, live ones first.
-SELECT id::text, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass.jobs
-WHERE id = ANY (:ids::uuid[])
-UNION ALL
-SELECT id::text, status, finished_at, run_at, worker FROM windlass.history WHERE id = ANY (:ids::uuid[])
-LIMIT :most_named::bigint
+-- name: lock_parents
+-- Lock live parents, in order: none ends before the commit. A parent that ends while we wait is not among them.
+SELECT id::text, status, queue FROM windlass.jobs AS job WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR NO KEY UPDATE
+
+-- name: add_dependencies
+INSERT INTO windlass.dependencies (parent, child)
+SELECT dependency.parent, dependency.child FROM unnest(
+    string_to_array(:parents, ',')::uuid[], string_to_array(:children, ',')::uuid[]
+) AS dependency (parent, child)
+
+-- name: set_has_dependents
+-- Other jobs wait for these, which the caller has locked or inserted.
+UPDATE windlass.jobs SET has_dependents = true WHERE id = ANY (:ids::uuid[]) AND NOT has_dependents
+
+-- name: completed_retention
+SELECT name, keep_completed FROM windlass.queues WHERE name = ANY (:queues::text[])

@@ -19,9 +19,9 @@ HEAD = 200
 """Rows that are looked at in each priority of a queue."""
 MAX_PARKED = 1000
 """Per priority of a queue, in one call."""
-PORTION = 1000
-"""Jobs freed by one transaction."""
-MAX_FREEING: Micros = SECOND // 2
+UNPARK_BATCH = 1000
+"""Jobs unparked by one transaction."""
+MAX_UNPARK_TIME: Micros = SECOND // 2
 """How long one call frees jobs: other duties wait."""
 BEAT_SECONDS = 1.0
 """How long a heartbeat frees jobs."""
@@ -29,30 +29,30 @@ BEAT_SECONDS = 1.0
 
 async def needs_parking(db: Db) -> bool:
     """A look without a lock."""
-    known = await _known(db)
+    known = await _known_types(db)
     return bool(known) and bool(await db.rows("unknown_types", {"known": known, "limit": HEAD}))
 
 
 async def park(db: Db) -> dict[str, int]:
     """Park jobs of unknown types at the heads of queues; returns {type: jobs}. Nothing is parked without a live
     worker."""
-    known = await _known(db)
+    known = await _known_types(db)
     if not known:
         return {}
     return dict(map(tuple, await db.rows("park", {"known": known, "limit": MAX_PARKED})))
 
 
-async def free(access: Access) -> int:
+async def unpark_known(access: Access) -> int:
     """Free parked jobs of types that a live worker knows, within the time; returns how many."""
-    types = await access.read(_known)
+    types = await access.read(_known_types)
     if not await access.read(lambda db: is_any_parked(db, types)):
         return 0
-    ends, freed = since_boot() + MAX_FREEING, 0
+    ends, unparked = since_boot() + MAX_UNPARK_TIME, 0
     while portion := await access.write(lambda db: unpark(db, types)):
-        freed += portion
-        if portion < PORTION or since_boot() >= ends:
+        unparked += portion
+        if portion < UNPARK_BATCH or since_boot() >= ends:
             break
-    return freed
+    return unparked
 
 
 async def is_any_parked(db: Db, types: Sequence[str]) -> bool:
@@ -62,7 +62,7 @@ async def is_any_parked(db: Db, types: Sequence[str]) -> bool:
 
 async def unpark(db: Db, types: Sequence[str]) -> int:
     """Free a portion of the parked jobs of these types; returns how many."""
-    rows = await db.rows("unpark", {"types": list(types), "limit": PORTION})
+    rows = await db.rows("unpark", {"types": list(types), "limit": UNPARK_BATCH})
     await watermarks.lower(db, _lowest(row for row in rows if row[3] == Status.PENDING))
     return len(rows)
 
@@ -75,6 +75,6 @@ def _lowest(rows: Iterable[Any]) -> list[tuple[str, int, Micros]]:
     return [(*place, rank) for place, rank in places.items()]
 
 
-async def _known(db: Db) -> list[str]:
+async def _known_types(db: Db) -> list[str]:
     """Every type that a live worker knows."""
     return sorted({type_ for worker in await live_workers(db) for type_ in worker.types})

@@ -1,6 +1,16 @@
+-- name: unknown_types
+-- A type at the head of a queue that is not known.
+SELECT head.type FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+    SELECT type FROM windlass.jobs
+    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+    ORDER BY rank, id LIMIT :limit
+) AS head
+WHERE head.type <> ALL(:known::text[]) LIMIT 1
+
+-- name: park
 -- Park jobs of unknown types among the first of each queue and priority; jobs that are being claimed are skipped.
 -- Their slots are freed, except in strict order.
-WITH strange AS MATERIALIZED (
+WITH unknown AS MATERIALIZED (
     SELECT head.id
     FROM windlass.watermarks AS place CROSS JOIN LATERAL (
         SELECT id FROM windlass.jobs
@@ -16,9 +26,41 @@ WITH strange AS MATERIALIZED (
 ), parked AS (
     UPDATE windlass.jobs
     SET status = 'blocked', reason = 'no worker for type', updated_at = :now, slot = CASE WHEN key_strict THEN slot END
-    WHERE id = ANY(ARRAY(SELECT id FROM strange)) RETURNING type, queue, concurrency_key, slot
+    WHERE id = ANY(ARRAY(SELECT id FROM unknown)) RETURNING type, queue, concurrency_key, slot
 ), dirtied AS (
     INSERT INTO windlass.dirty_keys (queue, key)
     SELECT DISTINCT queue, concurrency_key FROM parked WHERE concurrency_key IS NOT NULL AND slot IS NULL
 )
 SELECT type, count(*) FROM parked GROUP BY type
+
+-- name: is_any_parked
+SELECT EXISTS (
+    SELECT 1 FROM unnest(:types::text[]) AS known (type) CROSS JOIN LATERAL (
+        SELECT 1 FROM windlass.jobs
+        WHERE status || '' = 'blocked' AND reason = 'no worker for type' AND type = known.type LIMIT 1
+    ) AS parked
+)
+
+-- name: unpark
+-- Parked jobs of known types become pending at their old rank, or wait for their key; up to :limit of all types
+-- together. Type by type, by jobs_parked only. Locked rows are skipped.
+WITH freed AS MATERIALIZED (
+    SELECT parked.id
+    FROM unnest(:types::text[]) AS known (type) CROSS JOIN LATERAL (
+        SELECT id FROM windlass.jobs
+        WHERE status || '' = 'blocked' AND reason = 'no worker for type' AND type = known.type
+        ORDER BY id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+    ) AS parked LIMIT :limit::integer
+), back AS (
+    UPDATE windlass.jobs AS job
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+        updated_at = :now, tenant_queue = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+        )
+    WHERE id = ANY(ARRAY(SELECT id FROM freed)) RETURNING queue, sort_priority, rank, status, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM back WHERE status = 'blocked'
+)
+SELECT queue, sort_priority, rank, status FROM back

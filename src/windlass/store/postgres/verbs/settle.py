@@ -2,25 +2,27 @@
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any
 
 from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
 from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
-from windlass.core.status import Status
+from windlass.core.status import FINISHED, Status
 from windlass.errors import StoreUnavailable
-from windlass.store.ending import Running, is_repeat, settled
+from windlass.store.ending import Ending, Running, ending_values, is_repeat, resolve, settled
 from windlass.store.keys import Keyed
-from windlass.store.postgres.connection import packing
 from windlass.store.postgres.connection.access import Access
-from windlass.store.postgres.connection.db import Db
+from windlass.store.postgres.connection.db import Db, pack_ids, pack_numbers, pack_texts
 from windlass.store.postgres.connection.trouble import state_of
-from windlass.store.postgres.dependencies.dependents import after_parents_ended
+from windlass.store.postgres.limits import watermarks
 from windlass.store.postgres.limits.idempotency_keys import release
-from windlass.store.postgres.verbs.end_attempts import end
+from windlass.store.postgres.verbs.dependents import after_parents_ended
+from windlass.store.postgres.verbs.prune import drop
 from windlass.store.records import Note, Settled
 from windlass.store.rows import add_note
 
-_THERE_ALREADY = "23505"
+_COUNTERS = ("failures", "crashes", "rescues", "suspicions", "requeues", "snoozes")
+_UNIQUE_VIOLATION = "23505"
 
 
 async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[list[Settled], bool]:
@@ -31,13 +33,13 @@ async def settle(access: Access, settlements: Sequence[Settlement]) -> tuple[lis
     try:
         return await _settle(access, settlements)
     except StoreUnavailable as error:
-        if error.__cause__ is None or state_of(error.__cause__) != _THERE_ALREADY:
+        if error.__cause__ is None or state_of(error.__cause__) != _UNIQUE_VIOLATION:
             raise
-    await access.write(lambda db: _drop_twins(db, [s.id for s in settlements]))
+    await access.write(lambda db: _drop_duplicates(db, [s.id for s in settlements]))
     return await _settle(access, settlements)
 
 
-async def _drop_twins(db: Db, ids: list[JobId]) -> None:
+async def _drop_duplicates(db: Db, ids: list[JobId]) -> None:
     """Jobs that had ended and were enqueued again where that was not visible: history wins."""
     rows = await db.rows("drop_duplicates", {"ids": ids})
     await release(db, [Keyed(*row[:4]) for row in rows])
@@ -81,10 +83,10 @@ async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | No
     None is among them if dependents may run now.
     """
     values = {
-        "ids": packing.ids([s.id for s in settlements]),
-        "attempts": packing.numbers([s.attempt for s in settlements]),
-        "started": packing.numbers([s.started_after for s in settlements]),
-        "results": packing.texts([s.result for s in settlements]),
+        "ids": pack_ids([s.id for s in settlements]),
+        "attempts": pack_numbers([s.attempt for s in settlements]),
+        "started": pack_numbers([s.started_after for s in settlements]),
+        "results": pack_texts([s.result for s in settlements]),
         "keep": DEFAULT_RETENTION[Status.COMPLETED],
         "tombstone": TOMBSTONE_RETENTION,
     }
@@ -152,3 +154,68 @@ async def _keep(db: Db, said: Sequence[Note]) -> None:
         kept[each.id] = add_note(*kept.get(each.id, (None, None)), each)
     progress, logs = [kept[id_][0] for id_ in ids], [kept[id_][1] for id_ in ids]
     await db.run("set_notes", {"jobs": ids, "progress": progress, "logs": logs})
+
+
+async def end(db: Db, endings: Sequence[tuple[Running, Ending]]) -> list[Status]:
+    """Finished jobs go into history, the others back to waiting; returns the new status of each.
+
+    The caller has locked the jobs in this transaction.
+    """
+    if not endings:
+        return []
+    now = await db.now()
+    resolved = [(job, resolve(job, ending, now)) for job, ending in endings]
+    values = [{**ending_values(job, ending, now), "ending": ending, "job": job} for job, ending in resolved]
+    await _finish(db, [each for each in values if each["ending"].status in FINISHED])
+    await _put_back(db, [each for each in values if each["ending"].status is Status.PENDING])
+    await _reschedule(db, [each for each in values if each["ending"].status in (Status.FAILED, Status.SCHEDULED)])
+    return [ending.status for _, ending in resolved]
+
+
+async def _finish(db: Db, values: list[dict[str, Any]]) -> None:
+    if not values:
+        return
+    columns = {
+        **_columns(values, *_COUNTERS, "attempts"),
+        "started": [each["started_at"] for each in values],
+        "results": [each["ending"].result for each in values],
+        "keep_completed": DEFAULT_RETENTION[Status.COMPLETED],
+        "keep_cancelled": DEFAULT_RETENTION[Status.CANCELLED],
+        "keep_dead": DEFAULT_RETENTION[Status.DEAD],
+        "statuses": [str(each["ending"].status) for each in values],
+    }
+    rows = await db.rows("finish", columns)
+    jobs: list[Running] = [each["job"] for each in values]
+    await db.rows("notify_result_waits", {"ids": [job.id for job in jobs]})
+    await release(db, [Keyed(job.id, job.queue, job.idempotency_key, job.idempotency_window) for job in jobs])
+    if awaited := {id_ for id_, _, has_dependents in rows if has_dependents}:
+        await after_parents_ended(db, {each["id"]: each["ending"].status for each in values if each["id"] in awaited})
+    await drop(db, [id_ for id_, unkept, _ in rows if unkept])
+
+
+async def _put_back(db: Db, values: list[dict[str, Any]]) -> None:
+    """Requeued and rescued jobs keep their rank."""
+    if values:
+        columns = _columns(values, "crashes", "rescues", "suspicions", "requeues", "attempts")
+        await watermarks.lower(db, [tuple(row) for row in await db.rows("requeue", columns)])
+
+
+async def _reschedule(db: Db, values: list[dict[str, Any]]) -> None:
+    if not values:
+        return
+    columns = {
+        **_columns(values, "failures", "snoozes", "attempts"),
+        "delays": [each["ending"].delay for each in values],
+        "statuses": [str(each["ending"].status) for each in values],
+    }
+    await db.run("reschedule", columns)
+
+
+def _columns(values: list[dict[str, Any]], *names: str) -> dict[str, list[Any]]:
+    own = {name: [each[name] for each in values] for name in names}
+    return {
+        **own,
+        "ids": [each["id"] for each in values],
+        "reasons": [each["reason"] for each in values],
+        "errors": [each["error"] for each in values],
+    }

@@ -5,8 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from windlass.core.jobs.job import NewJob
-from windlass.store.batching import PER_JOB, shared_values
-from windlass.store.postgres.connection import packing
+from windlass.store.postgres.connection.db import pack_numbers
+from windlass.store.rows import PER_JOB, shared_values
 
 _TIMES = ("run_at", "delay")
 _like_of = attrgetter(*(name for name in NewJob.__struct_fields__ if name not in (*PER_JOB, *_TIMES)))
@@ -25,6 +25,6 @@ def statement_of(job: NewJob) -> Any:
 def times_of(jobs: Sequence[NewJob]) -> dict[str, Any]:
     """When each is due: a moment, or a delay."""
     return {
-        "run_ats": packing.numbers(job.run_at for job in jobs),
-        "delays": packing.numbers(job.delay for job in jobs),
+        "run_ats": pack_numbers(job.run_at for job in jobs),
+        "delays": pack_numbers(job.delay for job in jobs),
     }

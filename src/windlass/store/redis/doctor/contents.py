@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 
 from windlass.core.moments import DAY, Micros, show_duration
-from windlass.store.doctor import Finding, note, ok, problem, warning
-from windlass.store.orphaned_keys import OrphanedKey, conclude
+from windlass.store.doctor import Finding, OrphanedKey, key_findings, note, ok, problem, warning
 from windlass.store.redis.doctor.read_only_access import ReadOnlyAccess
 from windlass.store.redis.records.migrate import VERSION
 
@@ -131,7 +130,7 @@ async def check_idempotency_keys(access: ReadOnlyAccess) -> AsyncIterator[Findin
             if cursor == "0":
                 break
     keys = access.server.keys
-    for finding in conclude(
+    for finding in key_findings(
         seen,
         list(left.values()),
         lambda key: f'in redis-cli: HDEL "{keys.of_queue(key.queue, ("idempotency_keys",))[0]}" "{key.hash}"',

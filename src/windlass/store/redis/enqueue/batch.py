@@ -17,9 +17,9 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
-from windlass.store.batching import PER_JOB, shared_child_values
 from windlass.store.keys import key_ref
 from windlass.store.redis.records.record import Fields, Flag, encode
+from windlass.store.rows import PER_JOB, shared_child_values
 
 STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
 """What a script answers with first."""

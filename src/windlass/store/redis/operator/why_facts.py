@@ -69,15 +69,15 @@ async def _parents(access: Access, job: Job) -> tuple[Holder, ...]:
 def _question(record: Record, job: Job, kept: QueueState) -> tuple[Any, ...]:
     """The request of around.lua."""
     values = values_of(job, kept.queue, SortKey(record.sort_priority, record.rank), kept.now)
-    in_line = values["in_line"]
+    waits = values["waits_for_key"]
     return (
         values["id"],
         values["sort_priority"],
         values["rank"],
         record.fields.concurrency_digest or False,
-        values["order"] if in_line else False,
-        values["line_rank"] if in_line else False,
-        values["lane"] if values["fair"] else False,
+        values["key_priority"] if waits else False,
+        values["key_rank"] if waits else False,
+        values["tenant_queue"] if values["fair"] else False,
         MAX_TENANTS,
         MAX_NAMED,
     )

@@ -36,7 +36,7 @@ async def make_samples(access: Access) -> Sampled:
 
 async def samples_in(access: Access, window: SampleQuery) -> Samples:
     """The samples of a window."""
-    return await RedisSampleStore(access).stretch(window)
+    return await RedisSampleStore(access).samples(window)
 
 
 class RedisSampleStore:
@@ -48,35 +48,35 @@ class RedisSampleStore:
     async def now(self) -> Micros:
         return await self._access.now()
 
-    async def slots(self, since: Micros, until: Micros) -> list[Meter]:
+    async def meters_between(self, since: Micros, until: Micros) -> list[Meter]:
         return list(await meters.between(self._access, since, until))
 
-    async def last(self, step: Micros, at_most: Micros) -> Micros | None:
+    async def last_sampled(self, step: Micros, at_most: Micros) -> Micros | None:
         bounds = b"(" + _head(METERS, step, at_most + 1), b"[" + _head(METERS, step, 0)
         return _first_slot(await self._access.command("ZREVRANGEBYLEX", "sample_index", *bounds, "LIMIT", 0, 1))
 
-    async def first(self, step: Micros, at_least: Micros) -> Micros | None:
+    async def first_sampled(self, step: Micros, at_least: Micros) -> Micros | None:
         return await _first(self._access, METERS, step, at_least)
 
-    async def was_looked_at(self, minute: Micros) -> bool:
+    async def has_depths(self, minute: Micros) -> bool:
         return await _first(self._access, DEPTHS, MINUTE, minute) == minute
 
     async def counts(self) -> tuple[Counts, dict[str, Micros]]:
         return await counts.counts(self._access), await meters.oldest(self._access)
 
-    async def stretch(self, window: SampleQuery) -> Samples:
+    async def samples(self, window: SampleQuery) -> Samples:
         made = [_meter.decode(value) async for value in _samples(self._access, METERS, window)]
         looked = [_depth.decode(value) async for value in _samples(self._access, DEPTHS, window)]
         return Samples(tuple(made), tuple(looked))
 
-    async def sample(self, step: Micros, made: Sequence[Meter], looked: Sequence[Depth]) -> None:
+    async def write_samples(self, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
         kept = [
             (_place(METERS, step, each.interval_start, each.queue, each.type), each.ended, _encode(each))
-            for each in made
+            for each in meters
         ]
         kept += [
             (_place(DEPTHS, step, each.interval_start, each.queue, ""), each.observations, _encode(each))
-            for each in looked
+            for each in queue_depths
         ]
         blobs = [blob for place, _, value in kept for blob in (place, value)]
         await self._access.call_global("set_samples", [says for _, says, _ in kept], *blobs)

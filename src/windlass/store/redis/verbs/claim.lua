@@ -54,7 +54,7 @@ if not has_lease(runner, now) then return NO_LEASE end
 local before = claimed_before(runner, claim)
 if before then return before end
 if limit == 0 then return {} end
-local paused, paused_until, limited = unpack(redis.call('HMGET', K.queue, 'paused', 'paused_until', 'ruled'), 1, 3)
+local paused, paused_until, limited = unpack(redis.call('HMGET', K.queue, 'paused', 'paused_until', 'limited'), 1, 3)
 if is_paused(paused, paused_until, now) then return {} end
 if limited == '1' then return LIMITED end
 local heads = ready_heads(types)

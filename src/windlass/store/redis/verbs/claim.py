@@ -30,7 +30,7 @@ EXPIRED = 1
 
 async def claim(access: Access, request: ClaimRequest) -> list[Claimed]:
     """An earlier queue is emptied before a later one."""
-    quotas = [quota for quota in request.shares if quota.most > 0]
+    quotas = [quota for quota in request.quotas if quota.limit > 0]
     if request.limit <= 0 or not quotas:
         return []
     fresh = access.server.claim_memory.ask(request.runner, request.claim)
@@ -74,7 +74,7 @@ async def _with_work(access: Access, request: ClaimRequest, quotas: Sequence[Que
 async def _from(access: Access, request: ClaimRequest, quota: QueueQuota, taken: int) -> list[Claimed]:
     """From one queue; `taken` were taken from others."""
     memory, queue = access.server.claim_memory, quota.queue
-    limit = min(quota.most, request.limit - taken, MAX_AT_ONCE)
+    limit = min(quota.limit, request.limit - taken, MAX_AT_ONCE)
     asked = (request.runner, request.claim, request.types, limit)
     if not memory.is_limited(queue):
         reply = await _ask(access, "claim", queue, asked)

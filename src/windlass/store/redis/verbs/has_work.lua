@@ -16,7 +16,7 @@ local function has_pending()
 end
 
 local paused, paused_until, limited, max_count, tokens, period, burst, text = unpack(redis.call('HMGET', K.queue, 'paused',
-  'paused_until', 'ruled', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit'), 1, 8)
+  'paused_until', 'limited', 'max_concurrency', 'rate_tokens', 'rate_period', 'rate_burst', 'rate_limit'), 1, 8)
 
 -- For how long there are no tokens; -1: there are.
 local function shut_for()

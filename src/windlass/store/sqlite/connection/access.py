@@ -4,6 +4,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from windlass.store.clock import Clock
+from windlass.store.drive import drive
+from windlass.store.sql.session import Session, SharedRole
 from windlass.store.sqlite.connection.base import Connection, Statements
 from windlass.store.sqlite.connection.caller_transaction import (
     CallerConnection,
@@ -15,7 +17,7 @@ from windlass.store.sqlite.connection.commit_watcher import CommitWatcher
 from windlass.store.sqlite.connection.database import Database
 from windlass.store.sqlite.connection.db_thread import DbThread, ReadThread
 from windlass.store.sqlite.connection.write_thread import Combinable, WriteThread
-from windlass.store.sqlite.db import Db, UnreadableText, repair_text
+from windlass.store.sqlite.db import Db, SharedDb, UnreadableText, repair_text
 from windlass.store.sqlite.migrate import check_schema, is_current, migrate
 
 P = ParamSpec("P")
@@ -37,10 +39,14 @@ class DbThreads:
         self._migrated = False
         self._closed = False
 
-    async def write(self, work: Callable[[Db], T], deadline: float | None, verb: str | None = None) -> T:
-        """Run the work in the next group commit; failpoints know it as `verb`."""
+    def named(self, role: T) -> T:
+        """The role, whose verbs failpoints know by their names."""
+        return role if self._database.failpoints is None else self._database.failpoints.named(role)
+
+    async def write(self, work: Callable[[Db], T], deadline: float | None) -> T:
+        """Run the work in the next group commit."""
         if self._database.failpoints is not None:
-            work = self._database.failpoints.named(work, verb)
+            work = self._database.failpoints.noted(work)
         return await self._run(self._writer, work, deadline)
 
     async def write_combined(
@@ -49,7 +55,7 @@ class DbThreads:
         """Run the verb in the next group commit, as one call with other waiting calls of it."""
         if self._database.failpoints is not None:
             # Failpoints count verbs one by one.
-            return await self.write(lambda db: verb(db, items), deadline, verb.__name__)
+            return await self.write(lambda db: verb(db, items), deadline)
         return await self._writer.run(Combinable(verb, items, self._db), deadline)
 
     async def read(self, work: Callable[[Db], T], deadline: float | None) -> T:
@@ -113,9 +119,9 @@ class Access:
         self.threads = threads
         self._deadline = deadline
 
-    async def write(self, work: Callable[[Db], T], verb: str | None = None) -> T:
+    async def write(self, work: Callable[[Db], T]) -> T:
         """Run the work durably."""
-        return await self.threads.write(work, self._deadline, verb)
+        return await self.threads.write(work, self._deadline)
 
     async def write_combined(self, verb: Callable[[Db, Sequence[X]], list[T]], items: Sequence[X]) -> list[T]:
         """Run the verb durably, as one call with other waiting calls of it."""
@@ -126,19 +132,35 @@ class Access:
         return await self.threads.read(work, self._deadline)
 
 
-class Role:
-    """A part of the store contract whose verbs are functions of a Db."""
+class SharedAccess:
+    """The same for shared verbs, which are driven on the threads."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
 
+    async def write(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        return await self._access.write(lambda db: drive(work(SharedDb(db))))
+
+    async def read(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        return await self._access.read(lambda db: drive(work(SharedDb(db))))
+
+
+class Role(SharedRole):
+    """A part of the store contract, whose verbs are functions of a Db or shared ones."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._sessions = SharedAccess(access)
+
+    def _announce(self) -> None:
+        """No-op: every process watches the file."""
+
 
 def write_verb(verb: Callable[Concatenate[Db, P], T]) -> Callable[Concatenate[Role, P], Coroutine[Any, Any, T]]:
     """A method that runs the verb in the next group commit."""
-    name = verb.__name__.rstrip("_")
 
     async def bound(role: Role, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await role._access.write(lambda db: verb(db, *args, **kwargs), name)
+        return await role._access.write(lambda db: verb(db, *args, **kwargs))
 
     return bound
 

@@ -2,13 +2,14 @@
 
 import secrets
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 import apsw
 
 from windlass.errors import ConfigError, InvalidOption, StoreUnavailable
-from windlass.store.failpoints import ACTIONS, Failpoints, armed, verb_of
+from windlass.store.failpoints import ACTIONS, Failpoints, Named, armed
 from windlass.store.sqlite.address import DURABILITY, Address, connections_of
 from windlass.store.sqlite.connection.apsw_driver import ApswConnection
 from windlass.store.sqlite.connection.base import CACHED_STATEMENTS, Connection, DriverError, ErrorKind, Values
@@ -177,15 +178,20 @@ def _armed_failpoints() -> "CommitFailpoints | None":
 
 
 class CommitFailpoints:
-    """Failpoints around the commits of one database, and the verbs in the open transaction."""
+    """Failpoints around the commits of one database, the verb of the caller, and those in the open transaction."""
 
     def __init__(self, points: Failpoints) -> None:
         self._points = points
+        self._verb: ContextVar[str] = ContextVar("verb", default="open")
         self._verbs: list[str] = []
 
-    def named(self, work: Callable[[Db], T], verb: str | None) -> Callable[[Db], T]:
-        """The same work, known by its verb."""
-        name = verb or verb_of(work)
+    def named(self, role: T) -> T:
+        """The same role, whose verbs set their names."""
+        return cast(T, Named(role, self._verb))
+
+    def noted(self, work: Callable[[Db], T]) -> Callable[[Db], T]:
+        """The same work, which notes the verb of its caller."""
+        name = self._verb.get()
 
         def run(db: Db) -> T:
             answer = work(db)

@@ -4,6 +4,7 @@ Nothing is created or changed: the file is opened for reading only, and, if noth
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -11,29 +12,55 @@ from typing import TypeVar
 
 import msgspec
 
+from windlass.core.moments import SECOND, Micros, show_duration
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.clock import Clock
-from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
-from windlass.store.sqlite.address import Address, connections_of
-from windlass.store.sqlite.connection.base import DriverError, to_store_error
-from windlass.store.sqlite.connection.files import companion
-from windlass.store.sqlite.db import Db
-from windlass.store.sqlite.doctor.file import check_header, check_log, check_names, check_presence, check_rights
-from windlass.store.sqlite.doctor.inside import (
-    check_idempotency_keys,
-    check_leftovers,
-    check_machines,
-    check_schema,
-    check_soundness,
+from windlass.store.doctor import (
+    KEY_PORTION,
+    Census,
+    Examination,
+    Finding,
+    Level,
+    OrphanedKey,
+    Waiting,
+    key_findings,
+    note,
+    ok,
+    problem,
+    warning,
 )
-from windlass.store.sqlite.doctor.place import check_durability, check_file_system, check_room, check_versions
+from windlass.store.drive import drive
+from windlass.store.rows import info_of
+from windlass.store.sql.schedules import all_schedules
+from windlass.store.sqlite.address import Address, connections_of
+from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, to_store_error
+from windlass.store.sqlite.connection.files import companion
+from windlass.store.sqlite.db import Db, SharedDb
+from windlass.store.sqlite.doctor.place import (
+    check_durability,
+    check_file_system,
+    check_header,
+    check_log,
+    check_names,
+    check_presence,
+    check_rights,
+    check_room,
+    check_versions,
+)
 from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
-from windlass.store.sqlite.verbs.schedules import all_schedules
+from windlass.store.sqlite.migrate import migrations, newer_steps, version_of
 
 T = TypeVar("T")
 
+SECONDS_TO_CHECK = 5.0
+FREE_KEY = "DELETE FROM windlass_idempotency_keys WHERE until IS NULL AND job = '{job}'"
+"""What an operator may do about an orphaned key."""
+MAX_FAULTS = 5
+UNKNOWN_BOOT = "unknown"
+CLOCK_TOLERANCE: Micros = 5 * SECOND
+"""The boot and wall clocks are not read at the same moment, and one of them is slewed."""
 MAX_COUNTED = 20_000
 """Of each queue, of each parked type, of delayed jobs: the census must not take long among millions."""
 MAX_RUNNERS = 1000
@@ -41,7 +68,7 @@ MAX_RUNNERS = 1000
 
 def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
     """The findings about a file, whether it exists or is ours, and its census."""
-    path, report = address.path, Notereport(address.path)
+    path, report = address.path, Report(address.path)
     report.check("versions", lambda: check_versions(address.driver))
     report.check("durability", lambda: check_durability(address))
     if path.parent.is_dir():
@@ -57,7 +84,7 @@ def examine(address: Address, clock: Clock, *, deep: bool) -> Examination:
     return Examination(tuple(report.findings), census)
 
 
-class Notereport:
+class Report:
     """The findings so far."""
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +110,7 @@ class Notereport:
         return None
 
 
-def _read(address: Address, clock: Clock, report: Notereport, *, deep: bool) -> Census | None:
+def _read(address: Address, clock: Clock, report: Report, *, deep: bool) -> Census | None:
     """Read the database; again, not as immutable, if a process began to use it meanwhile."""
     path = address.path
     before, kept = _state(path), len(report.findings)
@@ -95,7 +122,7 @@ def _read(address: Address, clock: Clock, report: Notereport, *, deep: bool) -> 
     return census
 
 
-def _inside(address: Address, clock: Clock, report: Notereport, *, deep: bool, immutable: bool) -> Census | None:
+def _inside(address: Address, clock: Clock, report: Report, *, deep: bool, immutable: bool) -> Census | None:
     path, library = address.path, connections_of(address.driver)
     connection = report.attempt("contents", lambda: library.read_only(path, immutable=immutable))
     if connection is None:
@@ -140,7 +167,7 @@ def take_census(db: Db) -> Census:
         late_runners=len(late),
         late_jobs=sum(len(db.rows("held", {"runner": runner})) for runner in late),
         coordinator=leader(db),
-        schedules=tuple(all_schedules(db)),
+        schedules=tuple(drive(all_schedules(SharedDb(db)))),
     )
 
 
@@ -166,3 +193,98 @@ def _parked(db: Db) -> Iterator[list[Waiting]]:
         after = rows[0][0]
         found = db.rows("count_parked", {"type": after, "limit": MAX_COUNTED})
         yield [Waiting(queue=queue, type=after, jobs=jobs, due=False, parked=True) for queue, jobs in found]
+
+
+def check_schema(connection: Connection) -> Iterator[Finding]:
+    """Whether this version works with the tables."""
+    found, steps = version_of(connection), migrations()
+    newest, newer = steps[-1], newer_steps(connection)
+    if breaking := [name for name, breaks in newer if breaks]:
+        yield problem(
+            "schema",
+            f"the database has step {breaking[0]}, which this version of Windlass cannot work with",
+            "upgrade Windlass: pip install --upgrade windlass",
+        )
+    elif newer:
+        names = ", ".join(name for name, _ in newer)
+        yield note("schema", f"the schema is newer than this Windlass ({names}), and works with it")
+    elif found == newest.number:
+        yield ok("schema", f"up to date ({newest.name})")
+    else:
+        missing = ", ".join(step.name for step in steps if step.number > found)
+        state = f"is at {found} of {newest.number}" if found else "is not there yet"
+        yield warning(
+            "schema", f"the schema {state}; missing: {missing}", "windlass migrate (the first use does it too)"
+        )
+
+
+def check_soundness(connection: Connection, *, deep: bool) -> Iterator[Finding]:
+    """SQLite's own check for some seconds; the deep one to its end, with every index entry."""
+    statement = "integrity_check" if deep else "quick_check"
+    begun = time.monotonic()
+    seconds = None if deep else SECONDS_TO_CHECK
+    try:
+        faults = connection.with_time_limit(seconds, lambda: connection.rows(f"PRAGMA {statement}({MAX_FAULTS})"))
+    except DriverError as error:
+        if error.kind is not ErrorKind.INTERRUPTED:
+            raise
+        says = f"{SECONDS_TO_CHECK:g} s of {statement} found no fault, and there is more of the file than that"
+        yield note("integrity", says, "windlass doctor --deep checks all of it")
+        return
+    if faults == [("ok",)]:
+        took = show_duration(round((time.monotonic() - begun) * SECOND))
+        yield ok("integrity", f"{statement} found no fault ({took})")
+        return
+    for (fault,) in faults:
+        yield problem("integrity", f"the database is damaged: {fault}", "stop all workers and restore a back-up")
+
+
+def check_machines(db: Db) -> Iterator[Finding]:
+    """Leases and liveness locks work on one machine only."""
+    if db.clock.boot == UNKNOWN_BOOT:
+        yield warning(
+            "machine",
+            "this system does not tell which boot it is: leases from before a restart look like new ones",
+            "after a crash of the machine, wait for one lease before jobs are rescued",
+        )
+    started = db.now - db.clock.since_boot() + CLOCK_TOLERANCE
+    found = db.rows("workers_of_other_boots", {"boot": db.clock.boot, "started": started})
+    # A held lock proves the same kernel: that worker is in a container with a boot id of its own.
+    others = [(info, beat_at) for worker, info, beat_at in found if not db.liveness_locks.alive(worker)]
+    for info, beat_at in others:
+        yield problem(
+            "machine",
+            f"a worker on {info_of(info).host} used this file {_ago(db.now - beat_at)} from another machine, or from "
+            "a container with a boot id of its own in which it was killed",
+            "an SQLite file serves one machine: move the workers together, or use PostgreSQL; the entry of a killed "
+            "worker goes with the next one that coordinates",
+        )
+    if not others and db.clock.boot != UNKNOWN_BOOT:
+        yield ok("machine", "all workers are on this machine")
+
+
+def _ago(passed: Micros) -> str:
+    return f"{show_duration(passed)} ago" if passed >= 0 else f"in {show_duration(-passed)} by its clock"
+
+
+def check_leftovers(db: Db, folder: Path) -> Iterator[Finding]:
+    """Liveness locks of dead processes; harmless."""
+    if not folder.is_dir():
+        return
+    known = {row[0] for row in db.rows("leases")} | {row[0] for row in db.rows("workers")}
+    left = [
+        each.name for each in folder.iterdir() if each.name not in known and not db.liveness_locks.alive(each.name)
+    ]
+    if left:
+        says = f"{len(left)} files in {folder} are of processes that died; they do no harm"
+        yield note("leftovers", says, "they may be deleted while no worker runs")
+
+
+def check_idempotency_keys(db: Db) -> list[Finding]:
+    """Keys that nothing will ever free, read in batches."""
+    seen, left, queue, hash_ = 0, list[OrphanedKey](), "", ""
+    while rows := db.rows("scan_idempotency_keys", {"queue": queue, "hash": hash_, "limit": KEY_PORTION}):
+        seen += len(rows)
+        left += [OrphanedKey(*row[:3]) for row in rows if row[3]]
+        queue, hash_ = rows[-1][:2]
+    return key_findings(seen, left, lambda key: FREE_KEY.format(job=key.job))

@@ -1,4 +1,4 @@
-"""admit, age: due jobs become pending, and jobs that have waited long get a higher priority."""
+"""admit, age, oldest: due jobs become pending, and jobs that have waited long get a higher priority."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.key_queue import assign_free_slots
 
 BACKFILL_BATCH = 5000
+MAX_PRIORITIES = 100
+"""In how many priorities of a queue the oldest job is looked for."""
 MIN_HEAD = 1000
 """How far ageing looks into each priority: the jobs that have waited longest are in front."""
 
@@ -90,3 +92,22 @@ def _promotions(db: Db, queue: str, ageing: Micros, limit: int) -> Iterator[Prom
         if rest and rest[0][0] == sort_priority:
             above = sort_priority
         after = sort_priority
+
+
+def oldest(db: Db) -> dict[str, Micros]:
+    """How long the oldest pending job of each queue has waited: the lowest rank of each priority is in the index."""
+    now, queue = db.now, ""
+    waits = {}
+    while rows := db.rows("next_queue", {"after": queue}):
+        queue = rows[0][0]
+        waits[queue] = max(0, now - min(_first_ranks(db, queue)))
+    return waits
+
+
+def _first_ranks(db: Db, queue: str) -> Iterator[Micros]:
+    after = -MAX_PRIORITY - 1
+    for _ in range(MAX_PRIORITIES):
+        if not (rows := db.rows("next_priority", {"queue": queue, "after": after})):
+            return
+        after, rank = rows[0]
+        yield rank

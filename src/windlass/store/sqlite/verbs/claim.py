@@ -32,8 +32,8 @@ def claim(db: Db, request: ClaimRequest, memory: ClaimMemory) -> list[Claimed]:
     if fair_order:
         turn = {id_: i for i, id_ in enumerate(fair_order)}
         jobs.sort(key=lambda job: turn.get(job.id, 0))
-    if len(request.shares) > 1:
-        position = {share.queue: i for i, share in enumerate(request.shares)}
+    if len(request.quotas) > 1:
+        position = {quota.queue: i for i, quota in enumerate(request.quotas)}
         jobs.sort(key=lambda job: position.get(job.queue, len(position)))
     return jobs
 
@@ -44,15 +44,15 @@ def _take(db: Db, request: ClaimRequest, memory: ClaimMemory, fair_order: list[J
     expiring = is_any_expired(db) and expire(db, MAX_EXPIRED_BY_CLAIM) == MAX_EXPIRED_BY_CLAIM
     limited = limits_of(db, now)
     taken = 0
-    for share in request.shares:
-        limit, limits = min(share.most, request.limit - taken), limited.get(share.queue)
+    for quota in request.quotas:
+        limit, limits = min(quota.limit, request.limit - taken), limited.get(quota.queue)
         if limit <= 0 or (limits is not None and limits.paused):
             continue
         values = {
             "runner": request.runner,
             "claim": request.claim,
             "now": now,
-            "queue": share.queue,
+            "queue": quota.queue,
             "types": types,
             "limit": limit,
         }

@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.dependencies import ParentEffect, ParentState, check_parents, effect_of, parent_ended_reason
 from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
-from windlass.store.batching import per_job_values, shared_child_values
+from windlass.store.rows import per_job_values, shared_child_values
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import take
 from windlass.store.sqlite.limits.key_queue import assign_free_slots

@@ -16,14 +16,15 @@ from windlass.core.jobs.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT, Enqueu
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.errors import QueueClosed
-from windlass.store.batching import PER_JOB, key_columns, per_job_values, shared_values
+from windlass.store.drive import drive
 from windlass.store.keys import KeyConflicts, key_refs
-from windlass.store.sqlite.db import Db, array
+from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_values
+from windlass.store.sql.queues import add_missing
+from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import hold, holders
 from windlass.store.sqlite.limits.key_queue import SlotAssignment, assign_free_slots, mark_rated, slots_for_new
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
-from windlass.store.sqlite.verbs.queues import make
 
 MAX_JOBS_IN_STATEMENT = 10_000
 MAX_BYTES_IN_STATEMENT = 32_000_000
@@ -145,7 +146,7 @@ def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int],
     states: dict[tuple[str, int], QueueState] = {}
     for (queue, priority), (attempts, timeout, closed, last_rank, _) in zip(wanted, rows, strict=True):
         if attempts is None:
-            make(db, queue)
+            drive(add_missing(SharedDb(db), [queue]))
             attempts, timeout = DEFAULT_MAX_ATTEMPTS, DEFAULT_TIMEOUT
         states[queue, priority] = QueueState(attempts, timeout, last_rank, bool(closed))
     if not rows[0][4]:

@@ -7,16 +7,17 @@ from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.status import RETRYABLE, Status
+from windlass.store.drive import drive
 from windlass.store.keys import Keyed
 from windlass.store.records import Transition
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
-from windlass.store.sqlite.db import Db, array
+from windlass.store.sql.queues import add_missing
+from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import release, take
 from windlass.store.sqlite.limits.key_queue import KeyQueue, status_after_move
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import block_again, restore_dependents
 from windlass.store.sqlite.verbs.prune import drop
-from windlass.store.sqlite.verbs.queues import make_if_new
 
 
 class Found(NamedTuple):
@@ -161,7 +162,7 @@ def _move_key(db: Db, job: Keyed, target: str) -> JobId | None:
     if job.key is not None and (holder := take(db, target, job.key, job.id)):
         return holder
     release(db, [job])
-    make_if_new(db, target)
+    drive(add_missing(SharedDb(db), [target]))
     return None
 
 

@@ -50,7 +50,7 @@ async def unpark_known(access: Access) -> None:
     if not await access.read(lambda db: is_any_parked(db, types)):
         return
     end = since_boot() + MAX_UNPARK_TIME
-    while await access.write(lambda db: unpark(db, types), "unpark_known") == UNPARK_BATCH and since_boot() < end:
+    while await access.write(lambda db: unpark(db, types)) == UNPARK_BATCH and since_boot() < end:
         pass
 
 

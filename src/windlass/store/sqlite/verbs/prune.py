@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from windlass.core.flow.queue import TOMBSTONE_RETENTION
 from windlass.core.flow.rate import SET_BACK
 from windlass.core.ids import JobId
-from windlass.core.stats.meter import METER_RETENTION, interval_of
-from windlass.core.stats.samples import SAMPLE_RETENTION, pruned_until
+from windlass.core.stats.samples import SAMPLE_RETENTION
 from windlass.store.documents import MAX_PRUNED_DOCUMENTS
-from windlass.store.sqlite.db import Db, array
+from windlass.store.drive import drive
+from windlass.store.sql.stats import prune_meters, prune_samples
+from windlass.store.sqlite.db import Db, SharedDb, array
 
 
 def prune(db: Db, limit: int) -> list[JobId]:
@@ -17,22 +18,16 @@ def prune(db: Db, limit: int) -> list[JobId]:
     ids = [row[0] for row in db.rows("prunable", {"now": now, "limit": limit})]
     drop(db, ids)
     db.run("prune_tombstones", {"now": now, "limit": limit})
-    db.run("prune_meters", {"before": interval_of(now - METER_RETENTION)})
-    _prune_samples(db)
+    shared = SharedDb(db)
+    drive(prune_meters(shared))
+    for step in SAMPLE_RETENTION:
+        drive(prune_samples(shared, step))
     db.run("prune_idempotency_keys", {"now": now, "limit": limit})
     db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
     db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
     db.run("prune_buckets", {"now": now, "limit": limit})
     db.run("prune_documents", {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
     return ids
-
-
-def _prune_samples(db: Db) -> None:
-    for step in SAMPLE_RETENTION:
-        first = db.rows("first_sampled", {"step": step, "at_least": 0})[0][0]
-        values = {"step": step, "since": 0, "until": pruned_until(db.now, step, first)}
-        db.run("prune_samples", values)
-        db.run("prune_queue_depths", values)
 
 
 def drop_unkept(db: Db, ids: Sequence[str]) -> None:

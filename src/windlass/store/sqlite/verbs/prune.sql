@@ -8,15 +8,6 @@ SELECT id FROM windlass_history WHERE id IN (SELECT value FROM json_each(:ids)) 
 DELETE FROM windlass_tombstones
 WHERE id IN (SELECT id FROM windlass_tombstones WHERE until <= :now ORDER BY until LIMIT :limit)
 
--- name: prune_meters
-DELETE FROM windlass_meters WHERE interval_start < :before
-
--- name: prune_samples
-DELETE FROM windlass_samples WHERE step = :step AND interval_start >= :since AND interval_start < :until
-
--- name: prune_queue_depths
-DELETE FROM windlass_queue_depths WHERE step = :step AND interval_start >= :since AND interval_start < :until
-
 -- name: prune_idempotency_keys
 DELETE FROM windlass_idempotency_keys WHERE (queue, hash) IN (
     SELECT queue, hash FROM windlass_idempotency_keys WHERE until IS NOT NULL AND until <= :now ORDER BY until LIMIT :limit

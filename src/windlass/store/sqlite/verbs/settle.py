@@ -9,7 +9,7 @@ from windlass.core.status import FINISHED, Status
 from windlass.store.ending import Ending, Running, ending_values, is_repeat, resolve, settled
 from windlass.store.keys import Keyed
 from windlass.store.queues import retention_of
-from windlass.store.records import Held, Note, Settled
+from windlass.store.records import Note, Settled
 from windlass.store.rows import add_note
 from windlass.store.sqlite.db import Db, array
 from windlass.store.sqlite.limits.idempotency_keys import release
@@ -119,11 +119,6 @@ def _finish(db: Db, job: Running, ending: Ending) -> None:
 def _retention(db: Db, queue: str, status: Status) -> Micros:
     rows = db.rows("retention", {"queue": queue})
     return retention_of(rows[0] if rows else None, status)
-
-
-def held(db: Db, runner: str) -> list[Held]:
-    """The running jobs of a runner."""
-    return [Held(*row) for row in db.rows("held", {"runner": runner})]
 
 
 def note(db: Db, notes: Sequence[Note]) -> None:

@@ -72,10 +72,6 @@ WHERE id = :id
 -- name: retention
 SELECT keep_completed, keep_cancelled, keep_dead FROM windlass_queues WHERE name = :queue
 
--- name: held
-SELECT id, attempt, queue FROM windlass_jobs INDEXED BY windlass_jobs_held
-WHERE worker = :runner AND status = 'running'
-
 -- name: set_started
 UPDATE windlass_jobs SET started_at = claimed_at + :after
 WHERE id = :id AND attempt = :attempt AND status = 'running' AND started_at IS NULL

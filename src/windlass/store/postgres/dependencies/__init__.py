@@ -1,1 +1,0 @@
-"""Jobs that wait for other jobs."""

@@ -1,2 +1,0 @@
--- The applied migrations.
-SELECT number, name, breaking FROM windlass.schema ORDER BY number

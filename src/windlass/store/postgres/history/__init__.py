@@ -1,1 +1,0 @@
-"""What is kept of finished jobs: pruning, meters, samples."""

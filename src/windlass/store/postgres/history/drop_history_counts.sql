@@ -1,2 +1,0 @@
--- The partition of this day is empty.
-DELETE FROM windlass.history_counts WHERE day = :day::integer

@@ -1,2 +1,0 @@
--- Enlarge a runner's quota.
-UPDATE windlass.quotas SET slots = slots + :slots::integer WHERE queue = :queue::text AND runner = :runner::text

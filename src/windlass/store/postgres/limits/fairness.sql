@@ -1,0 +1,55 @@
+-- name: tenant_candidates
+-- Lock the next pending jobs of some tenants at one priority of a fair queue, from the cursors or the watermark on.
+SELECT job.ctid::text, job.id::text, job.sort_priority, job.rank, job.tenant_queue, coalesce(job.rate_cost, 1) AS cost,
+    job.concurrency_key, job.key_rate
+FROM unnest(:tenant_queues::text[], :ranks::bigint[], :ids::uuid[], :counts::integer[]) AS turn (tenant_queue, rank, id, jobs)
+CROSS JOIN LATERAL (
+    SELECT pending.ctid, pending.* FROM windlass.jobs AS pending
+    WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer AND pending.tenant_queue = turn.tenant_queue
+    AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.status = 'pending'
+    AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
+    ORDER BY pending.rank, pending.id LIMIT turn.jobs FOR UPDATE SKIP LOCKED
+) AS job
+
+-- name: tenants
+-- Tenants with pending jobs at one priority of a fair queue, from one on, from tenant to tenant in the index.
+WITH RECURSIVE waiting (tenant_queue, n) AS (
+    (
+        SELECT tenant_queue, 1 FROM windlass.jobs
+        WHERE queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer AND status = 'pending' AND tenant_queue IS NOT NULL
+        AND tenant_queue >= :from::text
+        ORDER BY tenant_queue, rank, id LIMIT 1
+    )
+    UNION ALL
+    SELECT (
+        SELECT job.tenant_queue FROM windlass.jobs AS job
+        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.status = 'pending'
+        AND job.tenant_queue IS NOT NULL AND job.tenant_queue > waiting.tenant_queue
+        ORDER BY job.tenant_queue, job.rank, job.id LIMIT 1
+    ), n + 1
+    FROM waiting WHERE waiting.tenant_queue IS NOT NULL AND n < :limit::integer
+)
+SELECT tenant_queue FROM waiting WHERE tenant_queue IS NOT NULL
+
+-- name: fair_levels
+SELECT watermark.queue, watermark.sort_priority, watermark.rank FROM windlass.queues AS queue
+JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name WHERE queue.fair ORDER BY watermark.queue, watermark.sort_priority
+
+-- name: assign_tenant_queues
+-- Assign tenant queues to a portion of the pending jobs at one priority of a fair queue. Returns how many, and the
+-- last job that was looked at if there may be more.
+WITH seen AS MATERIALIZED (
+    SELECT ctid, rank, id, tenant_queue FROM windlass.jobs
+    WHERE queue = :queue::text AND sort_priority = :sort_priority::integer AND status = 'pending'
+    AND (rank, id) > (:rank::bigint, :id::uuid)
+    ORDER BY rank, id LIMIT :limit::integer
+), moved AS (
+    UPDATE windlass.jobs SET tenant_queue = coalesce(tenant, '') WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM windlass.jobs WHERE ctid = ANY(ARRAY(SELECT ctid FROM seen WHERE tenant_queue IS NULL))
+        AND status || '' = 'pending' FOR UPDATE SKIP LOCKED
+    )) RETURNING 1
+)
+SELECT (SELECT count(*) FROM moved), last.rank, last.id::text
+FROM (VALUES (1)) AS always LEFT JOIN (
+    SELECT rank, id FROM seen WHERE (SELECT count(*) FROM seen) = :limit::integer ORDER BY rank DESC, id DESC LIMIT 1
+) AS last ON true

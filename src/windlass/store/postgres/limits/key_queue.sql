@@ -1,0 +1,128 @@
+-- name: queues_with_dirty_keys
+-- Queues with dirty keys, and the first transaction that this may not have seen.
+SELECT ARRAY(
+    SELECT name FROM windlass.queues AS queue
+    WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = queue.name AND dirty.tx >= :since::bigint)
+), pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+
+-- name: lock_queue_of_keys
+-- Lock the queue: one process at a time admits jobs that wait for keys. Its commit need not be flushed: the claim
+-- that follows is later in the WAL.
+SELECT name, set_config('synchronous_commit', 'off', true) FROM windlass.queues
+WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: admit_waiting
+-- Process dirty keys: as many waiting jobs as there are free slots become pending, each with a slot. Returns the
+-- number of dirty keys, of admitted jobs, and of keys with possibly more; and the first transaction that this may not
+-- have seen. The rank is never in the past, below the watermark, or below :beyond. The caller has locked the queue in
+-- an earlier statement, so this one sees the slots given before. Locked jobs are skipped, and their key stays dirty;
+-- strict order is never violated. The status is compared as an expression, so that only the index
+-- jobs_waiting_for_key is of use.
+WITH taken AS (
+    DELETE FROM windlass.dirty_keys WHERE ctid = ANY (ARRAY(
+        SELECT dirty.ctid FROM windlass.dirty_keys AS dirty
+        WHERE dirty.queue = :queue::text AND dirty.tx >= :since::bigint ORDER BY dirty.tx LIMIT :limit::integer
+    ))
+    RETURNING key
+), held AS MATERIALIZED (
+    -- Only where somebody is in line.
+    SELECT touched.key, head.first, head.limits[1] AS most, coalesce(head.limits[2], 0) AS second, ARRAY(
+        SELECT slot FROM windlass.jobs WHERE queue = :queue::text AND concurrency_key = touched.key AND slot IS NOT NULL
+    ) AS slots
+    FROM (SELECT DISTINCT key FROM taken) AS touched CROSS JOIN LATERAL (
+        SELECT (array_agg(id))[1] AS first, array_agg(coalesce(key_limit, 1)) AS limits FROM (
+            SELECT id, key_limit FROM windlass.jobs
+            WHERE queue = :queue::text AND concurrency_key = touched.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+            ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT 2
+        ) AS two HAVING count(*) > 0
+    ) AS head
+), room AS MATERIALIZED (
+    -- As many as the first says, and one further if who is next knows of a higher limit.
+    SELECT key, first, slots, least(most - cardinality(slots) + (second > most)::integer, :max_admitted::integer) AS looked, CASE
+        WHEN cardinality(slots) > 0 THEN ARRAY(
+            SELECT n FROM generate_series(0, most) AS n EXCEPT SELECT unnest(slots) ORDER BY n
+        )
+    END AS free
+    FROM held WHERE most > cardinality(slots)
+), locked AS MATERIALIZED (
+    SELECT room.*, job.* FROM room CROSS JOIN LATERAL (
+        SELECT ctid AS at, id, sort_priority, rank, key_limit, key_strict, key_rate, CASE WHEN key_strict THEN 0 ELSE sort_priority END AS place
+        FROM windlass.jobs
+        WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+        ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked FOR UPDATE SKIP LOCKED
+    ) AS job
+), judged AS MATERIALIZED (
+    -- Each by its own limit, as core/slots.py has it: up to the first whose limit is reached.
+    SELECT key, first, at, id, sort_priority, key_strict, key_rate, nth, CASE WHEN free IS NULL THEN nth - 1 ELSE free[nth] END AS slot,
+        bool_and(cardinality(slots) + nth <= coalesce(key_limit, 1)) OVER (PARTITION BY key ORDER BY nth) AS fits
+    FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY place, rank, id) AS nth FROM locked) AS numbered
+), next AS MATERIALIZED (
+    SELECT * FROM judged WHERE fits AND (key_strict IS NOT TRUE OR (nth = 1 AND id = first))
+), unfinished AS MATERIALIZED (
+    -- Somebody had one of them in hand; or more could be let in than were.
+    SELECT key, sum(got) > 0 AS more FROM (
+        SELECT key, looked, 0 AS got, 0 AS fit, 0 AS found, CASE WHEN looked = 1 THEN 1 ELSE (
+            SELECT count(*) FROM (
+                SELECT FROM windlass.jobs
+                WHERE queue = :queue::text AND concurrency_key = room.key AND status || '' = 'blocked' AND reason = 'waits for its concurrency key'
+                ORDER BY (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id LIMIT room.looked
+            ) AS waiting
+        ) END AS seen
+        FROM room
+        UNION ALL
+        SELECT key, 0, 0, fits::integer, 1, 0 FROM judged
+        UNION ALL
+        SELECT key, 0, 1, 0, 0, 0 FROM next
+    ) AS each
+    GROUP BY key HAVING sum(found) < sum(seen) OR sum(got) = 0 OR sum(got) < sum(fit)
+        OR (sum(got) = sum(looked) AND sum(looked) > 1)
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT :queue::text, key FROM unfinished
+), rated AS (
+    UPDATE windlass.queues SET rated = true
+    WHERE name = :queue::text AND NOT rated AND EXISTS (SELECT 1 FROM next WHERE key_rate IS NOT NULL)
+), admitted AS (
+    UPDATE windlass.jobs AS job
+    SET status = 'pending', reason = NULL, slot = next.slot, updated_at = :now,
+        rank = greatest(:now, :beyond::bigint, (
+            SELECT f.rank FROM windlass.watermarks AS f WHERE f.queue = job.queue AND f.sort_priority = job.sort_priority
+        )),
+        tenant_queue = CASE WHEN (SELECT fair FROM windlass.queues WHERE name = :queue::text) THEN coalesce(job.tenant, '') END
+    -- By the row's place in the table: it is locked, so it stays there.
+    FROM next WHERE job.ctid = next.at
+)
+SELECT (SELECT count(*) FROM taken), (SELECT count(*) FROM next), (SELECT count(*) FROM unfinished WHERE more),
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+
+-- name: mark_free_keys
+-- The next page of keys with waiting jobs: those with a free slot become dirty. From key to key in the index. Returns
+-- how many keys there were, the last of them, and how many became dirty.
+WITH RECURSIVE page AS (
+    (
+        SELECT queue, concurrency_key AS key, 1 AS place FROM windlass.jobs
+        WHERE status || '' = 'blocked' AND reason = 'waits for its concurrency key' AND (queue, concurrency_key) > (:queue::text, :key::text)
+        ORDER BY queue, concurrency_key LIMIT 1
+    )
+    UNION ALL
+    SELECT next.queue, next.key, page.place + 1 FROM page CROSS JOIN LATERAL (
+        SELECT job.queue, job.concurrency_key AS key FROM windlass.jobs AS job
+        WHERE job.status || '' = 'blocked' AND job.reason = 'waits for its concurrency key'
+            AND (job.queue, job.concurrency_key) > (page.queue, page.key)
+        ORDER BY job.queue, job.concurrency_key LIMIT 1
+    ) AS next
+    WHERE page.place < :limit::integer
+), free AS MATERIALIZED (
+    SELECT page.queue, page.key FROM page CROSS JOIN LATERAL (
+        SELECT job.key_limit FROM windlass.jobs AS job
+        WHERE job.queue = page.queue AND job.concurrency_key = page.key AND job.status || '' = 'blocked'
+            AND job.reason = 'waits for its concurrency key'
+        ORDER BY (CASE WHEN job.key_strict THEN 0 ELSE job.sort_priority END), job.rank, job.id LIMIT 1
+    ) AS first
+    WHERE coalesce(first.key_limit, 1) > (
+        SELECT count(*) FROM windlass.jobs AS holder
+        WHERE holder.queue = page.queue AND holder.concurrency_key = page.key AND holder.slot IS NOT NULL
+    )
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT queue, key FROM free
+)
+SELECT page.place, page.queue, page.key, (SELECT count(*) FROM free) FROM page ORDER BY page.place DESC LIMIT 1

@@ -1,0 +1,94 @@
+-- name: add_watermarks
+-- Add watermarks where there are none, in order. They are searched first: in a caller's transaction with an old
+-- snapshot an INSERT that conflicts with a changed row is a serialization failure.
+INSERT INTO windlass.watermarks (queue, sort_priority)
+SELECT new.queue, new.sort_priority
+FROM unnest(:queues::text[], :sort_priorities::integer[]) WITH ORDINALITY AS new (queue, sort_priority, place)
+WHERE NOT EXISTS (SELECT 1 FROM windlass.watermarks AS old WHERE old.queue = new.queue AND old.sort_priority = new.sort_priority)
+ORDER BY new.place
+ON CONFLICT DO NOTHING
+
+-- name: lower_watermarks
+-- Jobs were put back: lower their watermarks, and increment `returns` for a concurrent raise. A new watermark begins
+-- at 0: a concurrent transaction may put a job there at a lower rank.
+INSERT INTO windlass.watermarks AS watermark (queue, sort_priority, rank, returns)
+SELECT queue, sort_priority, 0, 1 FROM unnest(:queues::text[], :sort_priorities::integer[], :ranks::bigint[])
+    AS put (queue, sort_priority, rank)
+GROUP BY queue, sort_priority ORDER BY queue, sort_priority
+ON CONFLICT (queue, sort_priority) DO UPDATE SET rank = least(watermark.rank, (
+    SELECT min(rank) FROM unnest(:queues::text[], :sort_priorities::integer[], :ranks::bigint[]) AS put (queue, sort_priority, rank)
+    WHERE put.queue = watermark.queue AND put.sort_priority = watermark.sort_priority
+)), returns = watermark.returns + 1
+
+-- name: raise_due_watermark
+-- Raise the due watermark to :due or to the first scheduled job, in a snapshot in which every transaction that had
+-- begun when :due was noted has ended. With :whole the search begins at 0, and may lower it.
+UPDATE windlass.due_watermark AS f
+SET due = least(:due::bigint, (
+    SELECT job.run_at FROM windlass.jobs AS job
+    WHERE job.status IN ('scheduled', 'failed') AND job.run_at < :due::bigint
+        AND job.run_at >= CASE WHEN :whole::boolean THEN 0 ELSE (SELECT due FROM windlass.due_watermark WHERE one = 1) END
+    ORDER BY job.run_at, job.id LIMIT 1
+))
+WHERE f.one = 1 AND pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= :ahead::bigint
+RETURNING due
+
+-- name: transaction_id
+-- The time, and an id above those of all transactions that have begun. An id of our own: the upper end of a snapshot
+-- is the last that has ended, and some above it may be running.
+SELECT :now, pg_current_xact_id()::text::bigint
+
+-- name: progress
+-- The lowest id of a running transaction, and the number of rows ever written to jobs, by the statistics.
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+    pg_stat_get_tuples_inserted('windlass.jobs'::regclass) + pg_stat_get_tuples_updated('windlass.jobs'::regclass)
+
+-- name: raise_watermarks
+-- Raise the next watermarks, in order, up to :rank or to the lowest pending rank. Returns how many were looked at,
+-- the last of them, and how many were raised. The watermark of an idle queue is raised only when it is far behind.
+-- `returns` is compared with this statement's snapshot: if a job was put back since, the watermark stays. Locked rows
+-- are skipped.
+WITH portion AS MATERIALIZED (
+    SELECT queue, sort_priority, rank, returns FROM windlass.watermarks
+    WHERE (queue, sort_priority) > (:queue::text, :sort_priority::integer) ORDER BY queue, sort_priority LIMIT :limit::integer
+), busy AS MATERIALIZED (
+    SELECT DISTINCT queue FROM windlass.meters WHERE interval_start >= :since::bigint
+), seen AS MATERIALIZED (
+    SELECT queue, sort_priority, returns, rank AS watermark, least(:rank::bigint, (
+        SELECT job.rank FROM windlass.jobs AS job
+        WHERE job.queue = portion.queue AND job.sort_priority = portion.sort_priority AND job.status = 'pending'
+            AND job.rank >= portion.rank
+        ORDER BY job.rank, job.id LIMIT 1
+    )) AS rank
+    FROM portion WHERE rank < :idle::bigint OR (rank < :rank::bigint AND queue IN (SELECT queue FROM busy))
+), held AS MATERIALIZED (
+    SELECT place.queue, place.sort_priority, place.returns, seen.returns AS known, seen.rank
+    FROM seen JOIN windlass.watermarks AS place ON place.queue = seen.queue AND place.sort_priority = seen.sort_priority
+    WHERE seen.rank > seen.watermark
+    FOR NO KEY UPDATE OF place SKIP LOCKED
+), raised AS (
+    UPDATE windlass.watermarks AS watermark SET rank = held.rank FROM held
+    WHERE watermark.queue = held.queue AND watermark.sort_priority = held.sort_priority AND held.returns = held.known
+        AND watermark.rank < held.rank
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM portion), last.queue, last.sort_priority, (SELECT count(*) FROM raised)
+FROM (SELECT queue, sort_priority FROM portion ORDER BY queue DESC, sort_priority DESC LIMIT 1) AS last
+
+-- name: below_watermarks
+-- The lowest pending jobs that no claim would find, because they are below their watermark, or have none. Scans all
+-- dead entries below, so it runs rarely.
+WITH RECURSIVE place AS (
+    (
+        SELECT queue, sort_priority, rank FROM windlass.jobs WHERE status = 'pending' ORDER BY queue, sort_priority, rank, id LIMIT 1
+    )
+    UNION ALL
+    SELECT next.queue, next.sort_priority, next.rank FROM place CROSS JOIN LATERAL (
+        SELECT job.queue, job.sort_priority, job.rank FROM windlass.jobs AS job
+        WHERE job.status = 'pending' AND (job.queue, job.sort_priority) > (place.queue, place.sort_priority)
+        ORDER BY job.queue, job.sort_priority, job.rank, job.id LIMIT 1
+    ) AS next
+)
+SELECT place.queue, place.sort_priority, place.rank
+FROM place LEFT JOIN windlass.watermarks AS watermark ON watermark.queue = place.queue AND watermark.sort_priority = place.sort_priority
+WHERE watermark.rank IS NULL OR place.rank < watermark.rank

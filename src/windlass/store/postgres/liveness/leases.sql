@@ -1,0 +1,77 @@
+-- name: open_lease
+-- A lease for a new runner; a lapsed one is not renewed.
+INSERT INTO windlass.leases (runner, worker, expires_at, length)
+VALUES (:runner, :worker, :now + :length::bigint, :length::bigint)
+ON CONFLICT (runner) DO NOTHING
+
+-- name: renew
+-- Extend valid leases, and note the activity in the same statement: it touches no other table, so no lock on one
+-- delays it. Leases are locked in order; deleted and lapsed ones are not renewed. Nothing is done if a silence is to
+-- be forgiven first, or the clock was set back, unless that was done at :moment. The activity is locked last, and
+-- skipped if it is locked. A lease is never shortened: a concurrent transaction may have granted a grace.
+WITH activity AS MATERIALIZED (
+    SELECT clock.now, clock.now - activity.at AS silence
+    FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
+), due AS MATERIALIZED (
+    SELECT :moment::bigint IS NULL AND (
+        silence IS NULL OR silence <= -:set_back::bigint
+        OR silence > :fresh::bigint AND EXISTS (SELECT FROM windlass.leases WHERE activity.silence > length / 2)
+    ) AS due FROM activity
+), kept AS MATERIALIZED (
+    SELECT runner FROM windlass.leases
+    WHERE runner = ANY (:runners::text[]) AND expires_at > coalesce(:moment::bigint, :now) AND NOT (SELECT due FROM due)
+    ORDER BY runner FOR UPDATE
+), renewed AS (
+    UPDATE windlass.leases
+    SET expires_at = greatest(expires_at, :now + :length::bigint), length = :length::bigint, graces = 0
+    WHERE runner = ANY (ARRAY(SELECT runner FROM kept))
+), beat AS (
+    UPDATE windlass.lease_activity SET at = :now WHERE one = (
+        SELECT one FROM windlass.lease_activity
+        WHERE one = 1 AND (SELECT count(*) FROM kept) > 0 AND at < :now - :fresh::bigint FOR UPDATE SKIP LOCKED
+    )
+)
+SELECT due, ARRAY(SELECT runner FROM kept) FROM due
+
+-- name: cancels
+-- Running jobs of a worker's runners that were asked to stop, by the partial index.
+SELECT job.id, job.attempt, job.worker
+FROM windlass.leases AS lease CROSS JOIN LATERAL (
+    SELECT id::text, attempt, worker FROM windlass.jobs
+    WHERE worker = lease.runner AND cancel_requested AND status || '' = 'running' OFFSET 0
+) AS job
+WHERE lease.worker = :worker
+ORDER BY job.id
+
+-- name: lease_activity
+-- The last renewal, the time, and the length of the shortest lease, including one about to be opened. Without a lock.
+SELECT (SELECT at FROM windlass.lease_activity WHERE one = 1), :now, least(:length::bigint, (SELECT min(length) FROM windlass.leases))
+
+-- name: add_lease_activity
+INSERT INTO windlass.lease_activity (one, at, seen_at, graced_until) VALUES (1, :now, :now, :now) ON CONFLICT (one) DO NOTHING
+
+-- name: lock_lease_activity
+-- Lock the lease activity: a transaction that waited sees what the holder before has written.
+SELECT at, greatest(at, seen_at), graced_until, :now FROM windlass.lease_activity WHERE one = 1 FOR UPDATE
+
+-- name: lock_leases
+-- Lock all leases, in order, like renewals.
+SELECT runner, length, graces FROM windlass.leases ORDER BY runner FOR UPDATE
+
+-- name: grace
+-- Extend leases, locked by the caller, by one length from the moment.
+UPDATE windlass.leases SET expires_at = greatest(expires_at, :moment::bigint + length), graces = graces + 1
+WHERE runner = ANY (:runners::text[])
+
+-- name: shorten
+-- The clock was set back: no lease, locked by the caller, lasts longer than its length from now.
+UPDATE windlass.leases SET expires_at = :moment::bigint + length
+WHERE runner = ANY (:runners::text[]) AND expires_at > :moment::bigint + length
+
+-- name: expire_leadership
+-- The clock was set back: leadership would last longer. The leader acquires it again.
+UPDATE windlass.leadership SET expires_at = :moment::bigint WHERE expires_at > :moment::bigint
+
+-- name: set_lease_activity
+-- Silence up to this moment is forgiven. The caller has locked the row.
+UPDATE windlass.lease_activity SET at = :moment::bigint, seen_at = :moment::bigint, graced_until = :graced_until::bigint WHERE one = 1

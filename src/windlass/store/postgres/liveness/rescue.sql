@@ -1,0 +1,62 @@
+-- name: lapsed
+-- Whether a lease has lapsed, whether leases may be in their grace, for how long no process has reached the store,
+-- and the time. Without a lock.
+SELECT EXISTS (SELECT FROM windlass.leases WHERE expires_at <= clock.now), coalesce(clock.now <= activity.graced_until, false),
+    coalesce(clock.now - greatest(activity.at, activity.seen_at), 0), clock.now
+FROM (SELECT :now AS now) AS clock LEFT JOIN windlass.lease_activity AS activity ON activity.one = 1
+
+-- name: note_lease_check
+-- Note a search for lapsed leases; skipped if the row is locked.
+UPDATE windlass.lease_activity SET seen_at = :now WHERE one = (SELECT one FROM windlass.lease_activity WHERE one = 1 FOR UPDATE SKIP LOCKED)
+
+-- name: drop_lapsed
+-- Delete lapsed leases: their runners can claim nothing from here on. Locked ones are being renewed or deleted.
+WITH lapsed AS MATERIALIZED (
+    SELECT runner FROM windlass.leases WHERE expires_at <= :moment::bigint
+    ORDER BY runner LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+)
+DELETE FROM windlass.leases WHERE runner = ANY (ARRAY(SELECT runner FROM lapsed))
+RETURNING runner
+
+-- name: lock_held
+-- Lock all that one runner runs, in order; a settlement of its own in flight goes first. By ids, so that the order
+-- does not make the planner scan the table. With a lock_timeout: a caller's open transaction may hold one of them.
+SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
+    reason, idempotency_key, attempts, idempotency_window, expires_at
+FROM windlass.jobs AS job
+WHERE job.id = ANY (ARRAY(SELECT held.id FROM windlass.jobs AS held WHERE held.status = 'running' AND held.worker = :runner))
+    AND job.status = 'running' AND job.worker = :runner AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+ORDER BY job.id FOR UPDATE
+
+-- name: lock_orphaned
+-- Lock a portion of what runners without a lease run; jobs that are being settled are skipped. Unordered, because an
+-- order would make the planner scan the table.
+SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
+    reason, idempotency_key, attempts, idempotency_window, expires_at
+FROM windlass.jobs
+WHERE status = 'running' AND worker = ANY (:runners::text[]) AND claimed_at <= :before::bigint
+LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+
+-- name: drop_lease
+-- Delete a runner's lease: it can claim nothing from here on.
+DELETE FROM windlass.leases WHERE runner = :runner
+
+-- name: orphans
+-- Runners that hold jobs since :before and have no lease, from runner to runner in the index.
+WITH RECURSIVE holders AS (
+    (SELECT worker FROM windlass.jobs WHERE status = 'running' ORDER BY worker LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT job.worker FROM windlass.jobs AS job
+        WHERE job.status = 'running' AND job.worker > holders.worker ORDER BY job.worker LIMIT 1
+    )
+    FROM holders WHERE holders.worker IS NOT NULL
+)
+SELECT worker FROM holders
+WHERE worker IS NOT NULL
+    AND NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = holders.worker)
+    AND EXISTS (
+        SELECT FROM windlass.jobs AS job
+        WHERE job.status = 'running' AND job.worker = holders.worker AND job.claimed_at <= :before::bigint OFFSET 0
+    )
+LIMIT :limit::integer

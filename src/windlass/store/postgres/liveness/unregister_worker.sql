@@ -1,2 +1,0 @@
--- Delete a worker.
-DELETE FROM windlass.workers WHERE id = :id

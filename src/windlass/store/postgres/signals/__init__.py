@@ -1,1 +1,0 @@
-"""Wake-up hints and notifications of ended jobs."""

@@ -1,2 +1,0 @@
--- Queues with ageing.
-SELECT name, ageing FROM windlass.queues WHERE ageing IS NOT NULL

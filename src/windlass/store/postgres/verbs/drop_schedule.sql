@@ -1,2 +1,0 @@
--- Delete a schedule; its jobs stay.
-DELETE FROM windlass.schedules WHERE name = :name::text

@@ -1,3 +1,0 @@
--- Schedules by name.
-SELECT name, declared, changed, paused, created_at, last_at, next_at, last_job::text, missed, skipped, revision
-FROM windlass.schedules WHERE name = ANY(:names::text[])

@@ -1,0 +1,128 @@
+-- name: lock_live
+-- Lock live jobs, in order. A job that is settled while we wait is not among them.
+SELECT id::text, status, reason, run_at, rank, queue, sort_priority, idempotency_key, concurrency_key, slot
+FROM windlass.jobs AS job
+WHERE id = ANY (:ids::uuid[]) ORDER BY job.id FOR UPDATE
+
+-- name: finished
+SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents FROM windlass.history WHERE id = ANY (:ids::uuid[])
+
+-- name: request_cancel
+-- Ask running jobs, locked by the caller, to stop. By ids, not by a scan of all running jobs.
+UPDATE windlass.jobs SET cancel_requested = true, reason = :reason::text, updated_at = :now
+WHERE id = ANY (:ids::uuid[]) AND status || '' = 'running'
+
+-- name: retry_failed
+-- Failed jobs become pending, or wait for their key, with a fresh budget and no expiry. By ids, not by a scan of all
+-- failed jobs.
+WITH back AS (
+    UPDATE windlass.jobs AS job
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+        run_at = :now, rank = :now, updated_at = :now, failures = 0, crashes = 0, expires_at = NULL,
+        tenant_queue = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+        )
+    WHERE id = ANY (:ids::uuid[]) AND status || '' = 'failed'
+    RETURNING id, queue, sort_priority, rank, status, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM back WHERE status = 'blocked'
+)
+SELECT id::text, status, queue, sort_priority, rank FROM back
+
+-- name: failed_parents
+-- The parents that a cancelled job would wait for in vain: they ended without completing, or are dropped.
+SELECT dependency.parent::text FROM windlass.history AS child
+CROSS JOIN LATERAL json_array_elements_text(child.parents::json) AS named (parent)
+CROSS JOIN LATERAL (
+    SELECT parent FROM windlass.dependencies WHERE parent = named.parent::uuid AND child = :id::uuid OFFSET 0
+) AS dependency
+WHERE child.id = :id::uuid
+AND NOT EXISTS (SELECT FROM windlass.jobs AS live WHERE live.id = dependency.parent OFFSET 0)
+
+-- name: attempts
+SELECT id::text, status, attempt, attempts, worker, claimed_at, started_at, finished_at FROM windlass.history
+WHERE id = ANY (:ids::uuid[])
+
+-- name: revive
+-- Finished jobs become pending, or wait for their key, with a fresh budget and no expiry; their attempts are kept.
+WITH gone AS (
+    DELETE FROM windlass.history WHERE id = ANY (:ids::uuid[]) RETURNING *
+), counted AS (
+    INSERT INTO windlass.history_counts (queue, status, day, jobs)
+    SELECT queue, status, CASE WHEN partition < 32 THEN drop_at / 86400000000 ELSE -1 END, -count(*)
+    FROM gone GROUP BY 1, 2, 3
+), back AS (
+    INSERT INTO windlass.jobs (
+        id, queue, type, payload, status, reason, sort_priority, rank, run_at, attempt, max_attempts, rescues, suspicions,
+        requeues, snoozes, created_at, updated_at, idempotency_key, concurrency_key, tenant, parent, flow, parents,
+        timeout, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+        schedule, tick, result_params, parent_results, has_dependents, tenant_queue
+    )
+    SELECT gone.id, queue, type, payload, CASE WHEN concurrency_key IS NULL THEN 'pending' ELSE 'blocked' END,
+        CASE WHEN concurrency_key IS NOT NULL THEN 'waits for its concurrency key' END, sort_priority, :now, :now, attempt, max_attempts,
+        rescues, suspicions, requeues, snoozes, created_at, :now, idempotency_key, concurrency_key, tenant, parent,
+        flow, parents, timeout, error, known.attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
+        rate_cost, schedule, tick, result_params, parent_results,
+        EXISTS (SELECT FROM windlass.dependencies AS dependency WHERE dependency.parent = gone.id OFFSET 0),
+        (SELECT CASE WHEN fair THEN coalesce(gone.tenant, '') END FROM windlass.queues WHERE name = gone.queue)
+    FROM gone JOIN unnest(:ids::uuid[], :attempts::text[]) AS known (id, attempts) ON known.id = gone.id
+    RETURNING id, queue, sort_priority, rank, status, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM back WHERE status = 'blocked'
+)
+SELECT id::text, status, queue, sort_priority, rank FROM back
+
+-- name: run_now
+-- Jobs become pending, or wait for their key, before their time; budget and expiry stay. By ids, not by a scan of all
+-- waiting jobs.
+WITH ready AS (
+    UPDATE windlass.jobs AS job
+    SET status = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'blocked' ELSE 'pending' END,
+        reason = CASE WHEN concurrency_key IS NOT NULL AND slot IS NULL THEN 'waits for its concurrency key' END,
+        run_at = :now, rank = :now, updated_at = :now, tenant_queue = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues WHERE name = job.queue
+        )
+    WHERE id = ANY (:ids::uuid[]) AND status || '' IN ('scheduled', 'failed')
+    RETURNING id, queue, sort_priority, rank, status, concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT DISTINCT queue, concurrency_key FROM ready WHERE status = 'blocked'
+)
+SELECT id::text, status, queue, sort_priority, rank FROM ready
+
+-- name: change
+-- Change waiting jobs, locked by the caller: each has its own timing, the rest is the same for all. Keys of freed
+-- slots and of newly waiting jobs become dirty. Ageing is reset when a job is delayed, moved, or given another
+-- priority; its delay after its parents when it gets a time.
+WITH before AS MATERIALIZED (
+    SELECT id, queue, concurrency_key AS key, slot FROM windlass.jobs
+    WHERE id = ANY (:ids::uuid[]) AND concurrency_key IS NOT NULL
+), changed AS (
+    UPDATE windlass.jobs AS job
+    SET status = new.status, reason = new.reason, run_at = new.run_at, rank = new.rank, updated_at = :now,
+        sort_priority = coalesce(:sort_priority::integer, CASE
+            WHEN new.status = 'scheduled' OR job.queue <> coalesce(:queue::text, job.queue) THEN job.sort_priority + job.aged_by
+            ELSE job.sort_priority
+        END),
+        aged_by = CASE
+            WHEN :sort_priority::integer IS NOT NULL OR new.status = 'scheduled' OR job.queue <> coalesce(:queue::text, job.queue)
+            THEN 0 ELSE job.aged_by
+        END,
+        payload = coalesce(:payload::text, job.payload),
+        queue = coalesce(:queue::text, job.queue), slot = new.slot,
+        delay_after_parents = CASE WHEN :timed::boolean THEN 0 ELSE job.delay_after_parents END, tenant_queue = (
+            SELECT CASE WHEN fair THEN coalesce(job.tenant, '') END FROM windlass.queues
+            WHERE name = coalesce(:queue::text, job.queue)
+        )
+    FROM unnest(:ids::uuid[], :statuses::text[], :reasons::text[], :run_ats::bigint[], :ranks::bigint[], :slots::integer[])
+        AS new (id, status, reason, run_at, rank, slot)
+    WHERE job.id = new.id AND job.id = ANY (:ids::uuid[])
+    RETURNING job.id, job.queue, job.sort_priority, job.rank, job.status, job.concurrency_key
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key)
+    SELECT queue, key FROM before UNION SELECT queue, concurrency_key FROM changed WHERE concurrency_key IS NOT NULL
+)
+SELECT queue, sort_priority, rank, status FROM changed

@@ -1,2 +1,0 @@
--- Outcomes of dropped jobs.
-SELECT id::text, coalesce(outcome, '') FROM windlass.tombstones WHERE id = ANY(:ids::uuid[]) AND until > :now

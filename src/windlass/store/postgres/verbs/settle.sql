@@ -1,0 +1,196 @@
+-- name: drop_duplicates
+-- Delete live jobs that are also in history: history wins.
+WITH gone AS (
+    DELETE FROM windlass.jobs AS twin WHERE twin.id = ANY (:ids::uuid[])
+        AND EXISTS (SELECT FROM windlass.history AS old WHERE old.id = twin.id OFFSET 0)
+    RETURNING *
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM gone WHERE slot IS NOT NULL
+)
+SELECT id::text, queue, idempotency_key, idempotency_window, has_dependents FROM gone
+
+-- name: lock_finished
+-- Finished jobs, locked in order against revival and dropping.
+SELECT id::text, status, queue, sort_priority, idempotency_key, pending_parents FROM windlass.history AS job
+WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR UPDATE
+
+-- name: complete
+-- Move completed jobs into history. Returns those that were not running as stated. A job that is not kept leaves a
+-- tombstone; keys are released, at once or after their windows, and slots freed. Dependents are released with the
+-- results: a row with NULL says that some may run now.
+WITH done AS MATERIALIZED (
+    SELECT * FROM unnest(
+        string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
+        string_to_array(:started, ',', '')::bigint[], :results::text[]
+    ) AS one (id, attempt, started_after, result)
+    -- A caller may hold one of them, or its key, in a transaction that stays open: the others must not wait as long.
+    WHERE (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+), gone AS (
+    DELETE FROM windlass.jobs AS job USING done
+    -- By their ids: a plan that was made while nothing was running would else walk through all that is.
+    WHERE job.id = done.id AND job.attempt = done.attempt AND job.status || '' = 'running'
+    RETURNING job.*, done.started_after, done.result
+), ended AS MATERIALIZED (
+    SELECT gone.*, clock.now, coalesce(queue.keep_completed, :keep::bigint) AS keep
+    FROM gone CROSS JOIN (SELECT :now AS now) AS clock LEFT JOIN windlass.queues AS queue ON queue.name = gone.queue
+), filed AS (
+    INSERT INTO windlass.history (
+        id, partition, queue, type, payload, status, sort_priority, run_at, attempt, max_attempts, failures, crashes, rescues,
+        suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at, worker,
+        idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result,
+        attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+        schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    )
+    SELECT id, windlass.partition_of('completed', now, keep), queue, type, payload, 'completed', sort_priority + aged_by, run_at, attempt,
+        max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, now, claimed_at,
+        coalesce(claimed_at + started_after, started_at), now, now + keep, worker, idempotency_key, concurrency_key,
+        tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, attempts, tags, meta,
+        idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    FROM ended WHERE keep > 0
+), counted AS (
+    INSERT INTO windlass.history_counts (queue, status, day, jobs)
+    SELECT queue, 'completed', windlass.drop_day('completed', now, keep), count(*) FROM ended WHERE keep > 0
+    GROUP BY queue, windlass.drop_day('completed', now, keep)
+), tombstone AS (
+    INSERT INTO windlass.tombstones (id, partition, attempt, outcome, until)
+    SELECT id, (now + :tombstone::bigint) / 86400000000 % 3, attempt, 'completed', now + :tombstone::bigint
+    FROM ended WHERE keep = 0
+), unnoted AS (
+    DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM ended WHERE keep = 0))
+), keyed AS MATERIALIZED (
+    SELECT queue, encode(sha256(convert_to(idempotency_key, 'UTF8')), 'hex') AS hash, id,
+        now + idempotency_window AS until
+    FROM ended WHERE idempotency_key IS NOT NULL
+), freed AS (
+    DELETE FROM windlass.idempotency_keys AS held USING keyed
+    WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NULL
+), windowed AS (
+    UPDATE windlass.idempotency_keys AS held SET until = keyed.until FROM keyed
+    WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+), notified AS (
+    DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM ended)) RETURNING channel, job
+)
+SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
+UNION ALL
+SELECT NULL FROM (
+    SELECT windlass.release_dependents(array_agg(id), array_agg(result), min(now), max(rank) + 1) AS ready
+    FROM ended WHERE has_dependents HAVING count(*) > 0
+) AS passed WHERE ready > 0
+-- Whoever waits for one of them: no row, but it must be said.
+UNION ALL SELECT NULL FROM notified WHERE pg_notify(channel, job::text)::text IS NULL
+
+-- name: running
+-- Lock running attempts, in the order of their ids. By ids: an old plan would scan all running jobs. With a
+-- lock_timeout for the transaction: a caller's open transaction may hold one of them, or its key.
+SELECT job.id::text, queue, type, job.attempt, max_attempts, failures, crashes, worker, claimed_at, started_at,
+    cancel_requested, reason, idempotency_key, attempts, idempotency_window, expires_at
+FROM windlass.jobs AS job
+JOIN unnest(:ids::uuid[], :attempts::integer[]) AS wanted (id, attempt) ON job.id = wanted.id AND job.attempt = wanted.attempt
+WHERE job.status || '' = 'running' AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+ORDER BY job.id FOR UPDATE OF job
+
+-- name: recorded
+SELECT id::text, attempt, status, attempts FROM windlass.jobs WHERE id = ANY(:ids::uuid[])
+UNION ALL
+SELECT id::text, attempt, status, attempts FROM windlass.history WHERE id = ANY(:ids::uuid[])
+
+-- name: tombstone_outcomes
+-- The last attempts of dropped jobs, and their outcomes.
+SELECT id::text, attempt, outcome FROM windlass.tombstones WHERE id = ANY(:ids::uuid[])
+
+-- name: note_starts
+-- Running attempts, locked by the caller, have started.
+UPDATE windlass.jobs AS job SET started_at = job.claimed_at + new.after
+FROM unnest(:ids::uuid[], :afters::bigint[]) AS new (id, after)
+WHERE job.id = new.id AND job.started_at IS NULL
+
+-- name: notes
+SELECT job::text, progress, logs FROM windlass.notes WHERE job = ANY(:jobs::uuid[])
+
+-- name: set_notes
+INSERT INTO windlass.notes (job, progress, logs)
+SELECT * FROM unnest(:jobs::uuid[], :progress::text[], :logs::text[])
+ON CONFLICT (job) DO UPDATE SET progress = excluded.progress, logs = excluded.logs
+
+-- name: finish
+-- Move ended jobs into history, each with its own outcome. Returns those that are not kept, and those that have
+-- dependents.
+WITH ending AS MATERIALIZED (
+    SELECT * FROM unnest(
+        :ids::uuid[], :statuses::text[], :reasons::text[], :started::bigint[], :results::text[], :errors::text[],
+        :attempts::text[], :failures::integer[], :crashes::integer[], :rescues::integer[], :suspicions::integer[],
+        :requeues::integer[], :snoozes::integer[]
+    ) AS one (
+        id, status, reason, started_at, result, error, attempts, failures, crashes, rescues, suspicions, requeues,
+        snoozes
+    )
+), gone AS (
+    DELETE FROM windlass.jobs WHERE id = ANY(:ids::uuid[]) RETURNING *
+), ended AS MATERIALIZED (
+    SELECT job.*, ending.status AS now_status, ending.reason AS why, ending.started_at AS began, ending.result,
+        CASE WHEN ending.status <> 'completed' THEN coalesce(ending.error, job.error) END AS now_error,
+        ending.attempts AS all_attempts, ending.failures AS f, ending.crashes AS c, ending.rescues AS r,
+        ending.suspicions AS s, ending.requeues AS h, ending.snoozes AS z, clock.now,
+        CASE ending.status
+            WHEN 'completed' THEN coalesce(queue.keep_completed, :keep_completed::bigint)
+            WHEN 'cancelled' THEN coalesce(queue.keep_cancelled, :keep_cancelled::bigint)
+            ELSE coalesce(queue.keep_dead, :keep_dead::bigint)
+        END AS keep
+    FROM gone AS job JOIN ending ON ending.id = job.id CROSS JOIN (SELECT :now AS now) AS clock
+    LEFT JOIN windlass.queues AS queue ON queue.name = job.queue
+), filed AS (
+    INSERT INTO windlass.history (
+        id, partition, queue, type, payload, status, reason, sort_priority, run_at, attempt, max_attempts, failures, crashes,
+        rescues, suspicions, requeues, snoozes, created_at, updated_at, claimed_at, started_at, finished_at, drop_at,
+        worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout, expires_at, cancel_requested,
+        result, error, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
+        schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    )
+    SELECT id, windlass.partition_of(now_status, now, keep), queue, type, payload, now_status, why, sort_priority + aged_by, run_at, attempt,
+        max_attempts, failures + f, crashes + c, rescues + r, suspicions + s, requeues + h, snoozes + z, created_at,
+        now, claimed_at, began, now, now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents,
+        timeout, expires_at, cancel_requested, result, now_error, all_attempts, tags, meta, idempotency_window,
+        key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    FROM ended
+), counted AS (
+    INSERT INTO windlass.history_counts (queue, status, day, jobs)
+    SELECT queue, now_status, windlass.drop_day(now_status, now, keep), count(*) FROM ended
+    GROUP BY queue, now_status, windlass.drop_day(now_status, now, keep)
+), dirtied AS (
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+)
+SELECT id::text, keep = 0, has_dependents FROM ended WHERE keep = 0 OR has_dependents
+
+-- name: requeue
+-- Requeued or rescued jobs become pending at their old ranks. Returns their ranks, for the watermarks.
+UPDATE windlass.jobs AS job
+SET status = 'pending', reason = back.reason, updated_at = :now, claimed_at = NULL, started_at = NULL, worker = NULL,
+    claim = NULL, error = coalesce(back.error, job.error), attempts = back.attempts,
+    crashes = job.crashes + back.crashes, rescues = job.rescues + back.rescues,
+    suspicions = job.suspicions + back.suspicions, requeues = job.requeues + back.requeues
+FROM unnest(
+    :ids::uuid[], :reasons::text[], :errors::text[], :attempts::text[], :crashes::integer[], :rescues::integer[],
+    :suspicions::integer[], :requeues::integer[]
+) AS back (id, reason, error, attempts, crashes, rescues, suspicions, requeues)
+WHERE job.id = back.id AND job.id = ANY (:ids::uuid[])
+RETURNING queue, sort_priority, rank
+
+-- name: reschedule
+-- Failed or snoozed jobs get another time, at their original priority. Their slots are freed, except in strict order.
+WITH off AS (
+    UPDATE windlass.jobs AS job
+    SET sort_priority = job.sort_priority + job.aged_by, aged_by = 0, status = off.status, reason = off.reason, run_at = :now + off.delay, rank = :now + off.delay, updated_at = :now,
+        claimed_at = NULL, started_at = NULL, worker = NULL, claim = NULL, error = coalesce(off.error, job.error),
+        attempts = off.attempts, failures = job.failures + off.failures, snoozes = job.snoozes + off.snoozes,
+        slot = CASE WHEN job.key_strict THEN job.slot END
+    FROM unnest(
+        :ids::uuid[], :statuses::text[], :reasons::text[], :delays::bigint[], :errors::text[], :attempts::text[],
+        :failures::integer[], :snoozes::integer[]
+    ) AS off (id, status, reason, delay, error, attempts, failures, snoozes)
+    WHERE job.id = off.id AND job.id = ANY (:ids::uuid[])
+    RETURNING job.queue, job.concurrency_key, job.slot
+)
+INSERT INTO windlass.dirty_keys (queue, key)
+SELECT DISTINCT queue, concurrency_key FROM off WHERE concurrency_key IS NOT NULL AND slot IS NULL

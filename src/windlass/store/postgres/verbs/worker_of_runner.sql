@@ -1,2 +1,0 @@
--- The worker of a runner.
-SELECT worker FROM windlass.leases WHERE runner = :runner::text

@@ -1,0 +1,1 @@
+"""What the two SQL stores share."""

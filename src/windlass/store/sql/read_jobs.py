@@ -1,0 +1,190 @@
+"""get, list, select, counts, failures: read jobs, live or finished.
+
+Live and finished jobs are read by one statement: in its snapshot a job that moves between the tables is found exactly
+once.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from windlass.core.ids import JobId, check_id
+from windlass.core.jobs.job import Job
+from windlass.core.status import FINISHED, Status
+from windlass.store.records import Counts, Held, JobFilter, JobPage, Page
+from windlass.store.rows import FINISHED_COLUMNS, SHARED, to_job
+from windlass.store.sql.session import Session, SharedRole, reading
+
+MAX_ROWS_PER_PAGE = 10_000
+"""Rows that a page scans for matches; then it ends, short, and the next one goes on."""
+
+_UUIDS = ("id", "parent")
+_TERMS = {
+    "type": "type = :type",
+    "queue": "queue = :queue",
+    "tenant": "tenant = :tenant",
+    "parent": "parent = :parent::uuid",
+    # A text search. The alphabet of tags makes it exact, and invalid content cannot raise.
+    "tag": "replace(tags, '\"' || :tag::text || '\"', '') <> tags",
+    "id_end": "substr(id::text, length(id::text) + 1 - length(:id_end::text)) = :id_end::text",
+}
+
+
+def _as_texts(columns: str) -> str:
+    return ", ".join(f"{name}::text" if name in _UUIDS else name for name in columns.split(", "))
+
+
+_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority")
+_LIVE = _as_texts(f"{_AS_ENQUEUED}, NULL::bigint AS finished_at, NULL::text AS result")
+_FINISHED = _as_texts(FINISHED_COLUMNS)
+
+_NOTES = """
+    (SELECT progress FROM windlass.notes AS note WHERE note.job = found.id),
+    (SELECT logs FROM windlass.notes AS note WHERE note.job = found.id)
+"""
+_GET = f"""
+SELECT {_LIVE}, {_NOTES},
+    (SELECT expires_at FROM windlass.leases WHERE found.status = 'running' AND runner = found.worker)
+FROM windlass.jobs AS found WHERE id = ANY(:ids::uuid[])
+UNION ALL
+SELECT {_FINISHED}, {_NOTES}, NULL FROM windlass.history AS found WHERE id = ANY(:ids::uuid[])
+"""
+
+
+async def get(db: Session, ids: Sequence[JobId]) -> list[Job | None]:
+    """Jobs with their notes and the ends of their leases."""
+    if not ids:
+        return []
+    found = {}
+    for *job, progress, logs, lease_ends in await db.select(_GET, {"ids": list(dict.fromkeys(ids))}):
+        ends = None if lease_ends is None else db.wall_time(lease_ends)
+        found[job[0]] = to_job(tuple(job), (progress, logs), ends)
+    return [found.get(id_) for id_ in ids]
+
+
+async def held(db: Session, runner: str) -> list[Held]:
+    """The running jobs of a runner."""
+    return [Held(*row) for row in await db.rows("held", {"runner": runner})]
+
+
+async def outcomes(db: Session, ids: Sequence[JobId]) -> list[str | None]:
+    """How the last attempts of dropped jobs ended, by their tombstones."""
+    found: dict[JobId, str] = dict(map(tuple, await db.rows("outcomes", {"ids": list(ids)})))
+    return [found.get(id_) for id_ in ids]
+
+
+async def list_jobs(db: Session, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
+    """Newest first; the cursor is the last id of the previous page. Rare matches make short pages, not long scans."""
+    before = check_id(cursor, "cursor") if cursor else None
+    page_end = max([await _page_end(db, table, before) for table in _scanned(wanted)], default="") or None
+    bounds = _bound("id < :before::uuid", before) + _bound("id >= :page_end::uuid", page_end)
+    parts = [
+        f"SELECT {columns} FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id DESC LIMIT :limit"
+        for table, columns, terms in _parts(wanted)
+    ]
+    if not parts:
+        return Page((), None)
+    values = {**_values(wanted), "before": before, "page_end": page_end, "limit": limit}
+    rows = await db.select(_union(parts), values)
+    rows = sorted(rows, key=lambda row: str(row[0]), reverse=True)[:limit]
+    end = rows[-1][0] if rows and len(rows) == limit else page_end
+    return Page(tuple(to_job(row) for row in rows), end)
+
+
+def _scanned(wanted: JobFilter) -> list[str]:
+    """The tables that are read row by row, because no index leads to the matches."""
+    if wanted.parent:
+        return []
+    rare = any((wanted.type, wanted.queue, wanted.tenant, wanted.tag, wanted.id_end))
+    statuses = set(wanted.status) or set(Status)
+    live = bool(statuses - FINISHED) and (rare or bool(wanted.status))
+    return ["windlass.jobs"] * live + ["windlass.history"] * (rare and Status.COMPLETED in statuses)
+
+
+async def _page_end(db: Session, table: str, before: JobId | None) -> JobId:
+    """The id at which a page ends at the latest; empty if the table ends before."""
+    where = _where(_bound("id < :before::uuid", before))
+    text = f"SELECT id::text FROM {table} AS found WHERE {where} ORDER BY found.id DESC LIMIT 1 OFFSET :rows"
+    rows = await db.select(text, {"before": before, "rows": MAX_ROWS_PER_PAGE})
+    return str(rows[0][0]) if rows else ""
+
+
+async def select(db: Session, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
+    """Oldest first, after a given id."""
+    bounds = _bound("id > :after::uuid", after)
+    parts = [
+        f"SELECT id::text FROM {table} AS found WHERE {_where(terms + bounds)} ORDER BY found.id LIMIT :limit"
+        for table, _, terms in _parts(wanted)
+    ]
+    if not parts:
+        return []
+    rows = await db.select(_union(parts), {**_values(wanted), "after": after, "limit": limit})
+    return sorted(str(row[0]) for row in rows)[:limit]
+
+
+async def failures(db: Session, limit: int) -> list[Job]:
+    """The newest failed and dead jobs, each by its own index."""
+    text = _union(
+        [
+            f"SELECT {_LIVE} FROM windlass.jobs WHERE status = 'failed' ORDER BY updated_at DESC LIMIT :limit",
+            f"SELECT {_FINISHED} FROM {db.dead_history} WHERE status = 'dead' ORDER BY finished_at DESC LIMIT :limit",
+        ]
+    )
+    jobs = [to_job(row) for row in await db.select(text, {"limit": limit})]
+    return sorted(jobs, key=lambda job: job.updated_at, reverse=True)[:limit]
+
+
+async def counts(db: Session) -> Counts:
+    """Live jobs are counted by the index of each status, finished ones by their stored counts."""
+    queues: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Status), 0))
+    for queue, status, jobs in await db.rows("counts"):
+        queues[queue][status] += jobs
+    return Counts({name: queues[name] for name in sorted(queues)})
+
+
+def _parts(wanted: JobFilter) -> list[tuple[str, str, list[str]]]:
+    """The tables with possible matches: name, columns, and constant WHERE terms.
+
+    Dead and cancelled jobs are read status by status, as constants, so that the small partial index is used.
+    """
+    fields = [term for name, term in _TERMS.items() if getattr(wanted, name)]
+    any_status = ["status = ANY(:status::text[])"] if wanted.status else []
+    statuses = set(wanted.status) or set(Status)
+    parts = []
+    if statuses - FINISHED:
+        parts.append(("windlass.jobs", _LIVE, [*any_status, *fields]))
+    if Status.COMPLETED in statuses:
+        parts.append(("windlass.history", _FINISHED, [*any_status, *fields]))
+    else:
+        for status in sorted(statuses & FINISHED):
+            terms = [f"status = '{status}'", "status <> 'completed'", *fields]
+            parts.append(("windlass.history", _FINISHED, terms))
+    return parts
+
+
+def _bound(term: str, value: JobId | None) -> list[str]:
+    return [] if value is None else [term]
+
+
+def _where(terms: Sequence[str]) -> str:
+    return " AND ".join(terms) or "true"
+
+
+def _union(parts: Sequence[str]) -> str:
+    """Each part with its own order and limit."""
+    return " UNION ALL ".join(f"SELECT * FROM ({part}) AS part" for part in parts)
+
+
+def _values(wanted: JobFilter) -> dict[str, Any]:
+    return {**{name: getattr(wanted, name) for name in _TERMS}, "status": [str(status) for status in wanted.status]}
+
+
+class ReadVerbs(SharedRole):
+    """Reads of jobs."""
+
+    get = reading(get)
+    outcomes = reading(outcomes)
+    select = reading(select)
+    counts = reading(counts)
+    failures = reading(failures)
+    list = reading(list_jobs)

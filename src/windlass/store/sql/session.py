@@ -1,0 +1,89 @@
+"""What the verbs that both SQL stores share work with.
+
+They are coroutines, written once: PostgreSQL awaits its server, SQLite drives them on a database thread, where they
+never suspend.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from windlass.core.moments import Micros
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Values = Mapping[str, Any]
+NONE: Values = {}
+
+
+class Session(Protocol):
+    """A database, in a snapshot or a transaction. `:now` in statements is the store's clock, a list is one value."""
+
+    dead_history: str
+    """The table with the dead jobs."""
+
+    async def now(self) -> Micros:
+        """The store's clock."""
+
+    async def rows(self, name: str, values: Values = NONE) -> list[Any]:
+        """The rows of a named statement."""
+
+    async def run(self, name: str, values: Values = NONE) -> int:
+        """Execute a named statement; how many rows it changed."""
+
+    async def select(self, text: str, values: Values = NONE) -> list[Any]:
+        """The rows of a statement that is built from constants, as PostgreSQL spells it."""
+
+    def wall_time(self, expires_at: Micros) -> Micros:
+        """The end of a lease by the wall clock."""
+
+
+class Sessions(Protocol):
+    """Where the verbs of a role get their session."""
+
+    async def read(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        """Run in a snapshot, or statement by statement."""
+
+    async def write(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        """Run in a transaction."""
+
+
+class SharedRole:
+    """A part of the store contract whose verbs are functions of a session."""
+
+    _sessions: Sessions
+
+    def _announce(self) -> None:
+        """Wake workers: jobs may be pending."""
+
+
+Verb = Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]
+Bound = Callable[Concatenate[SharedRole, P], Coroutine[Any, Any, T]]
+
+
+def reading(verb: Verb[P, T]) -> Bound[P, T]:
+    """A method that only reads."""
+
+    async def bound(role: SharedRole, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await role._sessions.read(lambda db: verb(db, *args, **kwargs))
+
+    return bound
+
+
+def writing(verb: Verb[P, T]) -> Bound[P, T]:
+    """A method that is a transaction."""
+
+    async def bound(role: SharedRole, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await role._sessions.write(lambda db: verb(db, *args, **kwargs))
+
+    return bound
+
+
+def announcing(verb: Verb[P, T]) -> Bound[P, T]:
+    """A transaction after which jobs may be pending."""
+
+    async def bound(role: SharedRole, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        answer = await role._sessions.write(lambda db: verb(db, *args, **kwargs))
+        role._announce()
+        return answer
+
+    return bound

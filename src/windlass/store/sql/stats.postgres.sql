@@ -1,0 +1,42 @@
+-- name: add_meters
+-- Add empty meters where there are none, in order.
+INSERT INTO windlass.meters (interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
+SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM json_populate_recordset(NULL::windlass.meters, :rows::json)
+ON CONFLICT (interval_start, queue, type) DO NOTHING
+
+-- name: lock_meters
+-- Lock meters, in order: histograms are added in code.
+SELECT meter.interval_start, meter.queue, meter.type, meter.completed, meter.failed, meter.dead, meter.cancelled, meter.snoozed,
+    meter.crashed, meter.wait, meter.run
+FROM json_populate_recordset(NULL::windlass.meters, :rows::json) AS wanted
+JOIN windlass.meters AS meter USING (interval_start, queue, type)
+ORDER BY meter.queue COLLATE "C", meter.type COLLATE "C" FOR UPDATE OF meter
+
+-- name: set_meters
+UPDATE windlass.meters AS meter SET
+    completed = new.completed, failed = new.failed, dead = new.dead, cancelled = new.cancelled,
+    snoozed = new.snoozed, crashed = new.crashed, wait = new.wait, run = new.run
+FROM json_populate_recordset(NULL::windlass.meters, :rows::json) AS new
+WHERE meter.interval_start = new.interval_start AND meter.queue = new.queue AND meter.type = new.type
+
+-- name: set_samples
+-- Write samples, unless there are some with as many attempts; in order.
+INSERT INTO windlass.samples AS kept
+    (step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run)
+SELECT step, interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM json_populate_recordset(NULL::windlass.samples, :rows::json)
+ON CONFLICT (step, interval_start, queue, type) DO UPDATE SET
+    completed = excluded.completed, failed = excluded.failed, dead = excluded.dead, cancelled = excluded.cancelled,
+    snoozed = excluded.snoozed, crashed = excluded.crashed, wait = excluded.wait, run = excluded.run
+WHERE excluded.completed + excluded.failed + excluded.dead + excluded.cancelled + excluded.snoozed + excluded.crashed
+    > kept.completed + kept.failed + kept.dead + kept.cancelled + kept.snoozed + kept.crashed
+
+-- name: set_queue_depths
+-- Write queue depths, unless there are some with as many observations; in order.
+INSERT INTO windlass.queue_depths AS kept (step, interval_start, queue, observations, jobs, max_jobs, oldest)
+SELECT step, interval_start, queue, observations, jobs, max_jobs, oldest
+FROM json_populate_recordset(NULL::windlass.queue_depths, :rows::json)
+ON CONFLICT (step, interval_start, queue) DO UPDATE SET
+    observations = excluded.observations, jobs = excluded.jobs, max_jobs = excluded.max_jobs, oldest = excluded.oldest
+WHERE excluded.observations > kept.observations

@@ -1,0 +1,124 @@
+"""record, recent, sample, samples: statistics, summed up so that reading them never scans jobs."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.core.moments import Micros
+from windlass.core.stats.meter import METER_RETENTION, Meter, Recent, interval_of
+from windlass.core.stats.samples import MINUTE, Depth, Sampled, pruned_until
+from windlass.core.stats.timeline import SampleQuery, Samples
+from windlass.store.records import Counts
+from windlass.store.rows import meter_values, to_meter
+from windlass.store.samples import depth_values, sample, sample_values, to_depth
+from windlass.store.sql.read_jobs import counts
+from windlass.store.sql.session import Session, SharedRole, reading, writing
+
+
+async def record(db: Session, meters: Sequence[Meter]) -> None:
+    """Add to the current interval. Histograms are added in code, so each row is locked before it is read."""
+    added: dict[tuple[str, str], Meter] = {}
+    for each in meters:
+        key = (each.queue, each.type)
+        added[key] = each.add(added[key]) if key in added else each
+    if not added:
+        return
+    start = interval_of(await db.now())
+    places = _rows([meter_values(start, Meter(queue=queue, type=type_)) for queue, type_ in sorted(added)])
+    await db.run("add_meters", places)
+    for row in await db.rows("lock_meters", places):
+        stored = to_meter(row)
+        key = (stored.queue, stored.type)
+        added[key] = added[key].add(stored)
+    await db.run("set_meters", _rows([meter_values(start, meter) for meter in added.values()]))
+
+
+async def recent(db: Session, length: Micros) -> Recent:
+    """The meters of the last intervals."""
+    now = await db.now()
+    rows = await db.rows("recent_meters", {"since": interval_of(now - length)})
+    return Recent(now, tuple(to_meter(row) for row in rows))
+
+
+async def samples(db: Session, window: SampleQuery) -> Samples:
+    """The samples and queue depths of a time window."""
+    values = {"step": window.step, "since": window.since, "until": window.until, "queue": window.queue}
+    made = await db.rows("samples", {**values, "type": window.type})
+    return Samples(tuple(map(to_meter, made)), tuple(map(to_depth, await db.rows("queue_depths", values))))
+
+
+async def write_samples(db: Session, step: Micros, meters: Sequence[Meter], queue_depths: Sequence[Depth]) -> None:
+    """Write what counts more than the stored samples."""
+    if meters:
+        await db.run("set_samples", _rows([sample_values(step, meter) for meter in meters]))
+    if queue_depths:
+        await db.run("set_queue_depths", _rows([depth_values(step, depth) for depth in queue_depths]))
+
+
+async def first_sampled(db: Session, step: Micros, at_least: Micros) -> Micros | None:
+    """The oldest minute or hour that was made, from one on."""
+    found: Micros | None = (await db.rows("first_sampled", {"step": step, "at_least": at_least}))[0][0]
+    return found
+
+
+async def prune_samples(db: Session, step: Micros, since: Micros = 0) -> Micros:
+    """Drop old samples from `since` on: a part, if there are many. Returns the moment before which none is left."""
+    now = await db.now()
+    if pruned_until(now, step, None) < since:
+        since = 0  # the clock was set back: newer samples are older than what was pruned
+    until = pruned_until(now, step, await first_sampled(db, step, since))
+    if until > since:
+        values = {"step": step, "since": since, "until": until}
+        await db.run("prune_samples", values)
+        await db.run("prune_queue_depths", values)
+    return max(since, until)
+
+
+async def prune_meters(db: Session) -> None:
+    """Drop old meters."""
+    await db.run("prune_meters", {"before": interval_of(await db.now() - METER_RETENTION)})
+
+
+async def _last_sampled(db: Session, step: Micros, at_most: Micros) -> Micros | None:
+    found: Micros | None = (await db.rows("last_sampled", {"step": step, "at_most": at_most}))[0][0]
+    return found
+
+
+async def _meters_between(db: Session, since: Micros, until: Micros) -> list[Meter]:
+    return [to_meter(row) for row in await db.rows("meters_between", {"since": since, "until": until})]
+
+
+async def _has_depths(db: Session, minute: Micros) -> bool:
+    return bool(await db.rows("has_depths", {"step": MINUTE, "interval_start": minute}))
+
+
+def _rows(values: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Rows as one JSON value."""
+    return {"rows": msgspec.json.encode(values).decode()}
+
+
+class StatsVerbs(SharedRole, ABC):
+    """Meters, and the samples made of them; each read has its own session, so that no snapshot is held meanwhile."""
+
+    @abstractmethod
+    async def oldest(self) -> dict[str, Micros]:
+        """Differs by store."""
+
+    async def sample(self) -> Sampled:
+        return await sample(self)
+
+    async def counts(self) -> tuple[Counts, dict[str, Micros]]:
+        """Jobs by queue and status, and how long the oldest pending one of each queue has waited."""
+        return await self._sessions.read(counts), await self.oldest()
+
+    now = reading(lambda db: db.now())
+    record = writing(record)
+    recent = reading(recent)
+    samples = reading(samples)
+    write_samples = writing(write_samples)
+    meters_between = reading(_meters_between)
+    last_sampled = reading(_last_sampled)
+    first_sampled = reading(first_sampled)
+    has_depths = reading(_has_depths)

@@ -1,0 +1,40 @@
+-- name: recent_meters
+SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM windlass.meters WHERE interval_start >= :since ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
+
+-- name: meters_between
+SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM windlass.meters WHERE interval_start >= :since AND interval_start < :until
+ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
+
+-- name: samples
+-- Of one queue, one type or all; and the rows without a name, which show what was sampled.
+SELECT interval_start, queue, type, completed, failed, dead, cancelled, snoozed, crashed, wait, run
+FROM windlass.samples
+WHERE step = :step AND interval_start >= :since AND interval_start < :until
+    AND (:queue::text IS NULL OR queue IN ('', :queue::text)) AND (:type::text IS NULL OR type IN ('', :type::text))
+ORDER BY interval_start, queue COLLATE "C", type COLLATE "C"
+
+-- name: queue_depths
+SELECT interval_start, queue, observations, jobs, max_jobs, oldest
+FROM windlass.queue_depths
+WHERE step = :step AND interval_start >= :since AND interval_start < :until AND (:queue::text IS NULL OR queue IN ('', :queue::text))
+ORDER BY interval_start, queue COLLATE "C"
+
+-- name: last_sampled
+SELECT max(interval_start) FROM windlass.samples WHERE step = :step::bigint AND interval_start <= :at_most::bigint
+
+-- name: first_sampled
+SELECT min(interval_start) FROM windlass.samples WHERE step = :step::bigint AND interval_start >= :at_least::bigint
+
+-- name: has_depths
+SELECT 1 FROM windlass.queue_depths WHERE step = :step::bigint AND interval_start = :interval_start::bigint AND queue = ''
+
+-- name: prune_meters
+DELETE FROM windlass.meters WHERE interval_start < :before::bigint
+
+-- name: prune_samples
+DELETE FROM windlass.samples WHERE step = :step::bigint AND interval_start >= :since::bigint AND interval_start < :until::bigint
+
+-- name: prune_queue_depths
+DELETE FROM windlass.queue_depths WHERE step = :step::bigint AND interval_start >= :since::bigint AND interval_start < :until::bigint

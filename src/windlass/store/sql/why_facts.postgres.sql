@@ -1,0 +1,98 @@
+-- name: queue_position
+-- What is ahead of a waiting job, each counted up to a bound by an index: at higher priorities; at its own; in its
+-- tenant queue; all at its priority; jobs that wait for its key; running jobs of its queue; held slots of its key.
+-- Pending jobs are above the watermarks.
+SELECT
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+            SELECT FROM windlass.jobs
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            LIMIT :max_ahead::bigint
+        ) AS job
+        WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :max_ahead::bigint
+    ) AS higher),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+            SELECT FROM windlass.jobs
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            AND (rank, id) < (:rank::bigint, :id::uuid)
+            LIMIT :max_ahead::bigint
+        ) AS job
+        WHERE place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
+    ) AS before),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+            SELECT FROM windlass.jobs
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
+            AND rank >= place.rank AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
+            LIMIT :max_ahead::bigint
+        ) AS job
+        WHERE :fair::boolean AND place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
+    ) AS tenant_queue),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
+            SELECT FROM windlass.jobs
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            AND id <> :id::uuid
+            LIMIT :max_ahead::bigint
+        ) AS job
+        WHERE :fair::boolean AND place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
+    ) AS same_priority),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.jobs
+        WHERE :waits_for_key::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
+        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) < :key_priority::integer
+        LIMIT :max_for_key::bigint
+    ) AS first_for_key) + (SELECT count(*) FROM (
+        SELECT FROM windlass.jobs
+        WHERE :waits_for_key::boolean AND status = 'blocked' AND reason = 'waits for its concurrency key' AND queue = :queue::text
+        AND concurrency_key = :key::text AND (CASE WHEN key_strict THEN 0 ELSE sort_priority END) = :key_priority::integer
+        AND (rank, id) < (:key_rank::bigint, :id::uuid) LIMIT :max_for_key::bigint
+    ) AS before_for_key),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.leases AS lease CROSS JOIN LATERAL (
+            SELECT FROM windlass.jobs WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text
+            LIMIT :max_for_key::bigint
+        ) AS job
+        LIMIT :max_for_key::bigint
+    ) AS running),
+    (SELECT count(*) FROM (
+        SELECT FROM windlass.jobs
+        WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+        LIMIT :max_for_key::bigint
+    ) AS slots)
+
+-- name: waiting_tenants
+-- Tenants with pending jobs at one priority of a fair queue, from tenant to tenant in the index, above the watermark.
+WITH RECURSIVE bottom AS MATERIALIZED (
+    SELECT rank FROM windlass.watermarks WHERE :fair::boolean AND queue = :queue::text AND sort_priority = :sort_priority::integer
+), walk (tenant_queue, n) AS (
+    SELECT (
+        SELECT tenant_queue FROM windlass.jobs
+        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        AND rank >= bottom.rank
+        ORDER BY tenant_queue LIMIT 1
+    ), 1 FROM bottom
+    UNION ALL
+    SELECT (
+        SELECT tenant_queue FROM windlass.jobs
+        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        AND tenant_queue > walk.tenant_queue AND rank >= bottom.rank
+        ORDER BY tenant_queue LIMIT 1
+    ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants::integer
+)
+SELECT tenant_queue FROM walk WHERE tenant_queue IS NOT NULL
+
+-- name: longest_running
+-- The longest running jobs of a queue, from lease to lease by jobs_held.
+SELECT job.id::text, job.status, job.claimed_at, job.run_at, job.worker
+FROM windlass.leases AS lease CROSS JOIN LATERAL (
+    SELECT id, status, claimed_at, run_at, worker FROM windlass.jobs
+    WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text LIMIT :max_for_key::bigint
+) AS job
+ORDER BY job.claimed_at, job.id LIMIT :max_named::bigint
+
+-- name: slot_holders
+SELECT id::text, status, coalesce(claimed_at, updated_at), run_at, worker FROM windlass.jobs
+WHERE :waits_for_key::boolean AND slot IS NOT NULL AND queue = :queue::text AND concurrency_key = :key::text
+ORDER BY slot LIMIT :max_named::bigint

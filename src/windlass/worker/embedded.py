@@ -1,0 +1,295 @@
+"""An embedded worker: a runner, and what a supervisor does for it, in the caller's process and on its event loop.
+
+No process stands beside it: a handler that blocks the loop delays the renewals of the lease, and the end of the
+process is the end of the runner. docs/guides/embedded-worker.md states what follows. Signals belong to the host.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from types import TracebackType
+from weakref import WeakSet
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.events import InternalError
+from windlass.core.ids import new_runner_id
+from windlass.core.moments import SECOND, duration
+from windlass.errors import ConfigError, SchemaMismatch
+from windlass.native import require_threads
+from windlass.observe.history import record_calls, record_events
+from windlass.observe.logs import log_event
+from windlass.store.clock import since_boot
+from windlass.store.contract import Store
+from windlass.store.open import open_store
+from windlass.store.records import ProcessRole
+from windlass.worker.channel import Channel, LeaseLapsed, Overdue
+from windlass.worker.config import WorkerConfig, parse_queues
+from windlass.worker.handlers.attempt import describe_internal_error
+from windlass.worker.handlers.job_logging import add_job_to_records, keeping_job_logs
+from windlass.worker.processes import MARK, kill_marked
+from windlass.worker.runner.engine import Engine
+from windlass.worker.runner.process import hello, open_with_app, table_size
+from windlass.worker.shared_table import SharedTable, State
+from windlass.worker.store_retry import retry_until_done
+from windlass.worker.supervisor.lease_keeper import LeaseKeeper
+from windlass.worker.supervisor.removal import end_lease
+from windlass.worker.supervisor.reports import UNREGISTER_SECONDS, Registration, Reports
+from windlass.worker.supervisor.runner_process import Runner
+from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, watch_schema
+from windlass.worker.supervisor.state import SupervisorState
+from windlass.worker.supervisor.watch import Watch
+
+END_SECONDS = 5.0
+"""How long the end of a runner waits for the store; what it could not hand back is rescued after its lease."""
+RESTART_SECONDS = 1.0
+PROGRAM = "__main__"
+
+_running: WeakSet[App] = WeakSet()
+"""The apps that have an embedded worker in this process: their hooks and their state are there once."""
+
+
+def embedded_worker(
+    app: App,
+    concurrency: int,
+    queues: Iterable[str] | None,
+    lease: float | timedelta,
+    drain: float | timedelta,
+) -> AbstractAsyncContextManager[None]:
+    """The worker behind `App.worker`; raises ConfigError."""
+    given = queues.split(",") if isinstance(queues, str) else queues
+    config = WorkerConfig(
+        app="",
+        embedded=True,
+        queues={} if given is None else parse_queues(given, "queues"),
+        concurrency=concurrency,
+        lease=duration(lease, "lease"),
+        drain=duration(drain, "drain"),
+    )
+    return EmbeddedWorker(app, config.checked(""))
+
+
+class EmbeddedWorker(AbstractAsyncContextManager[None]):
+    """Works from the entry of the context, once it has a lease, until its exit."""
+
+    def __init__(self, app: App, config: WorkerConfig) -> None:
+        self._app = app
+        self._config = config
+        self._emit = record_events(log_event, "runner")
+        self._runners: set[Runner] = set()
+        self._state = SupervisorState(new_runner_id(os.urandom), config, self._emit, self._runners)
+        self._registration = Registration(self._state)
+        self._leases = LeaseKeeper(self._state)
+        self._engine: Engine | None = None
+        self._ready = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        if self._life is not None:
+            raise RuntimeError("an embedded worker is entered once: app.worker() makes another")
+        # In a context of its own: handlers inherit nothing of what the caller has set.
+        life = self._life = asyncio.create_task(self._live(), name="windlass worker", context=contextvars.Context())
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait([life, ready], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            life.cancel()
+            await asyncio.wait([life])
+            raise
+        finally:
+            ready.cancel()
+        if life.done():
+            life.result()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Drain to the end, also in a task that is cancelled meanwhile; the cancellation is raised afterwards."""
+        life, cancelled = self._life, None
+        assert life is not None
+        self._stop()
+        while not life.done():
+            try:
+                await asyncio.wait([life])
+            except asyncio.CancelledError as found:
+                cancelled = found
+        if cancelled is not None:
+            raise cancelled
+        if error is None:
+            life.result()
+
+    def _stop(self) -> None:
+        """Claim nothing more; running jobs get the drain time."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._registration.draining = True
+            if self._engine is not None:
+                self._engine.stop(self._config.drain)
+
+    async def _live(self) -> None:
+        app, state = self._app, self._state
+        with _only_one(app), keeping_job_logs(app.keep_logs, app):
+            self._config = state.config = _for_handler_processes(app, self._config)
+            require_threads()
+            add_job_to_records()
+            app.offload()  # a relative folder is the one here, wherever handlers may go
+            # Two stores, as supervisor and runner have: renewals never wait behind claims and settlements.
+            store = record_calls(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+            try:
+                await retry_until_done(
+                    "opening the store", lambda: open_with_app(app, store), self._emit, hopeful=False
+                )
+                await self._register(record_calls(open_store(app.store, opener=ProcessRole.SUPERVISOR), "supervisor"))
+                await self._work(store)
+            finally:
+                if state.has_store:
+                    await self._registration.unregister(UNREGISTER_SECONDS)
+                await store.close()
+
+    async def _register(self, store: Store) -> None:
+        self._state.set_store(store, hello(self._app, store))
+        store.leases.hold_liveness_lock(self._state.id)
+        await self._registration.register()
+        self._leases.beat_at = since_boot()
+
+    async def _work(self, store: Store) -> None:
+        """Until stopped, or until a part has failed; leases are renewed until the last job has ended."""
+        beside = [asyncio.create_task(each) for each in (self._leases.run(), keep_time(self._runners), self._serve())]
+        work = asyncio.create_task(self._keep_runner(store))
+        try:
+            await asyncio.wait([work, *beside], return_when=asyncio.FIRST_COMPLETED)
+            self._stop()
+            await work
+            for each in beside:
+                if each.done():
+                    each.result()
+        finally:
+            for each in (work, *beside):
+                each.cancel()
+            await asyncio.wait([work, *beside])
+
+    async def _serve(self) -> None:
+        """What goes on beside the leases; raises what has ended one of its parts."""
+        state = self._state
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(Reports(state, self._registration).run())
+                group.create_task(Watch(state).run())
+                group.create_task(watch_schema(state.store, self._config.beat / SECOND, self._emit))
+                group.create_task(lead(state))
+                if state.store.signals.via_supervisor:
+                    group.create_task(relay(state))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _keep_runner(self, store: Store) -> None:
+        """One runner after the other: a failure of ours ends one, and no handler's error does."""
+        while not self._stopping.is_set():
+            try:
+                await self._run(store)
+            except SchemaMismatch:
+                raise
+            except Exception as error:
+                if not self._ready.is_set():
+                    raise
+                self._emit(InternalError(doing="running jobs", problem=describe_internal_error(error)))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(RESTART_SECONDS):
+                        await self._stopping.wait()
+
+    async def _run(self, store: Store) -> None:
+        """One runner, from its start hooks to the end of its lease."""
+        ends = [await Channel.over(each) for each in socket.socketpair()]
+        table, mark = SharedTable.create(table_size(self._config)), secrets.token_hex(8)
+        runner = Runner(os.getpid(), ends[0], table)
+        engine = Engine(self._app, store, self._config, table, ends[1], self._emit, mark)
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await engine.start()
+            self._engine = engine
+            self._runners.add(runner)
+            tasks += [asyncio.create_task(engine.run()), asyncio.create_task(self._listen(runner))]
+            await self._leases.open(runner)
+            self._ready.set()
+            if self._stopping.is_set():
+                engine.stop(0)
+            await tasks[0]
+            if engine.failure is not None:
+                raise engine.failure
+        finally:
+            self._engine = None
+            for each in tasks:
+                each.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+            engine.kill_processes()
+            await self._end(runner, mark)
+            for channel in ends:
+                channel.close()
+            table.close()
+
+    async def _listen(self, runner: Runner) -> None:
+        async for message in runner.channel.from_runner():
+            match message:
+                case LeaseLapsed(lost):
+                    await self._leases.replace(runner, lost)
+                case Overdue():
+                    # Those that ended after all have settled themselves.
+                    running = runner.attempts(State.STARTED)
+                    still = [each for each in runner.overdue if _attempt(each) in running]
+                    runner.overdue = [*still, message]
+
+    async def _end(self, runner: Runner, mark: str) -> None:
+        """Hand back what the runner still holds; interrupted jobs are requeued, and none is charged for it."""
+        self._runners.discard(runner)
+        await asyncio.to_thread(kill_marked, f"{MARK}={mark}.")
+        if runner.runner is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    await end_lease(self._state, runner, runner.runner, crashed=False)
+
+
+def _attempt(overdue: Overdue) -> tuple[str, int]:
+    return overdue.settlement.id, overdue.settlement.attempt
+
+
+@contextlib.contextmanager
+def _only_one(app: App) -> Iterator[None]:
+    if app in _running:
+        raise ConfigError(f"{app!r} has an embedded worker in this process already: give that one more `concurrency`")
+    _running.add(app)
+    try:
+        yield
+    finally:
+        _running.discard(app)
+
+
+def _for_handler_processes(app: App, config: WorkerConfig) -> WorkerConfig:
+    """The settings with what a handler process imports to have the app and its tasks; raises ConfigError."""
+    if app._store_handle.clock is not None:
+        raise ConfigError(f"{app!r} is under test: windlass.testing.arun_all(app) runs its jobs")
+    names = {
+        module: name
+        for module, loaded in list(sys.modules.items())
+        for name, value in list(getattr(loaded, "__dict__", {}).items())
+        if value is app and module != PROGRAM
+    }
+    for definition in app.registry:
+        if definition.in_process and (not names or definition.function.__module__ == PROGRAM):
+            raise ConfigError(
+                f"task {definition.type!r} has run_in='process', and no other process can import it and its app from "
+                "the program or notebook: move both into a module"
+            )
+    tasks = [definition.function.__module__ for definition in app.registry]
+    modules = dict.fromkeys([*names, *(each for each in tasks if each != PROGRAM and each in sys.modules)])
+    path = next((f"{module}:{name}" for module, name in names.items()), "")
+    return msgspec.structs.replace(config, app=path, modules=tuple(modules) if path else ())
