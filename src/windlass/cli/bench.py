@@ -48,7 +48,7 @@ def bench(
     from windlass.bench.measure import Plan, measure
     from windlass.cli.progress import progress
 
-    address = reach(store, app, make=True).store
+    address = reach(store, app, make=True, through_server=False).store
     flags = ("--processes", str(processes), "--concurrency", str(concurrency))
     chosen = tuple(dict.fromkeys(wanted or Measurement))
     # As with Ctrl-C: the worker ends with us, and the jobs are deleted.

@@ -16,7 +16,9 @@ from windlass.cli.jobs.dead import dead
 from windlass.cli.queues.commands import queues, workers
 from windlass.cli.reach import worker_settings
 from windlass.cli.schedules.commands import schedules
+from windlass.cli.serve import serve
 from windlass.cli.stats import stats
+from windlass.cli.tokens import audit, token
 from windlass.cli.top.command import top
 from windlass.core.text import printable
 from windlass.errors import ConfigError, InvalidInput, InvalidTime, UnknownTask, WindlassError
@@ -33,6 +35,7 @@ cli = typer.Typer(
 cli.command()(run.demo)
 cli.command()(run.worker)
 cli.command()(dev)
+cli.command()(serve)
 cli.command()(run.coordinator)
 cli.command()(enqueue)
 cli.add_typer(jobs, name="jobs")
@@ -40,6 +43,8 @@ cli.add_typer(dead, name="dead")
 cli.add_typer(queues, name="queues")
 cli.add_typer(schedules, name="schedules")
 cli.add_typer(workers, name="workers")
+cli.add_typer(token, name="token")
+cli.command()(audit)
 cli.command()(stats)
 cli.command()(top)
 cli.command()(run.migrate)

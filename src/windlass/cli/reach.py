@@ -10,11 +10,13 @@ from windlass.cli.advice import Advice
 from windlass.client.app import App
 from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE, empty
 from windlass.client.runtime.settings import current_folder, read_settings
+from windlass.client.verbs.audit import process_actor
 from windlass.errors import ConfigError
 from windlass.store.open import missing
 from windlass.worker.config import WorkerConfig
 from windlass.worker.load import import_trouble, load_app
 
+SERVER_VARIABLE = "WINDLASS_SERVER"
 _ADVICE = 'name one: --store sqlite:///jobs.db,{app} WINDLASS_STORE, or store = "sqlite:///jobs.db" in windlass.toml'
 
 
@@ -28,9 +30,11 @@ StoreOption = Annotated[
     str | None,
     typer.Option(
         "--store",
+        "--server",
         envvar=STORE_VARIABLE,
         callback=_written,
-        help="Address of the store: sqlite:///jobs.db, postgresql://host/jobs, redis://host/0, …",
+        help="Address of the store: sqlite:///jobs.db, postgresql://host/jobs, redis://host/0; or of a REST server: "
+        "https://jobs.example.com, with its token in WINDLASS_TOKEN.",
     ),
 ]
 BlobsOption = Annotated[
@@ -67,13 +71,16 @@ def reach(
     make: bool = False,
     default: bool = False,
     takes_app: bool = True,
+    through_server: bool = True,
 ) -> App:
     """The named app on the named store; both by the rule of `client/runtime/location.py`.
 
     Only commands that `make` something may create a store, and only a named one: a command that only reads reports a
     mistyped address. With `default`, the default place of the app counts as named. A command that `takes_app` has the
-    option --app.
+    option --app; one that goes `through_server` may be given a server instead of a store.
     """
+    if through_server and (server := _server(store)) is not None:
+        return _remote(server)
     home = find(store, app, blobs=blobs)
     # Always checked: an address that no command can reach is refused, such as that of an app for tests.
     found, absence = home._location.store, missing(home.store)
@@ -99,16 +106,38 @@ def app_to_work(context: typer.Context, argument: str | None, option: str | None
     return found
 
 
+def _server(store: str | None) -> str | None:
+    """The REST server that is named instead of a store, if one is."""
+    flag = _flag(store)
+    if flag is not None:
+        return flag if flag.startswith(("http://", "https://")) else None
+    named = os.environ.get(SERVER_VARIABLE)
+    if named is not None and not named.strip():
+        raise ConfigError(empty(SERVER_VARIABLE))
+    return named
+
+
+def _remote(server: str) -> App:
+    try:
+        from windlass.remote import RemoteApp
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"--server needs {error.name}: pip install 'windlass[remote]'") from None
+    return RemoteApp(server)
+
+
 def find(store: str | None, app: str | None = None, *, blobs: str | None = None) -> App:
     """The same, whether there is a store or not."""
     flag = _flag(store)
     if app is None:
         if flag is None and os.environ.get(APP_VARIABLE) == "":
             raise ConfigError(empty(APP_VARIABLE))
-        return App(flag, blobs=_flag(blobs, "--blobs"))
+        home = App(flag, blobs=_flag(blobs, "--blobs"))
+        home.actor = process_actor("cli")
+        return home
     home = _load(app)
     if flag is not None:
         home._relocate(flag)
+    home.actor = process_actor("cli")
     return home
 
 

@@ -91,7 +91,7 @@ async def _work(config: WorkerConfig) -> int:
 
 def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
     """Do the coordinator's duties without running jobs."""
-    loops.run(_coordinate(reach(store, blobs=blobs, make=True, takes_app=False)))
+    loops.run(_coordinate(reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)))
 
 
 async def _coordinate(home: App) -> None:
@@ -114,7 +114,7 @@ async def _coordinate(home: App) -> None:
 
 def migrate(store: StoreOption = None, app: AppOption = None) -> None:
     """Migrate the store's tables or keys."""
-    applied = asyncio.run(_migrate(reach(store, app, make=True, default=app is not None).store))
+    applied = asyncio.run(_migrate(reach(store, app, make=True, default=app is not None, through_server=False).store))
     typer.echo("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 

@@ -19,10 +19,14 @@ from windlass.client.tasks.middleware import middleware_of
 from windlass.client.tasks.registry import Registry, define
 from windlass.client.tasks.task import Task, task_of
 from windlass.client.tasks.taskset import TaskSet
+from windlass.client.verbs.actions import Actions
+from windlass.client.verbs.audit import process_actor
+from windlass.client.verbs.audit_log import Audit
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
+from windlass.client.verbs.tokens import Tokens
 from windlass.core.codec import INLINE_LIMIT
 from windlass.core.flow.queue import QueueOptions, settings
 from windlass.core.jobs.job import DEFAULT_QUEUE
@@ -78,6 +82,10 @@ class App(Producer):
         self.schedules = Schedules(self)
         self.workers = Workers(self)
         self.stats = Stats(self)
+        self.tokens = Tokens(self)
+        self.actions = Actions(self)
+        self.audit = Audit(self)
+        self.actor = process_actor()
         self._offload: Offload | None = None
         self._deadline = None if deadline is None else duration(deadline, "deadline") / SECOND
         self._store_handle = production_handle(lambda: self._location.store.address, self._deadline)

@@ -121,7 +121,10 @@ class Producer(Registrar):
             answers = await enqueue(jobs)
         else:
             answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
-        return [Handle(self, answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
+        return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
+
+    def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]:
+        return Handle(self, id_, existing, returns)
 
     async def _enqueue(self, jobs: Sequence[NewJob], connection: object = None) -> list[Enqueued]:
         store = None

@@ -8,6 +8,8 @@ import msgspec
 from windlass.blobs.contract import BlobKey, BlobStore
 from windlass.blobs.offload import Offload, off_loop
 from windlass.client.runtime.offloaded import drop_unused, is_needed_by_link
+from windlass.client.verbs.actions import abandoned, run_page
+from windlass.client.verbs.audit import trim_entries
 from windlass.core.events import (
     BlobsSwept,
     Emit,
@@ -81,6 +83,8 @@ def duties(store: Store, emit: Emit, blobs: Offload | None = None) -> list[Duty]
         Duty("tidy", lambda: tidy(store)),
         Duty("prune", lambda: prune(store, emit, blobs)),
         Duty("sample", lambda: sample(store)),
+        Duty("act", lambda: act(store, blobs)),
+        Duty("trim", lambda: trim(store)),
         *sweeping,
     ]
 
@@ -93,6 +97,18 @@ async def admit(store: Store) -> float:
             due = admitted.next_due_in
             return 0.5 if due is None else min(0.5, due / SECOND)
     return 0.0
+
+
+async def act(store: Store, blobs: Offload | None) -> float:
+    """Continue actions on many jobs whose process is gone, a page of each at a time."""
+    more = [await run_page(store, blobs, id_) for id_ in await abandoned(store)]
+    return 0.1 if any(more) else 5.0
+
+
+async def trim(store: Store) -> float:
+    """Drop the oldest entries of the audit if there are too many."""
+    await trim_entries(store.documents)
+    return 600.0
 
 
 async def expire(store: Store, emit: Emit) -> float:

@@ -18,6 +18,7 @@ from windlass.core.jobs.outcome import Settlement
 from windlass.core.moments import Micros
 from windlass.core.why.facts import WhyFacts
 from windlass.store.contract_upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
+from windlass.store.documents import DocumentStore
 from windlass.store.records import (
     Admitted,
     ClaimRequest,
@@ -215,6 +216,8 @@ class Store(Protocol):
     def signals(self) -> SignalStore: ...
     @property
     def stats(self) -> StatsStore: ...
+    @property
+    def documents(self) -> DocumentStore: ...
 
     def with_timeout(self, seconds: float) -> "Store":
         """The same store, with a time limit for every call."""

@@ -29,7 +29,7 @@ def top(
     every = parse_duration(interval, "--interval")
     if every < SHORTEST:
         raise InvalidTime("--interval", f"must be at least 100ms, not {interval}")
-    home, out = reach(store, app), console(PLAIN_WIDTH)
+    home, out = reach(store, app, through_server=False), console(PLAIN_WIDTH)
     if as_json:
         print_json(gather(home))
     elif once or not sys.stdout.isatty() or out.is_dumb_terminal:

@@ -132,7 +132,9 @@ class blocking(Generic[S, P, R]):
     def __get__(self, instance: S | None, owner: type[S]) -> Any:
         if instance is None:
             return self
-        bound, method, name, waits, here = instance, self._method, self._name, self._waits, self._here
+        bound, name, waits, here = instance, self._name, self._waits, self._here
+        # By name: a subclass that overrides `averb` has its own `verb`.
+        method: Callable[..., Coroutine[Any, Any, R]] = getattr(type(instance), self._method.__name__, self._method)
         iterable = self._iterable
 
         def call(*args: Any, **kwargs: Any) -> R:

@@ -77,6 +77,19 @@ class Signature:
                     continue
         return found
 
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its payload, with all definitions inside."""
+
+        def any_of(kind: type) -> dict[str, Any]:
+            schema = getattr(kind, "model_json_schema", None)
+            found: dict[str, Any] = schema() if callable(schema) else {}
+            return found
+
+        schema: dict[str, Any] = msgspec.json.schema(self._struct, schema_hook=any_of)
+        body = schema.get("$defs", {}).pop("Arguments", schema)
+        defs = {"$defs": schema["$defs"]} if schema.get("$defs") else {}
+        return {**body, **defs, "required": list(self._required), "additionalProperties": self._extra}
+
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any], limit: int = INLINE_LIMIT) -> str:
         """The payload of a call, within a limit; raises InvalidPayload if the task would refuse it."""
         return self.encode_bound(self.bind(args, kwargs), limit)

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
+import msgspec
+
 from windlass.client.tasks.task import Task
 from windlass.core.ids import JobId, JobRef, check_id
 from windlass.core.names import check_name
@@ -49,6 +51,13 @@ def job_filter(**wanted: Unpack[JobFilters]) -> JobFilter:
         parent=None if parent is None else check_id(parent, "parent"),
         schedule=_name(wanted.get("schedule"), "schedule"),
     )
+
+
+def describe_filter(wanted: JobFilter) -> str:
+    """A filter in one line, such as `type=mail status=dead`."""
+    given = msgspec.structs.asdict(wanted)
+    said = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
+    return " ".join(f"{name}={value}" for name, value in said.items()) or "all jobs"
 
 
 def _statuses(given: str | Iterable[str]) -> tuple[Status, ...]:

@@ -1,5 +1,6 @@
 """The base of the groups of verbs: their app, and a blocking form of each verb."""
 
+import logging
 from typing import Any, Protocol
 
 from windlass.blobs.offload import Offload
@@ -8,14 +9,19 @@ from windlass.client.runtime.portal import Portal
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.declarations import Declarations
 from windlass.client.tasks.registry import Registry
+from windlass.client.verbs.audit import Actor, record_action
 from windlass.core.jobs.job import NewJob
+from windlass.errors import StoreUnavailable
 from windlass.store.contract import Store
+
+_log = logging.getLogger("windlass.audit")
 
 
 class Home(Protocol):
     """What the verbs need of their app."""
 
     registry: Registry
+    actor: Actor
     _declared: Declarations
 
     @property
@@ -37,6 +43,8 @@ class Home(Protocol):
         self, jobs: list[NewJob], returns: list[Any], connection: object = None
     ) -> list[Handle[Any]]: ...
 
+    def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]: ...
+
     def _portal(self) -> Portal: ...
 
 
@@ -48,3 +56,11 @@ class Verbs:
 
     def _portal(self) -> Portal:
         return self._home._portal()
+
+    async def _audit(self, action: str, target: str, *, before: Any = None, after: Any = None) -> None:
+        """Record an operator's action, which is done: a failure to record it is logged, not raised."""
+        store = await self._home._ready()
+        try:
+            await record_action(store.documents, self._home.actor, action, target, before, after)
+        except StoreUnavailable as error:
+            _log.error("%s of %s was done, but is not in the audit: %s", action, target, error)

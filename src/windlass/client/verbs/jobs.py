@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Unpack
 
 import msgspec
@@ -10,7 +11,7 @@ from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
-from windlass.client.verbs.filters import JobFilters, count, each_page, job_filter
+from windlass.client.verbs.filters import JobFilters, count, describe_filter, each_page, job_filter
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
 from windlass.core.ids import LENGTH, JobId, JobRef, check_id, check_part, is_id, is_prefix, is_suffix, lowest
@@ -55,7 +56,7 @@ class Jobs(Verbs):
 
         Blobs are not fetched.
         """
-        _check_limit(limit)
+        check_limit(limit)
         matching = job_filter(**wanted)
         store = await self._home._ready()
         page = await store.operator.list(matching, limit, cursor)
@@ -100,13 +101,13 @@ class Jobs(Verbs):
 
         A job without a chain is a chain of one. Blobs are not fetched.
         """
-        _check_limit(limit)
+        check_limit(limit)
         store = await self._home._ready()
         return await links_of(store.operator, await self._look(id), limit)
 
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         """Failed and dead jobs, the latest failure first."""
-        _check_limit(limit)
+        check_limit(limit)
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
 
@@ -130,7 +131,9 @@ class Jobs(Verbs):
         await self._done("cancel", before.id, (await store.operator.cancel([before.id], reason))[0])
         # The queue may keep no cancelled jobs: then this is the last record of it.
         after = (await store.operator.get([before.id]))[0]
-        return without_values(after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason))
+        after = after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
+        await self._audit("job.cancel", before.id, before=_state(before), after=_state(after))
+        return without_values(after)
 
     async def aretry(self, id: JobRef, *, payload: Mapping[str, Any] | None = None) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts.
@@ -142,14 +145,14 @@ class Jobs(Verbs):
             await self.achange(name, payload=payload)
         store = await self._home._ready()
         await self._done("retry", name, (await store.operator.retry([name]))[0])
-        return await self.aget(name, fetch=False)
+        return await self._audited("job.retry", name)
 
     async def arun_now(self, id: JobRef) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
         name = _id(id)
         store = await self._home._ready()
         await self._done("run", name, (await store.operator.run_now([name]))[0])
-        return await self.aget(name, fetch=False)
+        return await self._audited("job.run", name)
 
     async def achange(
         self,
@@ -174,7 +177,7 @@ class Jobs(Verbs):
             raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         store = await self._home._ready()
         await self._done("change", name, (await store.operator.change([name], JobChange(**fields)))[0])
-        return await self.aget(name, fetch=False)
+        return await self._audited("job.change", name, changed=sorted(fields))
 
     async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
         job = await self._look(id)
@@ -214,20 +217,22 @@ class Jobs(Verbs):
         name = _id(id)
         store = await self._home._ready()
         await self._done("delete", name, (await self._delete(store.operator, [name]))[0])
+        await self._audit("job.delete", name)
 
     async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Retry every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
-        return await self._each(job_filter(**wanted), all, lambda operator, ids: operator.retry(ids))
+        return await self._each("jobs.retry", job_filter(**wanted), all, lambda operator, ids: operator.retry(ids))
 
     async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Cancel every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
-        return await self._each(job_filter(**wanted), all, lambda operator, ids: operator.cancel(ids, reason))
+        verb = partial(_cancel, reason=reason)
+        return await self._each("jobs.cancel", job_filter(**wanted), all, verb)
 
     async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Delete every finished job that matches (the filters of `list`), without a filter `all=True`; returns how
         many.
         """
-        return await self._each(job_filter(**wanted), all, self._delete)
+        return await self._each("jobs.delete", job_filter(**wanted), all, self._delete)
 
     async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Transition | None]:
         blobs = self._home.offload()
@@ -252,8 +257,15 @@ class Jobs(Verbs):
         cause = await cause_of(operator, found)
         return parent if cause is None else cause.id
 
+    async def _audited(self, action: str, id: str, **more: Any) -> Job:
+        """The job now, and an audit entry with its state."""
+        job = await self.aget(id, fetch=False)
+        await self._audit(action, job.id, after={**_state(job), **more})
+        return job
+
     async def _each(
         self,
+        action: str,
         wanted: JobFilter,
         every: bool,
         verb: Callable[[OperatorStore, Sequence[str]], Coroutine[Any, Any, list[Transition | None]]],
@@ -261,7 +273,9 @@ class Jobs(Verbs):
         if wanted == JobFilter() and every is not True:
             raise InvalidOption("all", "no filter is given; for every job of the store say all=True")
         store = await self._home._ready()
-        return await each_page(store.operator, wanted, verb)
+        count = await each_page(store.operator, wanted, verb)
+        await self._audit(action, describe_filter(wanted), after={"jobs": count})
+        return count
 
     get = blocking(aget)
     count = blocking(acount)
@@ -280,6 +294,15 @@ class Jobs(Verbs):
     list = blocking(alist)
 
 
+async def _cancel(operator: OperatorStore, ids: Sequence[str], reason: str) -> list[Transition | None]:
+    return await operator.cancel(ids, reason)
+
+
+def _state(job: Job) -> dict[str, Any]:
+    """What the audit keeps of a job."""
+    return {"status": job.status, "queue": job.queue, "type": job.type, "reason": job.reason}
+
+
 def _id(job: JobRef) -> JobId:
     """Its id; text that is no id is that of no job."""
     if isinstance(job, str) and not is_id(job.lower()):
@@ -294,6 +317,7 @@ def _only(found: Sequence[str], how: str) -> str:
     return found[0]
 
 
-def _check_limit(limit: int) -> None:
+def check_limit(limit: int) -> None:
+    """Refuse a page that is too large."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
         raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")

@@ -1,7 +1,7 @@
 """app.queues: verbs on queues, each also with the prefix `a`."""
 
 from collections.abc import Callable, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.filters import each_page
@@ -62,28 +62,37 @@ class Queues(Verbs):
             store = await self._home._ready()
             queue = await store.queues.change(name, changed, before)
             if queue.changed == changed:
+                await self._audit("queue.change", name, before=before, after=changed)
                 return queue
 
     async def apause(self, name: str, length: Duration | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
         store = await self._home._ready()
-        return await store.queues.pause(check_name(name, "queue"), micros)
+        queue = await store.queues.pause(check_name(name, "queue"), micros)
+        await self._audit("queue.pause", name, after=_state(queue))
+        return queue
 
     async def aresume(self, name: str) -> Queue:
         """Resume claims from it."""
         store = await self._home._ready()
-        return await store.queues.resume(check_name(name, "queue"))
+        queue = await store.queues.resume(check_name(name, "queue"))
+        await self._audit("queue.resume", name, after=_state(queue))
+        return queue
 
     async def aclose(self, name: str) -> Queue:
         """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
         store = await self._home._ready()
-        return await store.queues.close(check_name(name, "queue"))
+        queue = await store.queues.close(check_name(name, "queue"))
+        await self._audit("queue.close", name, after=_state(queue))
+        return queue
 
     async def aopen(self, name: str) -> Queue:
         """Accept new jobs again."""
         store = await self._home._ready()
-        return await store.queues.open(check_name(name, "queue"))
+        queue = await store.queues.open(check_name(name, "queue"))
+        await self._audit("queue.open", name, after=_state(queue))
+        return queue
 
     async def apurge(self, name: str) -> int:
         """Cancel every waiting job in it, due or not, with the reason "purged"; returns how many.
@@ -93,7 +102,9 @@ class Queues(Verbs):
         """
         wanted = JobFilter(queue=check_name(name, "queue"), status=tuple(sorted(WAITING)))
         store = await self._home._ready()
-        return await each_page(store.operator, wanted, _purge)
+        count = await each_page(store.operator, wanted, _purge)
+        await self._audit("queue.purge", name, after={"jobs": count})
+        return count
 
     async def alist(self) -> list[Queue]:
         """Every queue that was declared, changed, paused, closed or used."""
@@ -109,6 +120,11 @@ class Queues(Verbs):
     open = blocking(aopen)
     purge = blocking(apurge)
     list = blocking(alist)
+
+
+def _state(queue: Queue) -> dict[str, Any]:
+    """What the audit keeps of a pause or closure."""
+    return {"paused": queue.paused, "paused_until": queue.paused_until, "closed": queue.closed}
 
 
 async def _purge(operator: OperatorStore, ids: Sequence[str]) -> Sequence[Transition | None]:

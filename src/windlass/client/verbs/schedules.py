@@ -31,6 +31,7 @@ class Schedules(Verbs):
         added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
+        await self._audit("schedule.add", name, after=_times(added))
         return added
 
     async def aset(self, name: str, job: NewJob | None = None, /, **options: Unpack[ScheduleOptions]) -> Schedule:
@@ -53,11 +54,15 @@ class Schedules(Verbs):
 
     async def apause(self, name: str) -> Schedule:
         """Enqueue nothing until it is resumed."""
-        return _found(name, await (await self._ready()).pause(check_name(name, "schedule")))
+        found = _found(name, await (await self._ready()).pause(check_name(name, "schedule")))
+        await self._audit("schedule.pause", name)
+        return found
 
     async def aresume(self, name: str) -> Schedule:
         """Continue with the next tick; those that passed meanwhile are not made up."""
-        return _found(name, await (await self._ready()).resume(check_name(name, "schedule")))
+        found = _found(name, await (await self._ready()).resume(check_name(name, "schedule")))
+        await self._audit("schedule.resume", name)
+        return found
 
     async def arun(self, name: str) -> Handle[Any]:
         """Enqueue its job now, paused or not; its ticks are not affected.
@@ -65,12 +70,15 @@ class Schedules(Verbs):
         With `overlap=False` the answer is the job before it, if that has not ended.
         """
         job = manual_job(await self.aget(name), new_id(), this_process())
-        return (await self._home._enqueue_jobs([job], [self._home._returns(job.type)]))[0]
+        handle = (await self._home._enqueue_jobs([job], [self._home._returns(job.type)]))[0]
+        await self._audit("schedule.run", name, after={"job": handle.id})
+        return handle
 
     async def aremove(self, name: str) -> None:
         """Remove it; its jobs stay. A declared one returns with the next process of that code."""
         if not await (await self._ready()).remove(check_name(name, "schedule")):
             raise ScheduleNotFound(name)
+        await self._audit("schedule.remove", name)
 
     async def alist(self) -> list[Schedule]:
         """All schedules, by name."""
@@ -101,6 +109,7 @@ class Schedules(Verbs):
             changed = amend(before.changed)
             found = _found(name, await (await self._ready()).change(name, changed, before.changed))
             if found.changed == changed:
+                await self._audit("schedule.change", name, before=_times(before), after=_times(found))
                 return found
 
     get = blocking(aget)
@@ -119,3 +128,8 @@ def _found(name: str, schedule: Schedule | None) -> Schedule:
     if schedule is None:
         raise ScheduleNotFound(name)
     return schedule
+
+
+def _times(schedule: Schedule) -> dict[str, Any]:
+    """What the audit keeps of a schedule."""
+    return {"times": schedule.problem or schedule.in_words, "paused": schedule.paused}

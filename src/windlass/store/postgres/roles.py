@@ -44,6 +44,7 @@ from windlass.store.records import (
     WorkerInfo,
 )
 from windlass.store.sql import read_jobs
+from windlass.store.sql.documents import DocumentVerbs
 from windlass.store.sql.queues import QueueVerbs
 from windlass.store.sql.schedules import ScheduleVerbs, declare_missing
 from windlass.store.sql.session import SharedRole, announcing, reading, writing
@@ -161,6 +162,10 @@ class PostgresSchedules(Role, ScheduleVerbs):
 
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
         return await fire_all(self._access, self._enqueuer, firings)
+
+
+class PostgresDocuments(Role, DocumentVerbs):
+    """Small JSON records."""
 
 
 class PostgresLeases(Role):

@@ -15,6 +15,7 @@ from windlass.store.postgres.limits.key_queue import KeySweeper
 from windlass.store.postgres.limits.watermarks import Watermarks
 from windlass.store.postgres.migrate import Obstacle, check_schema, with_locks
 from windlass.store.postgres.roles import (
+    PostgresDocuments,
     PostgresJobs,
     PostgresLeader,
     PostgresLeases,
@@ -97,6 +98,7 @@ class PostgresStore:
         self.leader = named(PostgresLeader(access, hints))
         self.signals = named(PostgresSignals(access, hints, claims))
         self.stats = named(PostgresStats(access, hints))
+        self.documents = named(PostgresDocuments(access, hints))
 
     def with_timeout(self, seconds: float) -> "PostgresStore":
         """A view of the same server and connections with another deadline."""

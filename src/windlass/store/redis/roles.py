@@ -17,7 +17,7 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.duties import park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 from windlass.store.redis.liveness import leases, rescue, workers
-from windlass.store.redis.operator import operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.operator import documents, operator_verbs, queues, read_jobs, why_facts
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
@@ -156,6 +156,17 @@ class RedisSchedules(Role):
     get = verb(read_schedules.get)
     due = verb(read_schedules.due, background=True)
     list = verb(read_schedules.all_schedules)
+
+
+class RedisDocuments(Role):
+    """Small JSON records."""
+
+    add = verb(documents.add)
+    replace = verb(documents.replace)
+    get = verb(documents.get)
+    list = verb(documents.newest)
+    delete = verb(documents.delete, steps=True)
+    trim = verb(documents.trim)
 
 
 class RedisLeases(Role):

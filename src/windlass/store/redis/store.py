@@ -11,6 +11,7 @@ from windlass.store.redis.duties.tidy import Repairs, tidy
 from windlass.store.redis.records.keys import GLOBAL_KEYS, QUEUE_KEYS
 from windlass.store.redis.records.migrate import check_schema
 from windlass.store.redis.roles import (
+    RedisDocuments,
     RedisJobs,
     RedisLeader,
     RedisLeases,
@@ -65,6 +66,7 @@ class RedisStore:
         self.leader = named(RedisLeader(hasty))
         self.signals = named(RedisSignals(hasty, hints))
         self.stats = named(RedisStats(hasty))
+        self.documents = named(RedisDocuments(access))
 
     def with_timeout(self, seconds: float) -> "RedisStore":
         """Another view of the same server and the same connections."""

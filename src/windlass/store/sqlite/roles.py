@@ -14,6 +14,7 @@ from windlass.store.contract_upkeep import OnEnded
 from windlass.store.drive import drive
 from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo
 from windlass.store.sql import queues, read_jobs, schedules
+from windlass.store.sql.documents import DocumentVerbs
 from windlass.store.sql.session import reading
 from windlass.store.sql.stats import StatsVerbs
 from windlass.store.sql.why_facts import why_facts
@@ -108,6 +109,10 @@ class SqliteSchedules(Role, schedules.ScheduleVerbs):
 
     async def fire(self, firings: Sequence[Firing]) -> list[Fired]:
         return await self._sessions.write(lambda db: schedules.fire(db, firings, _enqueue))
+
+
+class SqliteDocuments(Role, DocumentVerbs):
+    """Small JSON records."""
 
 
 class SqliteLeases(Role):

@@ -40,6 +40,7 @@ class SqliteStore:
         self.leader = named(roles.SqliteLeader(access))
         self.signals = named(roles.SqliteSignals(access, memory))
         self.stats = named(roles.SqliteStats(access))
+        self.documents = named(roles.SqliteDocuments(access))
 
     def with_timeout(self, seconds: float) -> "SqliteStore":
         """Another view of the same database and threads."""

@@ -426,6 +426,20 @@ CREATE UNLOGGED TABLE windlass.result_waits (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX result_waits_until ON windlass.result_waits (until);
 
+-- Small JSON records beside the jobs, by kind: tokens, requests, actions, audit entries. Ids are compared by bytes.
+CREATE TABLE windlass.documents (
+    kind        text COLLATE "C" NOT NULL,
+    id          text COLLATE "C" NOT NULL,
+    data        text NOT NULL,
+    version     bigint NOT NULL,
+    created_at  bigint NOT NULL,
+    -- NULL: kept until it is deleted.
+    expires_at  bigint,
+    PRIMARY KEY (kind, id)
+);
+
+CREATE INDEX documents_by_end ON windlass.documents (expires_at) WHERE expires_at IS NOT NULL;
+
 -- Which job waits for which: a row until the parent has completed, or the child is dropped. A row that outlives a dead
 -- parent tells which jobs a retry of that parent brings back. Rows are only inserted and deleted.
 CREATE TABLE windlass.dependencies (

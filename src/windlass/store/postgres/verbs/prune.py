@@ -63,7 +63,7 @@ class Pruner:
         self._limit = limit
         await self._clear(access, SUM_COUNTS)
         dropped = await access.write(lambda db: _prune_rows(db, limit))
-        for name in ("prune_keys", "prune_result_waits"):
+        for name in ("prune_keys", "prune_result_waits", "prune_documents"):
             await self._clear(access, name)
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:

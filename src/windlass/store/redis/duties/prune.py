@@ -7,6 +7,7 @@ from windlass.core.flow.rate import Bucket
 from windlass.core.ids import JobId
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import QueueErrors
+from windlass.store.redis.operator.documents import prune_documents
 from windlass.store.redis.schedules.write_schedules import forget_removed
 from windlass.store.redis.verbs.stats import prune_stats
 
@@ -34,7 +35,7 @@ async def prune(access: Access, limit: int) -> Sequence[JobId]:
         waiting += [queue for queue, (_, *ids) in replies.items() if len(ids) == share]
         more |= {queue for queue, (any_left, *_) in replies.items() if any_left}
     troubles += await _clear_more(access, more)
-    for clean_up in (prune_stats, refresh_buckets, forget_removed):
+    for clean_up in (prune_stats, prune_documents, refresh_buckets, forget_removed):
         with troubles.collected():
             await clean_up(access)
     if troubles and not dropped:  # else the caller must learn what was dropped, and calls again

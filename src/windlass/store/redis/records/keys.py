@@ -77,6 +77,9 @@ GLOBAL_KEYS: dict[str, str] = {
     "meter_index": "zset, by member: interval start, queue and type of each meter",
     "samples": "hash: kind, step, interval start, queue and type → sample or number of jobs",
     "sample_index": "zset, by member: kind, step, interval start, queue and type of each sample",
+    "documents": "hash: kind and id of a document → its version, creation time, end, and data",
+    "document_index": "zset, by member: kind and id of each document",
+    "document_ends": "zset: moment → kind and id of a document that expires then",
 }
 
 

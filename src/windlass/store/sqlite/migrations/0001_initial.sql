@@ -336,3 +336,17 @@ CREATE TABLE windlass_queue_depths (
     oldest         INTEGER,
     PRIMARY KEY (step, interval_start, queue)
 ) WITHOUT ROWID;
+
+-- Small JSON records beside the jobs, by kind: tokens, requests, actions, audit entries.
+CREATE TABLE windlass_documents (
+    kind        TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    data        TEXT NOT NULL,
+    version     INTEGER NOT NULL,
+    created_at  INTEGER NOT NULL,
+    -- NULL: kept until it is deleted.
+    expires_at  INTEGER,
+    PRIMARY KEY (kind, id)
+);
+
+CREATE INDEX windlass_documents_by_end ON windlass_documents (expires_at) WHERE expires_at IS NOT NULL;

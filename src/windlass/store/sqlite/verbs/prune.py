@@ -6,6 +6,7 @@ from windlass.core.flow.queue import TOMBSTONE_RETENTION
 from windlass.core.flow.rate import SET_BACK
 from windlass.core.ids import JobId
 from windlass.core.stats.samples import SAMPLE_RETENTION
+from windlass.store.documents import MAX_PRUNED_DOCUMENTS
 from windlass.store.drive import drive
 from windlass.store.sql.stats import prune_meters, prune_samples
 from windlass.store.sqlite.db import Db, SharedDb, array
@@ -25,6 +26,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
     db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
     db.run("prune_buckets", {"now": now, "limit": limit})
+    db.run("prune_documents", {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
     return ids
 
 

@@ -1,0 +1,71 @@
+"""windlass serve."""
+
+from typing import Annotated
+
+import typer
+
+from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.client.app import App
+from windlass.client.runtime import loops
+from windlass.client.runtime.location import APP_VARIABLE
+from windlass.core.moments import SECOND, parse_duration
+from windlass.errors import ConfigError
+from windlass.observe.logs import log_events
+
+
+def _flag(name: str, text: str) -> object:
+    return typer.Option(f"--{name}", envvar=f"WINDLASS_SERVE_{name.upper().replace('-', '_')}", help=text)
+
+
+def serve(
+    app: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[APP]", envvar=APP_VARIABLE, help="Where your App is, such as shop:app; it checks payloads."
+        ),
+    ] = None,
+    host: Annotated[
+        str, _flag("host", "The address to listen on; other than loopback only with tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
+    rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
+    proxy: Annotated[
+        list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")
+    ] = None,
+    unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
+    drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
+    tls_certificate: Annotated[
+        str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
+    ] = None,
+    tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
+    store: StoreOption = None,
+    blobs: BlobsOption = None,
+) -> None:
+    """Serve the REST API. Every call needs a token: windlass token create NAME --scope admin."""
+    home = reach(store, app, blobs=blobs, make=True, through_server=False)
+    log_events()
+    loops.run(
+        _serve(
+            home,
+            host=host,
+            port=port,
+            rate=rate,
+            proxies=tuple(proxy or ()),
+            unready=parse_duration(unready, "--unready") / SECOND,
+            drain=parse_duration(drain, "--drain") / SECOND,
+            certificate=tls_certificate,
+            key=tls_key,
+        )
+    )
+
+
+async def _serve(home: App, **settings: object) -> None:
+    try:
+        from windlass.server.serve import ServerConfig, serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"windlass serve needs {error.name}: pip install 'windlass[server]'") from None
+    config = ServerConfig(**settings)  # type: ignore[arg-type]
+    scheme = "https" if config.certificate else "http"
+    shown = f"[{config.host}]" if ":" in config.host else config.host
+    typer.echo(f"windlass serve: {scheme}://{shown}:{config.port}/api/v1/docs", err=True)
+    await serve(home, config)

@@ -1,0 +1,218 @@
+"""app.actions: verbs on all jobs that match a filter, in the background; stored, so that they survive a crash."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from windlass.blobs.offload import Offload
+from windlass.client.runtime.offloaded import drop_blobs
+from windlass.client.runtime.portal import blocking
+from windlass.client.verbs.audit import Actor, current_actor
+from windlass.client.verbs.filters import describe_filter, job_filter
+from windlass.client.verbs.group import Verbs
+from windlass.core.ids import JobId, is_id, new_id
+from windlass.core.moments import DAY, SECOND, Micros, to_datetime
+from windlass.core.tokens import Rights
+from windlass.errors import ActionNotFound, InvalidOption, NotAllowedNow
+from windlass.store.contract import Store
+from windlass.store.documents import Document
+from windlass.store.records import JobFilter, Transition
+
+KIND = "action"
+RETENTION: Micros = 30 * DAY
+PAGE = 500
+ABANDONED: Micros = 15 * SECOND
+"""A running action without a step for this long has lost its process: any other may continue it."""
+ActionVerb = Literal["retry", "cancel", "delete"]
+State = Literal["running", "stopping", "done", "stopped"]
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    verb: ActionVerb
+    wanted: JobFilter
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    by: Actor
+    reason: str = ""
+    state: State = "running"
+    seen: int = 0
+    changed: int = 0
+    after: JobId | None = None
+    """The last job that was seen; jobs are visited by id, each once."""
+    beat: Micros = 0
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """A verb on all jobs that match a filter: how far it is."""
+
+    id: str
+    verb: ActionVerb
+    filter: str
+    by: str
+    state: State
+    seen: int
+    """Jobs that were looked at."""
+    changed: int
+    """Jobs that the verb changed; it does not apply to jobs in another status."""
+    created_at: datetime
+    updated_at: datetime
+
+
+_decoder = msgspec.json.Decoder(_Stored)
+
+
+class Actions(Verbs):
+    """Start, watch and stop actions on many jobs."""
+
+    async def astart(
+        self,
+        verb: ActionVerb,
+        wanted: Mapping[str, Any],
+        *,
+        reason: str = "cancelled by an operator",
+        rights: Rights | None = None,
+    ) -> Action:
+        """Store an action on all jobs that match (the filters of `jobs.list`); `run` or a coordinator does it.
+
+        With `rights`, only on jobs that those cover.
+        """
+        if verb not in get_args(ActionVerb):
+            raise InvalidOption("verb", f"{verb!r:.100} is not one of {', '.join(get_args(ActionVerb))}")
+        stored = _Stored(
+            verb=verb,
+            wanted=job_filter(**wanted),
+            queues=tuple(sorted(rights.queues)) if rights else (),
+            types=tuple(sorted(rights.types)) if rights else (),
+            by=current_actor(self._home.actor),
+            reason=reason,
+            beat=_now(),
+        )
+        id_ = new_id()
+        await (await self._home._ready()).documents.add(KIND, id_, _text(stored), RETENTION)
+        await self._audit(f"jobs.{verb}", describe_filter(stored.wanted), after={"action": id_})
+        return await self.aget(id_)
+
+    async def aget(self, id: str) -> Action:
+        """One action."""
+        return _action(await self._document(id))
+
+    async def alist(self, limit: int = 50) -> list[Action]:
+        """The newest actions first."""
+        return [_action(each) for each in await (await self._home._ready()).documents.list(KIND, limit)]
+
+    async def astop(self, id: str) -> Action:
+        """Stop a running action after its current page."""
+        while True:
+            document = await self._document(id)
+            stored = _decoder.decode(document.data)
+            if stored.state != "running":
+                raise NotAllowedNow("stop", id, stored.state)
+            stopping = _text(msgspec.structs.replace(stored, state="stopping"))
+            if await (await self._home._ready()).documents.replace(KIND, id, stopping, document.version):
+                await self._audit("action.stop", id)
+                return await self.aget(id)
+
+    async def arun(self, id: str) -> Action:
+        """Do an action to its end; returns early if another process continues it."""
+        while await run_page(await self._home._ready(), self._home.offload(), id):
+            pass
+        return await self.aget(id)
+
+    async def _document(self, id: str) -> Document:
+        found = (await (await self._home._ready()).documents.get(KIND, [id]))[0] if is_id(id) else None
+        if found is None:
+            raise ActionNotFound(id)
+        return found
+
+    start = blocking(astart)
+    get = blocking(aget)
+    list = blocking(alist)
+    stop = blocking(astop)
+    run = blocking(arun)
+
+
+async def abandoned(store: Store) -> list[str]:
+    """The ids of running actions without a process."""
+    found = [(each.id, _decoder.decode(each.data)) for each in await store.documents.list(KIND, 100)]
+    old = _now() - ABANDONED
+    return [id_ for id_, stored in found if stored.state in ("running", "stopping") and stored.beat < old]
+
+
+async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
+    """Do one page of an action; whether there is more to do here."""
+    document = (await store.documents.get(KIND, [id]))[0]
+    if document is None:
+        return False
+    stored = _decoder.decode(document.data)
+    if stored.state not in ("running", "stopping"):
+        return False
+    ids: Sequence[JobId] = ()
+    changed = 0
+    if stored.state == "running":
+        ids = await store.operator.select(stored.wanted, PAGE, stored.after)
+        covered = await _covered(store, stored, ids)
+        moved = await _apply(store, blobs, stored, covered) if covered else []
+        changed = sum(1 for each in moved if each is not None and each.done)
+    ended: dict[str, Any] = {"state": "stopped" if stored.state == "stopping" else "done"} if not ids else {}
+    after = ids[-1] if ids else stored.after
+    step = {"seen": stored.seen + len(ids), "changed": stored.changed + changed, "after": after, "beat": _now()}
+    while not await store.documents.replace(
+        KIND, id, _text(msgspec.structs.replace(stored, **step, **ended)), document.version
+    ):
+        # It was stopped meanwhile, or another process continues it: that one has a later beat.
+        again = (await store.documents.get(KIND, [id]))[0]
+        if again is None:
+            return False
+        other = _decoder.decode(again.data)
+        if other.after != stored.after or other.state not in ("running", "stopping"):
+            return False
+        document, stored = again, msgspec.structs.replace(stored, state=other.state)
+    return bool(ids)
+
+
+async def _covered(store: Store, stored: _Stored, ids: Sequence[JobId]) -> Sequence[JobId]:
+    if not stored.queues and not stored.types:
+        return ids
+    rights = Rights(scopes=frozenset(), queues=frozenset(stored.queues), types=frozenset(stored.types))
+    jobs = await store.operator.get(ids)
+    return [job.id for job in jobs if job is not None and rights.covers(job.queue, job.type)]
+
+
+async def _apply(
+    store: Store, blobs: Offload | None, stored: _Stored, ids: Sequence[JobId]
+) -> Sequence[Transition | None]:
+    match stored.verb:
+        case "retry":
+            return await store.operator.retry(ids)
+        case "cancel":
+            return await store.operator.cancel(ids, stored.reason)
+        case "delete":
+            moved = await store.operator.delete(ids)
+            await drop_blobs(store.operator, blobs, moved)
+            return moved
+
+
+def _now() -> Micros:
+    return time.time_ns() // 1000
+
+
+def _text(stored: _Stored) -> str:
+    return msgspec.json.encode(stored).decode()
+
+
+def _action(document: Document) -> Action:
+    stored = _decoder.decode(document.data)
+    return Action(
+        id=document.id,
+        verb=stored.verb,
+        filter=describe_filter(stored.wanted),
+        by=stored.by.name,
+        state=stored.state,
+        seen=stored.seen,
+        changed=stored.changed,
+        created_at=to_datetime(document.created_at),
+        updated_at=to_datetime(stored.beat),
+    )

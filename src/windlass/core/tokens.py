@@ -1,0 +1,129 @@
+"""Tokens of the REST server: their text, what is kept of it, and what they allow.
+
+The text is `wl_`, the token's id and a secret of 256 random bits. Only the secret's SHA-256 is kept: a secret that
+cannot be guessed needs no slow hash.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from windlass.core.names import check_name
+from windlass.core.text import shown
+from windlass.errors import InvalidOption
+
+MAX_TOKENS = 1_000
+MAX_LISTED = 100
+"""Queues or types that a token is limited to."""
+_TEXT = re.compile(r"wl_([0-9a-f]{12})_([0-9a-f]{64})")
+
+
+class Scope(StrEnum):
+    """What a token allows."""
+
+    READ = "read"
+    PAYLOADS = "payloads"
+    """To read payloads, results and log lines."""
+    ENQUEUE = "enqueue"
+    WORK = "work"
+    OPERATE = "operate"
+    ADMIN = "admin"
+
+
+_INCLUDES = {Scope.ADMIN: frozenset(Scope), Scope.OPERATE: frozenset({Scope.OPERATE, Scope.READ})}
+
+
+class Rights(msgspec.Struct, frozen=True, kw_only=True):
+    """The scopes of a caller, and the queues and types that it is limited to (empty: all)."""
+
+    scopes: frozenset[Scope]
+    queues: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+
+    def allows(self, scope: Scope) -> bool:
+        """Whether one of its scopes includes this one."""
+        return any(scope in _INCLUDES.get(each, {each}) for each in self.scopes)
+
+    def covers(self, queue: str, type_: str | None = None) -> bool:
+        """Whether it may see and act on what belongs to this queue and type."""
+        return self.covers_queue(queue) and (type_ is None or self.covers_type(type_))
+
+    def covers_queue(self, queue: str) -> bool:
+        """Whether it is not limited to other queues."""
+        return not self.queues or queue in self.queues
+
+    def covers_type(self, type_: str) -> bool:
+        """Whether it is not limited to other types."""
+        return not self.types or type_ in self.types
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is limited to some queues or types."""
+        return bool(self.queues or self.types)
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """A token as people see it: everything but its secret."""
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    @property
+    def rights(self) -> Rights:
+        """What it allows."""
+        return Rights(scopes=frozenset(self.scopes), queues=frozenset(self.queues), types=frozenset(self.types))
+
+
+def new_text(id_: str, random: Callable[[int], bytes]) -> str:
+    """The text of a token with a new secret."""
+    return f"wl_{id_}_{random(32).hex()}"
+
+
+def new_token_id(random: Callable[[int], bytes]) -> str:
+    """The id of a new token."""
+    return random(6).hex()
+
+
+def id_of(text: str) -> str | None:
+    """The id in the text of a token; None if it is no token."""
+    match = _TEXT.fullmatch(text)
+    return None if match is None else match[1]
+
+
+def digest_of(text: str) -> str:
+    """What is kept of the text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_text_of(text: str, digest: str) -> bool:
+    """Whether this text has this digest, in a time that does not depend on the text."""
+    return hmac.compare_digest(digest_of(text), digest)
+
+
+def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
+    """The scopes, checked and in a fixed order."""
+    given = {scopes} if isinstance(scopes, str) else set(scopes)
+    if unknown := sorted(str(each) for each in given if each not in set(Scope)):
+        raise InvalidOption("scopes", f"{shown(unknown[0])} is not one of {', '.join(Scope)}")
+    if not given:
+        raise InvalidOption("scopes", f"must name at least one of {', '.join(Scope)}")
+    return tuple(each for each in Scope if each in given)
+
+
+def check_names(names: Iterable[str], field: str) -> tuple[str, ...]:
+    """The queues or types of a token, checked."""
+    found = tuple(check_name(each, f"{field}[{i}]") for i, each in enumerate(names))
+    if len(found) > MAX_LISTED:
+        raise InvalidOption(field, f"has {len(found)} entries, the limit is {MAX_LISTED}")
+    return found

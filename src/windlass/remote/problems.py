@@ -1,0 +1,68 @@
+"""Problems of the server as the errors that the same verb of `App` raises."""
+
+from collections.abc import Callable
+
+from windlass import errors
+from windlass.server.problem import Problem
+
+
+class RemoteRefused(errors.WindlassError):
+    """The server refuses the call: no valid token, a missing scope, a limit."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.title)
+        self.problem = problem
+        self.code = problem.code  # type: ignore[misc]
+
+
+def _after_field(problem: Problem) -> str:
+    return problem.title.removeprefix(f"{problem.field}: ")
+
+
+def _about_job(make: Callable[[str, Problem], errors.WindlassError]) -> Callable[[Problem], errors.WindlassError]:
+    return lambda problem: make(problem.job or "", problem)
+
+
+def _named(problem: Problem) -> str:
+    """The name in quotes in a title such as `no schedule 'daily'`."""
+    return problem.title.partition("'")[2].rpartition("'")[0]
+
+
+def _invalid(kind: type[errors.InvalidInput]) -> Callable[[Problem], errors.WindlassError]:
+    return lambda problem: kind(problem.field or "body", _after_field(problem))
+
+
+_INVALID: tuple[type[errors.InvalidInput], ...] = (
+    errors.InvalidInput,
+    errors.InvalidPayload,
+    errors.PayloadTooLarge,
+    errors.InvalidName,
+    errors.InvalidTime,
+    errors.InvalidOption,
+)
+_ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
+    **{kind.code: _invalid(kind) for kind in _INVALID},
+    errors.JobNotFound.code: _about_job(lambda job, _: errors.JobNotFound(job)),
+    errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_named(problem), job)),
+    errors.ScheduleNotFound.code: lambda problem: errors.ScheduleNotFound(_named(problem)),
+    errors.QueueNotFound.code: lambda problem: errors.QueueNotFound(_named(problem)),
+    errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
+    errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),
+    errors.UnknownTask.code: lambda problem: _as_said(errors.UnknownTask(_named(problem)), problem),
+    errors.NotAllowedNow.code: _about_job(lambda job, problem: _as_said(errors.NotAllowedNow("", job, ""), problem)),
+    errors.BlobUnavailable.code: _about_job(lambda job, problem: errors.BlobUnavailable(job, problem.title)),
+}
+
+
+def error_of(problem: Problem) -> errors.WindlassError:
+    """The error of the tree that the problem was made from."""
+    if problem.status == 503 and problem.code not in _ERRORS:
+        return errors.StoreUnavailable(problem.title, maybe_done=problem.maybe_done)
+    make = _ERRORS.get(problem.code, RemoteRefused)
+    return make(problem)
+
+
+def _as_said(error: errors.WindlassError, problem: Problem) -> errors.WindlassError:
+    """The error with the server's own sentence."""
+    error.args = (problem.title,)
+    return error

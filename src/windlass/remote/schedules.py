@@ -1,0 +1,101 @@
+"""The verbs of `app.schedules`, through the server."""
+
+from typing import Any, Unpack
+
+import msgspec
+
+from windlass.client.handle import Handle
+from windlass.client.verbs.schedules import Schedules
+from windlass.core.codec import encode
+from windlass.core.jobs.job import DEFAULT_QUEUE, NewJob
+from windlass.core.names import check_name
+from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, settings
+from windlass.remote.connection import Connection
+from windlass.server.enqueue import JobReceipt
+from windlass.server.schedules import ScheduleList, ScheduleRecord, ScheduleSettingsRecord
+
+
+class RemoteSchedules(Schedules):
+    """Schedules behind a server."""
+
+    def __init__(self, home: Any, connection: Connection) -> None:
+        super().__init__(home)
+        self._connection = connection
+
+    async def aget(self, name: str) -> Schedule:
+        return _schedule(await self._connection.get(_path(name), ScheduleRecord))
+
+    async def alist(self) -> list[Schedule]:
+        return [_schedule(each) for each in (await self._connection.get("/schedules", ScheduleList)).schedules]
+
+    async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+        settings(job, **options)
+        body = {
+            "name": check_name(name, "schedule"),
+            "type": job.type,
+            "payload": msgspec.Raw(job.payload.encode()),
+            "queue": job.queue,
+            "priority": job.priority,
+            **_given(options),
+        }
+        return _schedule(await self._connection.call("POST", "/schedules", ScheduleRecord, body=body))
+
+    async def aset(self, name: str, job: NewJob | None = None, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+        settings(job, **options)
+        payload = {} if job is None else {"payload": msgspec.Raw(job.payload.encode())}
+        return await self._patch(name, {**payload, **_given(options)})
+
+    async def areset(self, name: str, *names: str) -> Schedule:
+        return await self._patch(name, {"reset": list(names) or list(ScheduleSettings.__struct_fields__)})
+
+    async def apause(self, name: str) -> Schedule:
+        return await self._patch(name, {"paused": True})
+
+    async def aresume(self, name: str) -> Schedule:
+        return await self._patch(name, {"paused": False})
+
+    async def arun(self, name: str) -> Handle[Any]:
+        receipt = await self._connection.call("POST", f"{_path(name)}/run", JobReceipt)
+        return self._home._handle(receipt.id, receipt.existing, Any)
+
+    async def aremove(self, name: str) -> None:
+        await self._connection.call("DELETE", _path(name), type(None))
+
+    async def _patch(self, name: str, body: dict[str, Any]) -> Schedule:
+        return _schedule(await self._connection.call("PATCH", _path(name), ScheduleRecord, body=body))
+
+
+def _path(name: str) -> str:
+    return f"/schedules/{check_name(name, 'schedule')}"
+
+
+def _given(options: Any) -> dict[str, Any]:
+    lengths = {name: value.total_seconds() for name, value in options.items() if hasattr(value, "total_seconds")}
+    return {name: value for name, value in {**options, **lengths}.items() if value is not None}
+
+
+def _schedule(record: ScheduleRecord) -> Schedule:
+    return Schedule(
+        name=record.name,
+        declared=_settings(record.declared),
+        changed=_settings(record.changed),
+        paused=record.paused,
+        created_at=record.created_at,
+        last_at=record.last_at,
+        next_at=record.next_at,
+        last_job=record.last_job,
+        missed=record.missed,
+        skipped=record.skipped,
+    )
+
+
+def _settings(record: ScheduleSettingsRecord) -> ScheduleSettings:
+    """Settings as the server shows them; without the scope `payloads` the payload is empty."""
+    given = msgspec.structs.asdict(record)
+    type_, queue, payload = given.pop("type"), given.pop("queue"), given.pop("payload")
+    job = None
+    if type_ is not None:
+        job = NewJob(id="", type=type_, queue=queue or DEFAULT_QUEUE, payload=encode(payload or {}, "payload"))
+    if given["every"] is not None:
+        given["tz"] = None
+    return settings(job, **given)

@@ -1,0 +1,244 @@
+"""The verbs of `app.jobs`, `app.queues`, `app.workers` and `app.stats`, through the server."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack
+
+import msgspec
+
+from windlass.client.handle import CANCELLED
+from windlass.client.verbs.actions import Action, ActionVerb
+from windlass.client.verbs.filters import JobFilters, TaskType, job_filter, type_name
+from windlass.client.verbs.jobs import Jobs, check_limit
+from windlass.client.verbs.links import Links
+from windlass.client.verbs.queues import Queues
+from windlass.client.verbs.stats import MAX_POINTS, Stats, Step, Workers
+from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, settings
+from windlass.core.ids import LENGTH, JobRef, check_id, check_part
+from windlass.core.jobs.job import Job
+from windlass.core.jobs.retry import StoredPolicy
+from windlass.core.moments import SECOND, Duration, duration
+from windlass.core.names import check_name
+from windlass.core.stats.meter import Recent
+from windlass.core.stats.timeline import By, Timeline
+from windlass.core.why.explain import Why
+from windlass.errors import InvalidName, InvalidOption, JobNotFound
+from windlass.remote.connection import Connection
+from windlass.server.jobs import JobList
+from windlass.server.queues import Purged, QueueList, QueueRecord, SettingsRecord
+from windlass.server.stats import StatsRecord, WorkerList
+from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
+
+POLL_SECONDS = 0.5
+FIND_PAGE = 1_000
+
+
+class RemoteJobs(Jobs):
+    """Jobs behind a server."""
+
+    def __init__(self, home: Any, connection: Connection) -> None:
+        super().__init__(home)
+        self._connection = connection
+
+    async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
+        return await self._connection.get(_job(id), Job)
+
+    async def alist(self, *, limit: int = 50, cursor: str | None = None, **wanted: Unpack[JobFilters]) -> Page[Job]:
+        check_limit(limit)
+        query = _query(job_filter(**wanted))
+        page = await self._connection.get("/jobs", JobList, **query, limit=limit, cursor=cursor)
+        return Page(tuple(page.jobs), page.next_cursor)
+
+    async def acount(self, **wanted: Unpack[JobFilters]) -> int:
+        return len([job async for job in self.aiter(**wanted)])
+
+    async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
+        return await self._connection.get(f"{_job(id)}/links", Links)
+
+    async def afailures(self, limit: int = 10) -> Sequence[Job]:
+        return (await self.alist(status=("failed", "dead"), limit=limit)).items
+
+    async def awhy(self, id: JobRef) -> Why:
+        return await self._connection.get(f"{_job(id)}/why", Why)
+
+    async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Job:
+        return await self._connection.call("DELETE", _job(id), Job, query={"reason": reason})
+
+    async def aretry(self, id: JobRef, *, payload: Mapping[str, Any] | None = None) -> Job:
+        if payload is not None:
+            await self.achange(id, payload=payload)
+        return await self._connection.call("POST", f"{_job(id)}/retry", Job)
+
+    async def arun_now(self, id: JobRef) -> Job:
+        return await self._connection.call("POST", f"{_job(id)}/run", Job)
+
+    async def achange(
+        self,
+        id: JobRef,
+        *,
+        priority: int | None = None,
+        run_at: datetime | None = None,
+        delay: Duration | None = None,
+        payload: Mapping[str, Any] | None = None,
+        queue: str | None = None,
+    ) -> Job:
+        seconds = None if delay is None else duration(delay, "delay") / SECOND
+        given = {"priority": priority, "run_at": run_at, "delay": seconds, "payload": payload, "queue": queue}
+        patch = {name: value for name, value in given.items() if value is not None}
+        if not patch:
+            raise InvalidOption("change", f"nothing to change; there are {', '.join(given)}")
+        return await self._connection.call("PATCH", _job(id), Job, body=patch)
+
+    async def adelete(self, id: JobRef) -> None:
+        await self._connection.call("DELETE", _job(id), type(None), query={"purge": True})
+
+    async def afind(self, part: str) -> str:
+        """The id with this beginning or end, among the newest thousand jobs."""
+        if len(part) == LENGTH:
+            return check_id(part)
+        text = check_part(part)
+        page = await self.alist(limit=FIND_PAGE)
+        found = [job.id for job in page.items if job.id.startswith(text) or job.id.endswith(text)]
+        if not found:
+            raise JobNotFound(f"{text}… (looked for among the newest jobs only)")
+        if len(found) > 1:
+            raise InvalidName("id", f"{len(found)} jobs have an id with {text!r}; give more of it")
+        return found[0]
+
+    async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        return await self._act("retry", job_filter(**wanted), all)
+
+    async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        return await self._act("cancel", job_filter(**wanted), all, reason=reason)
+
+    async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
+        return await self._act("delete", job_filter(**wanted), all)
+
+    async def _act(self, verb: ActionVerb, wanted: JobFilter, every: bool, **more: Any) -> int:
+        """An action on the server, until it is done."""
+        body = {"verb": verb, **_query(wanted), **more, "all": every}
+        action = await self._connection.call("POST", "/actions", Action, body=body)
+        while action.state in ("running", "stopping"):
+            await asyncio.sleep(POLL_SECONDS)
+            action = await self._connection.get(f"/actions/{action.id}", Action)
+        return action.changed
+
+
+def _job(id: JobRef) -> str:
+    return f"/jobs/{check_id(id)}"
+
+
+def _query(wanted: JobFilter) -> dict[str, Any]:
+    given = msgspec.structs.asdict(wanted)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value}
+
+
+class RemoteQueues(Queues):
+    """Queues behind a server."""
+
+    def __init__(self, home: Any, connection: Connection) -> None:
+        super().__init__(home)
+        self._connection = connection
+
+    async def alist(self) -> list[Queue]:
+        return [_queue(each) for each in (await self._connection.get("/queues", QueueList)).queues]
+
+    async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
+        settings(**options)
+        return await self._patch(name, {key: value for key, value in options.items() if value is not None})
+
+    async def areset(self, name: str, *names: str) -> Queue:
+        return await self._patch(name, {"reset": list(names) or list(QueueOptions.__annotations__)})
+
+    async def apause(self, name: str, length: Duration | None = None) -> Queue:
+        seconds = None if length is None else duration(length, "length") / SECOND
+        return await self._post(name, "pause", {"seconds": seconds})
+
+    async def aresume(self, name: str) -> Queue:
+        return await self._post(name, "resume")
+
+    async def aclose(self, name: str) -> Queue:
+        return await self._post(name, "close")
+
+    async def aopen(self, name: str) -> Queue:
+        return await self._post(name, "open")
+
+    async def apurge(self, name: str) -> int:
+        return (await self._connection.call("POST", f"{_path(name)}/purge", Purged)).cancelled
+
+    async def _patch(self, name: str, body: Mapping[str, Any]) -> Queue:
+        return _queue(await self._connection.call("PATCH", _path(name), QueueRecord, body=body))
+
+    async def _post(self, name: str, verb: str, body: Mapping[str, Any] | None = None) -> Queue:
+        return _queue(await self._connection.call("POST", f"{_path(name)}/{verb}", QueueRecord, body=body))
+
+
+class RemoteWorkers(Workers):
+    """Workers behind a server."""
+
+    def __init__(self, home: Any, connection: Connection) -> None:
+        super().__init__(home)
+        self._connection = connection
+
+    async def alist(self) -> list[WorkerInfo]:
+        return (await self._connection.get("/workers", WorkerList)).workers
+
+
+class RemoteStats(Stats):
+    """Statistics behind a server."""
+
+    def __init__(self, home: Any, connection: Connection) -> None:
+        super().__init__(home)
+        self._connection = connection
+
+    async def acounts(self) -> Counts:
+        return Counts((await self._connection.get("/stats", StatsRecord)).queues)
+
+    async def arecent(self, length: Duration = 300) -> Recent:
+        seconds = duration(length, "length") / SECOND
+        found = (await self._connection.get("/stats", StatsRecord, recent=seconds)).recent
+        assert found is not None
+        return found
+
+    async def aoldest(self) -> dict[str, float]:
+        return (await self._connection.get("/stats", StatsRecord)).oldest
+
+    async def atimeline(
+        self,
+        length: Duration = 6 * 3600,
+        *,
+        by: By = "queue",
+        step: Step | None = None,
+        points: int | None = None,
+        queue: str | None = None,
+        type: TaskType | None = None,
+    ) -> Timeline:
+        seconds = duration(length, "length") / SECOND
+        name = None if type is None else type_name(type)
+        query = {"since": seconds, "by": by, "points": points or MAX_POINTS, "queue": queue, "type": name}
+        found = (await self._connection.get("/stats", StatsRecord, **query)).timeline
+        assert found is not None
+        return found
+
+
+def _path(name: str) -> str:
+    return f"/queues/{check_name(name, 'queue')}"
+
+
+def _queue(record: QueueRecord) -> Queue:
+    return Queue(
+        name=record.name,
+        paused=record.paused,
+        paused_until=record.paused_until,
+        closed=record.closed,
+        declared=_settings(record.declared),
+        changed=_settings(record.changed),
+    )
+
+
+def _settings(record: SettingsRecord) -> QueueSettings:
+    given = {name: value for name, value in msgspec.structs.asdict(record).items() if value not in (None, {})}
+    if "retry" in given:
+        given["retry"] = msgspec.convert(given["retry"], StoredPolicy)
+    return settings(**given)

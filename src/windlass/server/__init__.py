@@ -1,0 +1,17 @@
+"""The REST server: jobs, queues, schedules and statistics over HTTP, on the verbs of the client alone."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windlass.server.application import asgi
+
+__all__ = ["asgi"]
+
+
+def __getattr__(name: str) -> Any:
+    # The types of the API are of use without Starlette, to `windlass.remote` for example.
+    if name == "asgi":
+        from windlass.server.application import asgi
+
+        return asgi
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

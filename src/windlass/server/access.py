@@ -1,0 +1,127 @@
+"""Who may call: tokens, checked against the store at most every five seconds, and limits on how often."""
+
+import asyncio
+import contextlib
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.flow.rate import Bucket, Rate, full, refilled, spent, wait_for
+from windlass.core.moments import SECOND, Micros
+from windlass.core.tokens import Token
+from windlass.errors import StoreUnavailable
+from windlass.server.operation import Caller
+from windlass.server.problem import Refused
+from windlass.store.clock import since_boot
+
+FRESH: Micros = 4 * SECOND
+"""How long a check of a token is believed: a revoked one ends within 5 seconds."""
+MAX_KNOWN = 10_000
+NOTED_EVERY: Micros = 60 * SECOND
+"""How often the last use of a token is written."""
+FAILURES = Rate(10, 60 * SECOND, 10)
+"""Wrong tokens from one address."""
+
+
+class _Known(msgspec.Struct):
+    token: Token
+    at: Micros
+    noted: Micros
+
+
+class RateLimiter:
+    """One token bucket per key, for the keys seen last."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def wait(self, key: str) -> Micros:
+        """How long this key has to wait; 0: not at all."""
+        return wait_for(self._bucket(key), self._rate, 1)
+
+    def spend(self, key: str) -> None:
+        """Count one call."""
+        self._buckets[key] = spent(self._bucket(key), 1)
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > MAX_KNOWN:
+            self._buckets.popitem(last=False)
+
+    def _bucket(self, key: str) -> Bucket:
+        now = since_boot()
+        return refilled(self._buckets.get(key) or full(self._rate, now), self._rate, now)
+
+
+class Access:
+    """Finds the caller of a request, or refuses it."""
+
+    def __init__(self, app: App, rate: Rate) -> None:
+        self._app = app
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._failures = RateLimiter(FAILURES)
+        self._calls = RateLimiter(rate)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def caller(self, headers: Mapping[str, str], address: str) -> Caller:
+        """The caller by its bearer token; Refused with 401 or 429."""
+        scheme, _, text = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not text:
+            raise _refused("send a token: Authorization: Bearer wl_…")
+        known = await self._find(text.strip(), address)
+        token = known.token
+        if (wait := self._calls.wait(token.id)) > 0:
+            raise too_many("this token has used up its rate of requests", wait)
+        self._calls.spend(token.id)
+        self._note_use(known)
+        return Caller(token.id, token.name, token.rights)
+
+    async def stop(self) -> None:
+        """Wait for nothing that is still to be noted."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _find(self, text: str, address: str) -> _Known:
+        digest, now = hashlib.sha256(text.encode()).digest(), since_boot()
+        known = self._known.get(digest)
+        if known is not None and now - known.at < FRESH:
+            return known
+        # A token that was valid here is checked again, whatever others do from the same address.
+        if known is None and (wait := self._failures.wait(address)) > 0:
+            raise too_many("too many wrong tokens from this address", wait)
+        token = await self._app.tokens.averify(text)
+        if token is None:
+            self._known.pop(digest, None)
+            self._failures.spend(address)
+            raise _refused("this token is not valid: unknown, revoked or expired")
+        found = self._known[digest] = _Known(token, now, known.noted if known else 0)
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+    def _note_use(self, known: _Known) -> None:
+        if (now := since_boot()) - known.noted < NOTED_EVERY and known.noted:
+            return
+        known.noted = now
+        task = asyncio.get_running_loop().create_task(self._write_use(known.token.id))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _write_use(self, id_: str) -> None:
+        with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
+            await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def too_many(title: str, wait: Micros) -> Refused:
+    """The refusal of a caller that calls too often."""
+    refused = Refused(429, "too_many_requests", title)
+    refused.retry_after = max(1, -(-wait // SECOND))
+    return refused
+
+
+def _refused(title: str) -> Refused:
+    return Refused(401, "unauthorized", title)

@@ -1,0 +1,43 @@
+"""The audit, for administrators."""
+
+import msgspec
+
+from windlass.client.verbs.audit import AuditEntry
+from windlass.core.tokens import Scope
+from windlass.server.cursor import make_cursor, read_cursor
+from windlass.server.operation import Answer, Call, Operation
+
+
+class AuditQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page."""
+
+    limit: int = 50
+    cursor: str | None = None
+
+
+class AuditList(msgspec.Struct):
+    """The newest entries first."""
+
+    entries: list[AuditEntry]
+    next_cursor: str | None
+
+
+async def list_audit(call: Call) -> Answer:
+    """What operators did; a token that is limited to queues or types sees nothing of it."""
+    if call.caller.rights.is_limited:
+        return Answer(AuditList([], None))
+    page = await call.app.audit.alist(call.query.limit, read_cursor(call.query.cursor, "audit"))
+    return Answer(AuditList(list(page.items), make_cursor(page.next_cursor, "audit")))
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path="/audit",
+        scope=Scope.ADMIN,
+        handler=list_audit,
+        summary="What operators did",
+        query=AuditQuery,
+        answers={200: AuditList},
+    ),
+)

@@ -1,0 +1,97 @@
+"""Reading requests: bodies within limits and strictly, queries by the types of their operation."""
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from windlass.errors import InvalidOption
+from windlass.server.problem import Refused
+
+BODY_SECONDS = 30.0
+"""A body must be complete within this time."""
+_PATH = re.compile(r" - at `(?:key in )?\$(?:\.\.\.)?\.?([^`]*)`$")
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, if it is JSON in UTF-8 and not too large; refused before more than the limit is read."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "unsupported_encoding", "bodies must not be compressed")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise too_large(limit)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    raise too_large(limit)
+                parts.append(part)
+    except TimeoutError:
+        raise Refused(408, "body_timeout", f"the body was not complete within {BODY_SECONDS:g} s") from None
+    except ClientDisconnect:
+        raise Refused(400, "disconnected", "the client closed the connection") from None
+    return b"".join(parts)
+
+
+def too_large(limit: int) -> Refused:
+    """The refusal of a body over the limit."""
+    return Refused(413, "body_too_large", f"the body is larger than {limit:,} bytes", limit=limit)
+
+
+def check_media_type(headers: Mapping[str, str]) -> None:
+    """Refuse a body that does not say that it is JSON."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, "unsupported_media_type", "send application/json")
+
+
+def decode_body(text: bytes, kind: Any) -> Any:
+    """The body as a value of this type."""
+    if text.startswith(b"\xef\xbb\xbf"):
+        raise Refused(400, "invalid_json", "the body begins with a byte order mark")
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise invalid(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(400, "invalid_json", f"the body is not JSON: {_plain(error)}") from None
+
+
+def decode_query(request: Request, kind: type[msgspec.Struct] | None) -> Any:
+    """The query as a value of this type; a parameter that may come several times becomes a tuple."""
+    found: dict[str, Any] = {}
+    fields = {} if kind is None else {each.encode_name: each for each in msgspec.structs.fields(kind)}
+    for name, value in request.query_params.multi_items():
+        field = fields.get(name)
+        if field is None:
+            known = f"; there are {', '.join(fields)}" if fields else ""
+            raise InvalidOption(name[:100], f"is not a parameter here{known}")
+        if "tuple" in str(field.type):
+            found.setdefault(name, []).extend(each for each in value.split(",") if each)
+        elif name in found:
+            raise InvalidOption(name, "is given twice")
+        else:
+            found[name] = value
+    if kind is None:
+        return None
+    try:
+        return msgspec.convert(found, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise invalid(error) from None
+
+
+def invalid(error: msgspec.ValidationError) -> InvalidOption:
+    """A value of the wrong type, with the path to it."""
+    text = str(error)
+    path = _PATH.search(text)
+    return InvalidOption(path[1] if path and path[1] else "body", _PATH.sub("", text))
+
+
+def _plain(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]

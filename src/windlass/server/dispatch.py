@@ -1,0 +1,123 @@
+"""From a request to an answer: the caller, the decoded request, its operation, and errors as problems."""
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from windlass.client.app import App
+from windlass.client.verbs.audit import Actor, acting
+from windlass.errors import WindlassError
+from windlass.server.access import Access
+from windlass.server.decode import check_media_type, decode_body, decode_query, read_body
+from windlass.server.operation import REQUEST_SECONDS, Answer, Call, Caller, Operation
+from windlass.server.problem import MEDIA_TYPE, RETRY_SECONDS, Problem, Refused, problem_of
+
+SAFE_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_log = logging.getLogger("windlass.server")
+_encode = msgspec.json.Encoder().encode
+
+
+class Dispatcher:
+    """Runs operations for requests."""
+
+    def __init__(self, app: App, access: Access, state: Any) -> None:
+        self._app = app
+        self._access = access
+        self._state = state
+
+    async def run(self, operation: Operation, request: Request) -> Response:
+        """The answer to a request, or the problem that stands in its way."""
+        id_ = request_id(request.headers)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                answer = await self._answer(operation, request)
+        except Refused as refused:
+            return refusal(refused, id_)
+        except WindlassError as error:
+            return _problem(problem_of(error), id_, request, error)
+        except TimeoutError as error:
+            late = Problem(status=503, code="timeout", title="the store took too long", maybe_done=True)
+            return _problem(late, id_, request, error)
+        except Exception as error:
+            failed = Problem(status=500, code="internal", title="the server failed; its log has the request's id")
+            return _problem(failed, id_, request, error)
+        body = b"" if answer.status == 204 else _encode(answer.body)
+        return Response(body, answer.status, _headers(id_, answer.headers), "application/json")
+
+    async def _answer(self, operation: Operation, request: Request) -> Answer:
+        caller = await self.authenticate(request)
+        caller.need(operation.scope)
+        query = decode_query(request, operation.query)
+        text, body = b"", None
+        if operation.body is not None:
+            text = await read_body(request, operation.max_body)
+            if text or not operation.optional_body:
+                check_media_type(request.headers)
+            body = decode_body(text or b"{}" if operation.optional_body else text, operation.body)
+        call = Call(
+            app=self._app,
+            operation=operation,
+            caller=caller,
+            path=request.path_params,
+            query=query,
+            body=body,
+            text=text,
+            headers=request.headers,
+            state=self._state,
+        )
+        with acting(Actor(caller.name, "rest", _address(request) or None)):
+            return await operation.handler(call)
+
+    async def authenticate(self, request: Request) -> Caller:
+        """The caller of a request; Refused without a valid token."""
+        return await self._access.caller(request.headers, _address(request))
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def request_id(headers: Mapping[str, str]) -> str:
+    """The caller's X-Request-Id if it is a plain word, else a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def refusal(refused: Refused, id_: str) -> Response:
+    """A refusal as a response."""
+    more: dict[str, str] = {}
+    if refused.problem.status == 401:
+        more["www-authenticate"] = 'Bearer realm="windlass"'
+    if refused.retry_after is not None:
+        more["retry-after"] = str(refused.retry_after)
+    return _response(refused.problem, id_, more)
+
+
+def _problem(problem: Problem, id_: str, request: Request, error: BaseException) -> Response:
+    if problem.status >= 500:
+        trace = error if problem.status == 500 else None
+        _log.error("%s %s: %s (request %s)", request.method, request.url.path, problem.title, id_, exc_info=trace)
+    return _response(problem, id_, {"retry-after": str(RETRY_SECONDS)} if problem.status == 503 else {})
+
+
+def _response(problem: Problem, id_: str, more: Mapping[str, str]) -> Response:
+    body = _encode(msgspec.structs.replace(problem, request=id_))
+    return Response(body, problem.status, _headers(id_, more), MEDIA_TYPE)
+
+
+def _headers(id_: str, more: Mapping[str, str]) -> dict[str, str]:
+    return {**SAFE_HEADERS, "x-request-id": id_, **more}

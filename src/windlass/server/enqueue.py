@@ -1,0 +1,209 @@
+"""POST /jobs and POST /jobs/bulk."""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from windlass.client.app import App
+from windlass.client.handle import Handle
+from windlass.client.tasks.options import check_options, job_fields
+from windlass.core.codec import MAX_DEPTH
+from windlass.core.ids import new_id
+from windlass.core.jobs.job import NewJob
+from windlass.core.moments import to_datetime
+from windlass.core.names import check_name
+from windlass.core.status import Status
+from windlass.core.tokens import Scope
+from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound
+from windlass.server.operation import Answer, Call, Operation
+from windlass.server.problem import Refused
+from windlass.server.requests import IDEMPOTENCY_KEY, once
+
+MAX_BULK = 1_000
+MAX_BULK_BODY = 16 * 1024 * 1024
+MAX_JOB_BODY = 16 * 1024 * 1024
+"""A payload over the app's limit is refused with that limit; this one only bounds the memory."""
+
+
+Payload = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
+"""The arguments of a task by name; parsed strictly by `parse_object`."""
+
+
+class JobRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A job to be enqueued. Lengths of time are seconds."""
+
+    type: str
+    payload: Payload | UnsetType = UNSET
+    id: str | UnsetType = UNSET
+    queue: str | UnsetType = UNSET
+    priority: int | UnsetType = UNSET
+    delay: float | UnsetType = UNSET
+    run_at: datetime | UnsetType = UNSET
+    idempotency_key: str | UnsetType = UNSET
+    idempotency_window: float | UnsetType = UNSET
+    on_conflict: Literal["existing", "replace", "raise"] | UnsetType = UNSET
+    concurrency_key: str | UnsetType = UNSET
+    key_limit: int | UnsetType = UNSET
+    key_order: Literal["strict", "any"] | UnsetType = UNSET
+    key_rate: str | UnsetType = UNSET
+    rate_cost: int | UnsetType = UNSET
+    tenant: str | UnsetType = UNSET
+    parent: str | UnsetType = UNSET
+    max_attempts: int | UnsetType = UNSET
+    timeout: float | UnsetType | None = UNSET
+    expires: float | datetime | UnsetType = UNSET
+    """A length, or a moment."""
+    tags: list[str] | UnsetType = UNSET
+    meta: dict[str, Any] | UnsetType = UNSET
+
+
+class BulkRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Jobs to be enqueued, all or none."""
+
+    jobs: list[JobRequest]
+
+
+class JobReceipt(msgspec.Struct, kw_only=True):
+    """The stored job: new, or the existing one under its id or idempotency key."""
+
+    id: str
+    status: Status
+    existing: bool
+    estimated_start_at: datetime | None = None
+    """None: not known."""
+
+
+class BulkReceipt(msgspec.Struct):
+    """The stored jobs, in the order of the request."""
+
+    jobs: list[JobReceipt]
+
+
+async def enqueue_job(call: Call) -> Answer:
+    """Store the job; the answer comes when it is durable."""
+
+    async def enqueue(ids: list[str]) -> Answer:
+        job = await _new_job(call, call.body, "", ids[0])
+        (handle,) = await call.app.aenqueue_many([job])
+        receipt = await _receipt(call, job, handle)
+        return Answer(receipt, 200 if receipt.existing else 201, {"location": f"/api/v1/jobs/{receipt.id}"})
+
+    return await once(call, 1, enqueue)
+
+
+async def enqueue_bulk(call: Call) -> Answer:
+    """Store all jobs, or none."""
+    jobs = call.body.jobs
+    if not jobs:
+        raise InvalidOption("jobs", f"must have 1 to {MAX_BULK} jobs")
+    if len(jobs) > MAX_BULK:
+        raise Refused(413, "too_many_jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} in one call", limit=MAX_BULK)
+
+    async def enqueue(ids: list[str]) -> Answer:
+        made = [await _new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
+        handles = await call.app.aenqueue_many(made)
+        receipts = [_plain_receipt(job, handle) for job, handle in zip(made, handles, strict=True)]
+        return Answer(BulkReceipt(receipts), 201)
+
+    return await once(call, len(jobs), enqueue)
+
+
+async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> NewJob:
+    given = msgspec.structs.asdict(request)
+    options = {name: value for name, value in given.items() if value is not UNSET and name not in ("type", "payload")}
+    try:
+        job = make_job(call.app, request.type, parse_object(request.payload), {"id": id_, **options})
+    except InvalidInput as error:
+        raise type(error)(f"{place}{error.field}", error.problem) from None
+    call.caller.need_queue(job.queue, job.type)
+    if job.parent is not None:
+        await _check_parent(call, job.parent)
+    return job
+
+
+async def _check_parent(call: Call, parent: str) -> None:
+    """A parent outside the token's limits is unknown to it."""
+    if call.caller.rights.is_limited:
+        found = await call.app.jobs.aget(parent, fetch=False)
+        if not call.caller.rights.covers(found.queue, found.type):
+            raise JobNotFound(parent)
+
+
+def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str, Any]) -> NewJob:
+    """A job by name; an app that has tasks checks the arguments, and refuses a type that it does not know."""
+    check_name(type_, "type")
+    if app.tasks:
+        return app.tasks[app.registry.get(type_).type].using(**options)._job_of(arguments)
+    fields = check_options(options)
+    text = app.registry.check(type_, arguments, app.payload_limit)
+    return NewJob(type=type_, payload=text, **job_fields({"id": new_id(), **fields}))
+
+
+def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
+    """A payload, strictly: a JSON object without NaN and without a key twice."""
+    if text is UNSET:
+        return {}
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise InvalidPayload("payload", "has a key twice")
+        return found
+
+    try:
+        # Enough digits of an integer to be refused with its place; Python would not read thousands.
+        value = json.loads(bytes(text), object_pairs_hook=unique, parse_int=lambda digits: int(digits[:25]))
+    except RecursionError:
+        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:
+    receipt = _plain_receipt(job, handle)
+    if handle.existing or job.concurrency_key is not None:
+        found = await call.app.jobs.aget(handle.id, fetch=False)
+        receipt.status = found.status
+    if receipt.status in (Status.PENDING, Status.SCHEDULED, Status.BLOCKED) and receipt.estimated_start_at is None:
+        receipt.estimated_start_at = await call.state.estimates.start_of(call.app, job, handle.id)
+    return receipt
+
+
+def _plain_receipt(job: NewJob, handle: Handle[Any]) -> JobReceipt:
+    """The receipt as far as it is known without another call: an existing job may be in any status."""
+    later = bool(job.delay) or job.run_at is not None
+    status = Status.SCHEDULED if later else Status.BLOCKED if job.parents else Status.PENDING
+    starts = to_datetime(job.run_at) if job.run_at is not None and not handle.existing else None
+    return JobReceipt(id=handle.id, status=status, existing=handle.existing, estimated_start_at=starts)
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/jobs",
+        scope=Scope.ENQUEUE,
+        handler=enqueue_job,
+        summary="Enqueue a job",
+        body=JobRequest,
+        max_body=MAX_JOB_BODY,
+        answers={201: JobReceipt, 200: JobReceipt},
+        headers=(IDEMPOTENCY_KEY,),
+    ),
+    Operation(
+        method="POST",
+        path="/jobs/bulk",
+        scope=Scope.ENQUEUE,
+        handler=enqueue_bulk,
+        summary="Enqueue up to 1,000 jobs, all or none",
+        body=BulkRequest,
+        max_body=MAX_BULK_BODY,
+        answers={201: BulkReceipt},
+        headers=(IDEMPOTENCY_KEY,),
+    ),
+)

@@ -1,0 +1,96 @@
+"""Errors as application/problem+json: one table from the error tree to statuses."""
+
+from typing import Any
+
+import msgspec
+
+from windlass.errors import (
+    ActionNotFound,
+    BlobUnavailable,
+    EnqueueFailed,
+    EnqueueUnknown,
+    InvalidInput,
+    JobNotFound,
+    KeyConflict,
+    NotAllowedNow,
+    PayloadTooLarge,
+    QueueClosed,
+    QueueNotFound,
+    ScheduleNotFound,
+    StoreUnavailable,
+    TokenNotFound,
+    UnknownTask,
+    WindlassError,
+)
+from windlass.server.operation import MissingScope, OutsideLimits
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 2
+"""After which a client may repeat a call that met an unavailable store."""
+
+_STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
+    (PayloadTooLarge, 413),
+    (InvalidInput, 422),
+    (UnknownTask, 422),
+    (MissingScope, 403),
+    (OutsideLimits, 403),
+    (JobNotFound, 404),
+    (QueueNotFound, 404),
+    (ScheduleNotFound, 404),
+    (TokenNotFound, 404),
+    (ActionNotFound, 404),
+    (KeyConflict, 409),
+    (NotAllowedNow, 409),
+    (QueueClosed, 409),
+    (EnqueueFailed, 503),
+    (EnqueueUnknown, 503),
+    (BlobUnavailable, 503),
+    (StoreUnavailable, 503),
+)
+"""The first that fits counts."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error of the API (RFC 9457). `code` never changes, `title` is for people."""
+
+    status: int
+    code: str
+    title: str
+    field: str | None = None
+    """What is wrong, if it is a part of the request."""
+    limit: int | None = None
+    job: str | None = None
+    """The job that the error is about, such as the holder of a key."""
+    maybe_done: bool = False
+    """Whether the call may have taken effect: repeat it with the same ids or Idempotency-Key."""
+    request: str = ""
+    """The id of the request, which is in the server's log too."""
+
+
+class Refused(Exception):
+    """A request that no error of the tree describes: its status, code and sentence."""
+
+    def __init__(
+        self, status: int, code: str, title: str, *, limit: int | None = None, field: str | None = None
+    ) -> None:
+        super().__init__(title)
+        self.problem = Problem(status=status, code=code, title=title, limit=limit, field=field)
+        self.retry_after: int | None = None
+
+
+def problem_of(error: WindlassError) -> Problem:
+    """The problem that an error of the tree becomes."""
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    return Problem(
+        status=status,
+        code=error.code,
+        title=str(error),
+        field=getattr(error, "field", None),
+        job=_job_of(error),
+        maybe_done=isinstance(error, EnqueueUnknown) or bool(getattr(error, "maybe_done", False)),
+    )
+
+
+def _job_of(error: Any) -> str | None:
+    found = getattr(error, "job_id", None) or (error.id if isinstance(error, EnqueueUnknown) else None)
+    return None if found is None else str(found)

@@ -1,0 +1,107 @@
+"""Serving by uvicorn: the default server of `windlass serve`."""
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+from collections.abc import Iterator
+
+import msgspec
+import uvicorn
+
+from windlass.client.app import App
+from windlass.errors import ConfigError
+from windlass.server.application import DEFAULT_RATE, asgi
+from windlass.server.health import Probes
+
+MAX_CONNECTIONS = 10_000
+KEEP_ALIVE_SECONDS = 30
+MAX_HEADERS = 64 * 1024
+
+
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of `windlass serve`."""
+
+    host: str = "127.0.0.1"
+    port: int = 8321
+    rate: str = DEFAULT_RATE
+    proxies: tuple[str, ...] = ()
+    """Addresses whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    unready: float = 1.0
+    """Seconds between the failing of /readyz and the end of listening."""
+    drain: float = 30.0
+    """Seconds that requests have to end."""
+    certificate: str | None = None
+    key: str | None = None
+
+
+async def serve(app: App, config: ServerConfig) -> None:
+    """Serve until SIGTERM or SIGINT: /readyz fails first, then running requests are answered."""
+    if not is_loopback(config.host) and not await app.tokens.alist():
+        raise ConfigError(
+            [
+                f"--host {config.host}: there are no tokens, and other machines could reach this address",
+                "create one first: windlass token create NAME --scope admin",
+            ]
+        )
+    served = asgi(app, rate=config.rate)
+    server = _Server(_uvicorn(served, config), served.state.probes, config.unready)
+    await server.serve()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _uvicorn(served: object, config: ServerConfig) -> uvicorn.Config:
+    return uvicorn.Config(
+        served,  # type: ignore[arg-type]
+        host=config.host,
+        port=config.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(config.proxies),
+        forwarded_allow_ips=list(config.proxies),
+        limit_concurrency=MAX_CONNECTIONS,
+        backlog=MAX_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=max(1, round(config.drain)),
+        h11_max_incomplete_event_size=MAX_HEADERS,
+        ssl_certfile=config.certificate,
+        ssl_keyfile=config.key,
+        ws="none",
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which here stops in two steps and exits with 0."""
+
+    def __init__(self, config: uvicorn.Config, probes: Probes, unready: float) -> None:
+        super().__init__(config)
+        self._probes = probes
+        self._unready = unready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals on the event loop, and do not raise them again at the end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop, loop)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._probes.stopping:
+            self.should_exit = True  # the second signal waits for nothing
+        self._probes.stopping = True
+        loop.call_later(self._unready, setattr, self, "should_exit", True)

@@ -1,0 +1,237 @@
+"""What is there and how it runs: workers, types, counts, samples, scaling, groups of dead jobs."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.core.moments import MAX_DURATION, SECOND
+from windlass.core.stats.meter import Recent
+from windlass.core.stats.timeline import Timeline
+from windlass.core.status import Status
+from windlass.core.tokens import Rights, Scope
+from windlass.server.operation import Answer, Call, Operation, OutsideLimits
+from windlass.store.clock import since_boot
+from windlass.store.records import WorkerInfo
+
+MAX_DEAD = 20_000
+"""Dead jobs that are grouped, the newest."""
+GROUPING_SECONDS = 3.0
+DEAD_PAGE = 1_000
+
+
+class WorkerList(msgspec.Struct):
+    """The live workers."""
+
+    workers: list[WorkerInfo]
+
+
+class TypeRecord(msgspec.Struct, kw_only=True):
+    """A task type: how many live workers know it, and the schema of its payload where the server knows the task."""
+
+    type: str
+    workers: int
+    schema: dict[str, Any] | None = None
+
+
+class TypeList(msgspec.Struct):
+    """All types that a live worker or this server knows."""
+
+    types: list[TypeRecord]
+
+
+class StatsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`since` asks for the samples, `recent` for the meters, of this many seconds up to now."""
+
+    since: float | None = None
+    recent: float | None = None
+    by: Literal["queue", "type"] = "queue"
+    points: int = 120
+    queue: str | None = None
+    type: str | None = None
+
+
+class StatsRecord(msgspec.Struct, kw_only=True):
+    """Jobs by queue and status, and samples if they were asked for."""
+
+    queues: dict[str, dict[str, int]]
+    totals: dict[str, int]
+    oldest: dict[str, float]
+    """Seconds that the oldest pending job of a queue has waited."""
+    timeline: Timeline | None = None
+    recent: Recent | None = None
+
+
+class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The queues to add up; none: all."""
+
+    queues: tuple[str, ...] = ()
+
+
+class QueueLoad(msgspec.Struct):
+    """The parts of a queue's load."""
+
+    pending: int
+    running: int
+    paused: bool
+
+
+class Scale(msgspec.Struct):
+    """`value` is how many slots could be busy now: pending and running jobs, without those of paused queues."""
+
+    value: int
+    queues: dict[str, QueueLoad]
+
+
+class DeadGroup(msgspec.Struct, kw_only=True):
+    """Dead jobs of one type with one kind of error."""
+
+    type: str
+    error: str | None
+    count: int
+    first_at: datetime
+    last_at: datetime
+    message: str | None
+    """Of the newest."""
+    newest: str
+    """The id of the newest."""
+
+
+class DeadGroups(msgspec.Struct):
+    """Groups of dead jobs, the largest first. `complete` is false if there are more dead jobs than were read."""
+
+    groups: list[DeadGroup]
+    read: int
+    complete: bool
+
+
+async def list_workers(call: Call) -> Answer:
+    """The live workers."""
+    found = await call.app.workers.alist()
+    return Answer(WorkerList([_within(call.caller.rights, each) for each in found if _is_seen(call, each)]))
+
+
+async def list_types(call: Call) -> Answer:
+    """Types, by name."""
+    workers = await call.app.workers.alist()
+    known = {definition.type: definition for definition in call.app.registry}
+    names = {type_ for worker in workers for type_ in worker.types} | set(known)
+    return Answer(
+        TypeList(
+            [
+                TypeRecord(
+                    type=type_,
+                    workers=sum(1 for worker in workers if type_ in worker.types),
+                    schema=known[type_].signature.json_schema() if type_ in known else None,
+                )
+                for type_ in sorted(names)
+                if call.caller.rights.covers_type(type_)
+            ]
+        )
+    )
+
+
+async def get_stats(call: Call) -> Answer:
+    """Counts by queue and status; with `since`, the samples of that time."""
+    query: StatsQuery = call.query
+    rights = call.caller.rights
+    counts = (await call.app.stats.acounts()).queues
+    queues = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
+    oldest = {name: age for name, age in (await call.app.stats.aoldest()).items() if rights.covers_queue(name)}
+    timeline = None
+    if query.since is not None:
+        _check_window(call)
+        length = min(query.since, MAX_DURATION / SECOND)
+        timeline = await call.app.stats.atimeline(
+            length, by=query.by, points=query.points, queue=query.queue, type=query.type
+        )
+    totals = {str(status): sum(jobs.get(status, 0) for jobs in queues.values()) for status in Status}
+    record = StatsRecord(queues=queues, totals=totals, oldest=oldest, timeline=timeline)
+    if query.recent is not None:
+        recent = await call.app.stats.arecent(query.recent)
+        meters = tuple(each for each in recent.meters if rights.covers(each.queue, each.type))
+        record.recent = msgspec.structs.replace(recent, meters=meters)
+    return Answer(record)
+
+
+def _check_window(call: Call) -> None:
+    """Samples are sums: a limited token names the queue and the type that it asks for."""
+    rights, query = call.caller.rights, call.query
+    if (rights.queues and query.queue is None) or (rights.types and query.type is None):
+        raise OutsideLimits("this token is limited: name its queue, and its type, with since=")
+    if query.queue is not None:
+        call.caller.need_queue(query.queue, query.type)
+
+
+async def get_scale(call: Call) -> Answer:
+    """One number for scalers, and its parts."""
+    rights, chosen = call.caller.rights, call.query.queues
+    counts = (await call.app.stats.acounts()).queues
+    paused = {queue.name for queue in await call.app.queues.alist() if queue.paused}
+    loads = {
+        name: QueueLoad(jobs.get("pending", 0), jobs.get("running", 0), name in paused)
+        for name, jobs in counts.items()
+        if rights.covers_queue(name) and (not chosen or name in chosen)
+    }
+    value = sum(load.running + (0 if load.paused else load.pending) for load in loads.values())
+    return Answer(Scale(value, loads))
+
+
+async def group_dead(call: Call) -> Answer:
+    """The newest dead jobs by type and error."""
+    groups: dict[tuple[str, str | None], DeadGroup] = {}
+    read, cursor, ends = 0, None, since_boot() + GROUPING_SECONDS * SECOND
+    while read < MAX_DEAD and since_boot() < ends:
+        page = await call.app.jobs.alist(status="dead", limit=DEAD_PAGE, cursor=cursor)
+        for job in page.items:
+            if not call.caller.rights.covers(job.queue, job.type):
+                continue
+            read += 1
+            at = job.finished_at or job.updated_at
+            kind = job.error.type if job.error else None
+            group = groups.get((job.type, kind))
+            if group is None:
+                message = job.error.message if job.error else job.reason
+                groups[job.type, kind] = DeadGroup(
+                    type=job.type, error=kind, count=1, first_at=at, last_at=at, message=message, newest=job.id
+                )
+            else:
+                group.count += 1
+                group.first_at, group.last_at = min(group.first_at, at), max(group.last_at, at)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    ordered = sorted(groups.values(), key=lambda group: (-group.count, group.type))
+    return Answer(DeadGroups(ordered, read, cursor is None))
+
+
+def _is_seen(call: Call, worker: WorkerInfo) -> bool:
+    rights = call.caller.rights
+    return any(map(rights.covers_queue, worker.queues)) and any(map(rights.covers_type, worker.types))
+
+
+def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
+    """What a limited token may know of a worker."""
+    queues = tuple(filter(rights.covers_queue, worker.queues))
+    return msgspec.structs.replace(worker, queues=queues, types=tuple(filter(rights.covers_type, worker.types)))
+
+
+def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec.Struct] | None = None) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        scope=Scope.READ,
+        handler=handler,
+        summary=summary,
+        query=query,
+        answers={200: answer},
+    )
+
+
+OPERATIONS = (
+    _get("/workers", list_workers, "List live workers", WorkerList),
+    _get("/types", list_types, "List task types", TypeList),
+    _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),
+    _get("/scale", get_scale, "One number for scalers", Scale, ScaleQuery),
+    _get("/dead/groups", group_dead, "Dead jobs by type and error", DeadGroups),
+)

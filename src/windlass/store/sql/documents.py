@@ -1,0 +1,54 @@
+"""Documents: small JSON records by kind and id."""
+
+from collections.abc import Sequence
+
+from windlass.core.moments import Micros
+from windlass.store.documents import Document
+from windlass.store.sql.session import Session, SharedRole, reading, writing
+
+
+async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
+    """None if it was added, else the existing document."""
+    while True:
+        if await db.run("add_document", {"kind": kind, "id": id, "data": data, "keep": keep}):
+            return None
+        if (existing := (await get(db, kind, [id]))[0]) is not None:
+            return existing  # else it was deleted between the two statements
+
+
+async def replace(db: Session, kind: str, id: str, data: str, version: int) -> bool:
+    """Whether the document had this version."""
+    return bool(await db.run("replace_document", {"kind": kind, "id": id, "data": data, "version": version}))
+
+
+async def get(db: Session, kind: str, ids: Sequence[str]) -> list[Document | None]:
+    """Documents by id."""
+    found = {row[0]: Document(*row) for row in await db.rows("documents", {"kind": kind, "ids": list(ids)})}
+    return [found.get(id_) for id_ in ids]
+
+
+async def newest(db: Session, kind: str, limit: int, before: str | None = None) -> list[Document]:
+    """In descending order of their ids."""
+    rows = await db.rows("newest_documents", {"kind": kind, "limit": limit, "before": before})
+    return [Document(*row) for row in rows]
+
+
+async def delete(db: Session, kind: str, ids: Sequence[str]) -> int:
+    """How many there were."""
+    return await db.run("delete_documents", {"kind": kind, "ids": list(ids)})
+
+
+async def trim(db: Session, kind: str, most: int, limit: int) -> int:
+    """How many of the lowest ids were deleted."""
+    return await db.run("trim_documents", {"kind": kind, "most": most, "limit": limit})
+
+
+class DocumentVerbs(SharedRole):
+    """Small JSON records."""
+
+    add = writing(add)
+    replace = writing(replace)
+    delete = writing(delete)
+    trim = writing(trim)
+    get = reading(get)
+    list = reading(newest)

@@ -1,0 +1,1 @@
+"""The REST server: paths, tokens, limits, errors; in process, and as `windlass serve`."""

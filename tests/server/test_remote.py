@@ -1,0 +1,166 @@
+"""windlass.remote: the face of App, and the CLI, through a server; the same errors."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.test_serve import Served
+from tests.support.processes import until
+from windlass import App, NewJob
+from windlass.errors import (
+    ConfigError,
+    EnqueueFailed,
+    InvalidOption,
+    InvalidPayload,
+    JobCancelled,
+    JobNotFound,
+    KeyConflict,
+    NotAllowedNow,
+    QueueClosed,
+    ScheduleNotFound,
+    WindlassError,
+)
+from windlass.remote import RemoteApp
+from windlass.server.enqueue import make_job
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path, f"sqlite:///{tmp_path}/jobs.db")
+    made.start()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def remote(served: Served) -> Iterator[RemoteApp]:
+    """An app with a task, behind the server."""
+    token = served.app.tokens.create("remote", ["admin"]).text
+    made = RemoteApp(str(served.client.base_url), token=token)
+
+    @made.task(type="mail.welcome")
+    def welcome(user_id: int) -> str:
+        return str(user_id)
+
+    yield made
+    made.close()
+
+
+def test_jobs_are_enqueued_read_and_changed_as_by_an_app(remote: RemoteApp, served: Served) -> None:
+    welcome = remote.registry.get("mail.welcome")
+    assert welcome.type == "mail.welcome"
+    handles = remote.enqueue_many([_job(remote, number) for number in range(3)])
+    ids = [handle.id for handle in handles]
+    assert [job.id for job in remote.jobs.list().items] == ids[::-1]
+    job = remote.jobs.get(ids[0])
+    assert job == served.app.jobs.get(ids[0])
+    assert remote.jobs.why(ids[0]).first.code == "no_worker"
+    assert remote.jobs.change(ids[0], priority=3).priority == 3
+    assert remote.jobs.cancel(ids[0]).status == "cancelled"
+    assert remote.jobs.retry(ids[0]).status == "pending"
+    assert remote.jobs.cancel_all(type="mail.welcome") == 3
+    assert remote.jobs.delete_all(status="cancelled") == 3
+    assert remote.stats.counts() == served.app.stats.counts()
+
+
+def test_queues_and_schedules_are_the_records_of_an_app(remote: RemoteApp, served: Served) -> None:
+    remote.enqueue_many([_job(remote, 1)])
+    remote.queues.set("default", rate_limit="10/s", retention={"completed": "7d"})
+    assert remote.queues.list() == served.app.queues.list()
+    assert remote.queues.pause("default", 60) == served.app.queues.get("default")
+    remote.schedules.add("daily", _job(remote, 1), cron="0 9 * * *", tz="Europe/Berlin")
+    (seen,), (stored,) = remote.schedules.list(), served.app.schedules.list()
+    assert (seen.name, seen.rules.cron, seen.next_at) == (stored.name, stored.rules.cron, stored.next_at)
+    assert remote.schedules.pause("daily").paused
+    remote.schedules.remove("daily")
+    assert remote.workers.list() == []
+
+
+def test_the_same_errors_are_raised(remote: RemoteApp, served: Served) -> None:
+    unknown = "01a1e88a-0725-743b-b420-c7b4decadc37"
+    with pytest.raises(JobNotFound, match=unknown):
+        remote.jobs.get(unknown)
+    with pytest.raises(ScheduleNotFound, match="daily"):
+        remote.schedules.get("daily")
+    (handle,) = remote.enqueue_many([_job(remote, 1, idempotency_key="k")])
+    with pytest.raises(NotAllowedNow):
+        remote.jobs.delete(handle.id)
+    with pytest.raises(KeyConflict) as conflict:
+        remote.enqueue_many([_job(remote, 1, idempotency_key="k", on_conflict="raise")])
+    assert conflict.value.job_id == handle.id
+    remote.queues.close("default")
+    with pytest.raises(QueueClosed):
+        remote.enqueue_many([_job(remote, 2)])
+    remote.jobs.cancel(handle.id, "enough")
+    with pytest.raises(JobCancelled, match="enough"):
+        handle.result(timeout=10)
+    with pytest.raises(InvalidPayload, match="user_id"):
+        remote.registry.get("mail.welcome").signature.check({"user_id": "x"})
+    with pytest.raises(InvalidOption, match="at most 1,000"):
+        remote.enqueue_many([_job(remote, number) for number in range(1_001)])
+
+
+def test_a_server_that_is_not_there_stored_nothing(remote: RemoteApp, served: Served) -> None:
+    served.processes.started[0].kill()
+    with pytest.raises(EnqueueFailed, match="nothing was stored"):
+        remote.enqueue_many([_job(remote, 1)])
+
+
+def test_a_wrong_token_is_said(served: Served) -> None:
+    remote = RemoteApp(str(served.client.base_url), token="wl_wrong")
+    with pytest.raises(WindlassError, match="not valid"):
+        remote.jobs.list()
+    remote.close()
+
+
+def test_server_and_token_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WINDLASS_SERVER", "WINDLASS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match="should be a URL"):
+        RemoteApp()
+    with pytest.raises(ConfigError, match="WINDLASS_TOKEN"):
+        RemoteApp("http://127.0.0.1:1")
+
+
+async def test_the_asynchronous_verbs_work_on_a_loop(served: Served) -> None:
+    token = served.app.tokens
+    text = (await token.acreate("loop", ["admin"])).text
+    remote = RemoteApp(str(served.client.base_url), token=text)
+    (handle,) = await remote.aenqueue_many([_job(remote, 1)])
+    assert (await remote.jobs.aget(handle.id)).payload == {"user_id": 1}
+    await remote.aclose()
+
+
+def test_commands_go_through_the_server_without_the_store(served: Served, tmp_path: Path) -> None:
+    token = served.app.tokens.create("cli", ["operate", "enqueue"]).text
+    environment = {"WINDLASS_TOKEN": token, "WINDLASS_SERVER": str(served.client.base_url)}
+
+    def run(*words: str) -> tuple[int, str]:
+        process = served.processes.start("cli", "-m", "windlass", *words, environment=environment)
+        return process.wait(), process.output
+
+    assert run("enqueue", "mail.welcome", '{"user_id": 7}')[0] == 0
+    code, output = run("jobs", "list", "--json")
+    assert code == 0
+    (job,) = json.loads(output)
+    assert (job["type"], job["payload"]) == ("mail.welcome", None), "this token may not read payloads"
+    assert run("jobs", "cancel", job["id"])[0] == 0
+    assert run("queues", "pause", "default")[0] == 0
+    assert served.app.queues.get("default").paused
+    entries = served.app.audit.list().items
+    assert [(each.actor.name, each.action) for each in entries[:2]] == [("cli", "queue.pause"), ("cli", "job.cancel")]
+
+
+def test_a_server_that_stops_ends_within_its_time(served: Served) -> None:
+    process = served.processes.started[0]
+    process.send(signal.SIGTERM)
+    until(lambda: process.ended, "it ends")
+    assert process.wait() == 0
+
+
+def _job(app: App, user_id: int, **options: Any) -> NewJob:
+    return make_job(app, "mail.welcome", {"user_id": user_id}, options)

@@ -1,0 +1,92 @@
+"""Idempotency-Key: one request, one answer."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from tests.server.conftest import Client, Connect
+from windlass import App
+from windlass.server import requests
+
+WELCOME = {"type": "mail.welcome", "payload": {"user_id": 1}}
+KEY = {"Idempotency-Key": "order-7"}
+
+
+async def _jobs(app: App) -> int:
+    return sum((await app.stats.acounts()).totals.values())
+
+
+async def test_a_repeated_request_gets_the_first_answer_whatever_became_of_the_job(api: Client, app: App) -> None:
+    first = await api.post("/jobs", json=WELCOME, headers=KEY)
+    await app.jobs.acancel(first.json()["id"])
+    await app.jobs.adelete(first.json()["id"])
+    again = await api.post("/jobs", json=WELCOME, headers=KEY)
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert again.headers["idempotency-replayed"] == "true"
+    assert await _jobs(app) == 0
+
+
+async def test_another_body_is_refused_and_stores_nothing(api: Client, app: App) -> None:
+    await api.post("/jobs", json=WELCOME, headers=KEY)
+    other = await api.post("/jobs", json={**WELCOME, "priority": 1}, headers=KEY)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert await _jobs(app) == 1
+
+
+async def test_a_key_belongs_to_its_token_and_path(api: Client, connect: Connect, app: App) -> None:
+    other = await connect("enqueue")
+    ids = {(await client.post("/jobs", json=WELCOME, headers=KEY)).json()["id"] for client in (api, other)}
+    bulk = await api.post("/jobs/bulk", json={"jobs": [WELCOME, WELCOME]}, headers=KEY)
+    assert bulk.status_code == 201
+    assert len(ids) == 2
+    assert await _jobs(app) == 4
+
+
+async def test_concurrent_requests_with_one_key_store_one_job(api: Client, app: App) -> None:
+    answers = await asyncio.gather(*[api.post("/jobs", json=WELCOME, headers=KEY) for _ in range(8)])
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert len({answer.json()["id"] for answer in answers if answer.status_code == 201}) == 1
+    assert {answer.json()["code"] for answer in answers if answer.status_code == 409} <= {"request_in_progress"}
+    assert await _jobs(app) == 1
+
+
+async def test_a_server_that_died_between_jobs_and_record_doubles_nothing(
+    api: Client, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = (await api.post("/jobs/bulk", json={"jobs": [WELCOME, WELCOME]}, headers=KEY)).json()
+    # As if it had died before it wrote the answer: the record is in progress, and its time is over.
+    documents = (await app._ready()).documents
+    (record,) = await documents.list(requests.KIND, 10)
+    lost = msgspec.json.decode(record.data)
+    unfinished = {name: lost[name] for name in ("at", "body")} | {"until": 0}
+    assert await documents.replace(requests.KIND, record.id, msgspec.json.encode(unfinished).decode(), record.version)
+    again = await api.post("/jobs/bulk", json={"jobs": [WELCOME, WELCOME]}, headers=KEY)
+    assert [each["id"] for each in again.json()["jobs"]] == [each["id"] for each in first["jobs"]]
+    assert [each["existing"] for each in again.json()["jobs"]] == [True, True]
+    assert await _jobs(app) == 2
+
+
+async def test_a_request_in_progress_is_not_done_again_until_its_time_is_over(api: Client, app: App) -> None:
+    await api.post("/jobs", json=WELCOME, headers=KEY)
+    documents = (await app._ready()).documents
+    (record,) = await documents.list(requests.KIND, 10)
+    data = msgspec.json.decode(record.data)
+    running = {name: data[name] for name in ("at", "body")} | {"until": 2**62}
+    await documents.replace(requests.KIND, record.id, msgspec.json.encode(running).decode(), record.version)
+    answer = await api.post("/jobs", json=WELCOME, headers=KEY)
+    assert (answer.status_code, answer.json()["code"]) == (409, "request_in_progress")
+
+
+async def test_after_an_error_the_key_may_be_used_again_at_once(api: Client, app: App) -> None:
+    await app.queues.aclose("default")
+    refused = await api.post("/jobs", json=WELCOME, headers=KEY)
+    assert (refused.status_code, refused.json()["code"]) == (409, "queue_closed")
+    await app.queues.aopen("default")
+    assert (await api.post("/jobs", json=WELCOME, headers=KEY)).status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256])
+async def test_a_key_has_1_to_255_characters(api: Client, key: str) -> None:
+    answer = await api.post("/jobs", json=WELCOME, headers={"Idempotency-Key": key})
+    assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
