@@ -18,8 +18,6 @@
     ├── JobNotFound
     ├── QueueNotFound
     ├── ScheduleNotFound
-    ├── TokenNotFound
-    ├── ActionNotFound
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
@@ -213,26 +211,6 @@ class ScheduleNotFound(WindlassError):
     def __init__(self, name: str) -> None:
         super().__init__(f"no schedule {name!r}")
         self.name = name
-
-
-class TokenNotFound(WindlassError):
-    """No valid token has this id."""
-
-    code = "token_not_found"
-
-    def __init__(self, id: str) -> None:
-        super().__init__(f"no token {id[:40]!r}")
-        self.id = id
-
-
-class ActionNotFound(WindlassError):
-    """No action has this id, or it is not kept any more."""
-
-    code = "action_not_found"
-
-    def __init__(self, id: str) -> None:
-        super().__init__(f"no action {id[:40]!r}")
-        self.id = id
 
 
 class JobDead(WindlassError):

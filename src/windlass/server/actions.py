@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from windlass.client.app import App
-from windlass.client.verbs.actions import Action, ActionVerb
+from windlass.client.verbs.actions import Action, ActionNotFound, ActionVerb
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
-from windlass.errors import ActionNotFound, InvalidOption, WindlassError
+from windlass.errors import InvalidOption, WindlassError
 from windlass.server.operation import Answer, Call, Operation
 
 _log = logging.getLogger("windlass.server")

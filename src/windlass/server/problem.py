@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
+from windlass.client.verbs.actions import ActionNotFound
+from windlass.client.verbs.tokens import TokenNotFound
 from windlass.errors import (
-    ActionNotFound,
     BlobUnavailable,
     EnqueueFailed,
     EnqueueUnknown,
@@ -18,7 +19,6 @@ from windlass.errors import (
     QueueNotFound,
     ScheduleNotFound,
     StoreUnavailable,
-    TokenNotFound,
     UnknownTask,
     WindlassError,
 )

@@ -16,7 +16,7 @@ from windlass.client.verbs.group import Verbs
 from windlass.core.ids import JobId, is_id, new_id
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
 from windlass.core.tokens import Rights
-from windlass.errors import ActionNotFound, InvalidOption, NotAllowedNow
+from windlass.errors import InvalidOption, NotAllowedNow, WindlassError
 from windlass.store.contract import Store
 from windlass.store.documents import Document
 from windlass.store.records import JobFilter, Transition
@@ -28,6 +28,15 @@ ABANDONED: Micros = 15 * SECOND
 """A running action without a step for this long has lost its process: any other may continue it."""
 ActionVerb = Literal["retry", "cancel", "delete"]
 State = Literal["running", "stopping", "done", "stopped"]
+
+
+class ActionNotFound(WindlassError):
+    """No action has this id, or it is not kept any more."""
+
+    code = "action_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no action {id[:40]!r}")
 
 
 class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

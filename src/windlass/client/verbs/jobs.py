@@ -12,23 +12,22 @@ from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
 from windlass.client.verbs.filters import JobFilters, count, describe_filter, each_page, job_filter
+from windlass.client.verbs.find import find_id
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
-from windlass.core.ids import LENGTH, JobId, JobRef, check_id, check_part, is_id, is_prefix, is_suffix, lowest
+from windlass.core.ids import JobId, JobRef, check_id, is_id
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
 from windlass.core.moments import Duration
 from windlass.core.status import Status
 from windlass.core.text import cut, printable
 from windlass.core.why.explain import Why, explain
-from windlass.errors import InvalidName, InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
+from windlass.errors import InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page, Transition
 
 MAX_PAGE = 1000
 _BATCH = 500
-SURE_END = 8
-"""This many last characters of an id are enough if not every job was searched."""
 
 
 class Jobs(Verbs):
@@ -191,26 +190,7 @@ class Jobs(Verbs):
         Ids made together have the same prefix. Suffixes are searched among the newest jobs only, some thousands; if
         there are more, the suffix must have eight characters.
         """
-        if len(part) == LENGTH:
-            return check_id(part)
-        text = check_part(part)
-        store = await self._home._ready()
-        if is_prefix(text):
-            # Ids are ordered as text: those with this prefix follow the smallest possible one.
-            after = await store.operator.select(JobFilter(), _BATCH, lowest(text))
-            if found := [each for each in after if each.startswith(text)]:
-                return _only(found, f"begins with {text!r}")
-        return await self._ending(store.operator, text)
-
-    async def _ending(self, operator: OperatorStore, text: str) -> str:
-        page = await operator.list(JobFilter(id_end=text), _BATCH, None) if is_suffix(text) else Page[Job]((), None)
-        if not page.items:
-            bound = " (an end is looked for among the newest jobs only)" if page.next_cursor else ""
-            raise JobNotFound(f"{text}…{bound}")
-        found = _only([job.id for job in page.items], f"ends with {text!r}")
-        if page.next_cursor and len(text) < SURE_END:
-            raise InvalidName("id", f"older jobs may end with {text!r} too; give at least {SURE_END} characters")
-        return found
+        return await find_id((await self._home._ready()).operator, part)
 
     async def adelete(self, id: JobRef) -> None:
         """Delete a finished job with its payload, result and log."""
@@ -308,13 +288,6 @@ def _id(job: JobRef) -> JobId:
     if isinstance(job, str) and not is_id(job.lower()):
         raise JobNotFound(printable(cut(job, 100)))
     return check_id(job)
-
-
-def _only(found: Sequence[str], how: str) -> str:
-    if len(found) > 1:
-        many = f"at least {_BATCH}" if len(found) == _BATCH else str(len(found))
-        raise InvalidName("id", f"{many} jobs have an id that {how}; give more of it")
-    return found[0]
 
 
 def check_limit(limit: int) -> None:

@@ -22,10 +22,19 @@ from windlass.core.tokens import (
     new_text,
     new_token_id,
 )
-from windlass.errors import InvalidOption, TokenNotFound
+from windlass.errors import InvalidOption, WindlassError
 from windlass.store.documents import Document
 
 KIND = "token"
+
+
+class TokenNotFound(WindlassError):
+    """No valid token has this id."""
+
+    code = "token_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no token {id[:40]!r}")
 
 
 class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

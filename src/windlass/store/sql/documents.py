@@ -6,6 +6,9 @@ from windlass.core.moments import Micros
 from windlass.store.documents import Document
 from windlass.store.sql.session import Session, SharedRole, reading, writing
 
+PRUNE_DOCUMENTS = "prune_documents"
+"""The statement that drops expired ones."""
+
 
 async def add(db: Session, kind: str, id: str, data: str, keep: Micros | None = None) -> Document | None:
     """None if it was added, else the existing document."""

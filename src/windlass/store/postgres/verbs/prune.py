@@ -18,6 +18,7 @@ from windlass.store.clock import since_boot
 from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.connection.db import Db
 from windlass.store.records import RowsHeld
+from windlass.store.sql.documents import PRUNE_DOCUMENTS
 from windlass.store.sql.stats import prune_meters, prune_samples
 
 PARTITIONS = 32
@@ -63,7 +64,7 @@ class Pruner:
         self._limit = limit
         await self._clear(access, SUM_COUNTS)
         dropped = await access.write(lambda db: _prune_rows(db, limit))
-        for name in ("prune_keys", "prune_result_waits", "prune_documents"):
+        for name in ("prune_keys", "prune_result_waits", PRUNE_DOCUMENTS):
             await self._clear(access, name)
         for day, shared in await access.read(lambda db: db.rows("days_over")):
             if len(dropped) >= limit:

@@ -8,6 +8,7 @@ from windlass.core.ids import JobId
 from windlass.core.stats.samples import SAMPLE_RETENTION
 from windlass.store.documents import MAX_PRUNED_DOCUMENTS
 from windlass.store.drive import drive
+from windlass.store.sql.documents import PRUNE_DOCUMENTS
 from windlass.store.sql.stats import prune_meters, prune_samples
 from windlass.store.sqlite.db import Db, SharedDb, array
 
@@ -26,7 +27,7 @@ def prune(db: Db, limit: int) -> list[JobId]:
     db.run("rewind_throttled", {"now": now, "tolerance": SET_BACK})
     db.run("rewind_buckets", {"now": now, "tolerance": SET_BACK})
     db.run("prune_buckets", {"now": now, "limit": limit})
-    db.run("prune_documents", {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
+    db.run(PRUNE_DOCUMENTS, {"now": now, "limit": MAX_PRUNED_DOCUMENTS})
     return ids
 
 

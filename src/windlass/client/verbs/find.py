@@ -1,0 +1,44 @@
+"""Finds the id of a job by its first or last characters, as people copy them."""
+
+from collections.abc import Sequence
+
+from windlass.core.ids import LENGTH, JobId, check_id, check_part, is_prefix, is_suffix, lowest
+from windlass.core.jobs.job import Job
+from windlass.errors import InvalidName, JobNotFound
+from windlass.store.contract import OperatorStore
+from windlass.store.records import JobFilter, Page
+
+BATCH = 500
+SURE_END = 8
+"""This many last characters of an id are enough if not every job was searched."""
+
+
+async def find_id(operator: OperatorStore, part: str) -> JobId:
+    """The id with this prefix, or else suffix, if exactly one matches."""
+    if len(part) == LENGTH:
+        return check_id(part)
+    text = check_part(part)
+    if is_prefix(text):
+        # Ids are ordered as text: those with this prefix follow the smallest possible one.
+        after = await operator.select(JobFilter(), BATCH, lowest(text))
+        if found := [each for each in after if each.startswith(text)]:
+            return _only(found, f"begins with {text!r}")
+    return await _ending(operator, text)
+
+
+async def _ending(operator: OperatorStore, text: str) -> JobId:
+    page = await operator.list(JobFilter(id_end=text), BATCH, None) if is_suffix(text) else Page[Job]((), None)
+    if not page.items:
+        bound = " (an end is looked for among the newest jobs only)" if page.next_cursor else ""
+        raise JobNotFound(f"{text}…{bound}")
+    found = _only([job.id for job in page.items], f"ends with {text!r}")
+    if page.next_cursor and len(text) < SURE_END:
+        raise InvalidName("id", f"older jobs may end with {text!r} too; give at least {SURE_END} characters")
+    return found
+
+
+def _only(found: Sequence[JobId], how: str) -> JobId:
+    if len(found) > 1:
+        many = f"at least {BATCH}" if len(found) == BATCH else str(len(found))
+        raise InvalidName("id", f"{many} jobs have an id that {how}; give more of it")
+    return found[0]
