@@ -361,7 +361,7 @@ def test_a_delete_that_is_refused_removes_nothing(app: App, task: Task[[str], st
     handle = task.enqueue(TEXT)
     with pytest.raises(Exception, match="cannot delete"):
         app.jobs.delete(handle.id)
-    assert app.jobs.delete_all() == 0
+    assert app.jobs.delete_all(all=True) == 0
     assert payload_of(app) == {"text": TEXT}
 
 

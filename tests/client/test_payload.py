@@ -242,17 +242,6 @@ def test_key_order_is_kept(app: App) -> None:
     assert list(payload_of(app)["thing"]) == ["z", "a", "m"]
 
 
-def test_a_name_that_only_type_checkers_see_is_passed_on_unchecked(app: App) -> None:
-    def keep(thing: Any, number: int) -> None: ...
-
-    keep.__annotations__["thing"] = "NotThere"
-    task = app.task(type="keep")(keep)
-    task.enqueue({"any": "thing"}, 1)
-    assert restored(app, "keep") == {"thing": {"any": "thing"}, "number": 1}
-    with pytest.raises(InvalidPayload, match=r"^number: "):
-        task.enqueue({}, "1")
-
-
 def test_json_from_outside_is_checked_like_a_call(app: App) -> None:
     @app.task
     def resize(width: int, when: datetime | None = None) -> None: ...

@@ -100,7 +100,7 @@ def test_the_next_job_runs_the_new_code(desk: Enqueuer) -> None:
         ("import nothing_of_that_name\n", ["No module named 'nothing_of_that_name'"]),
         ("raise SystemExit(3)\n", ["SystemExit: 3"]),
         (
-            "import windlass\nwindlass.App().task(lambda: None)\n",
+            "import windlass\nwindlass.App().queue('a b')\n",
             ['words.py", line 2, in <module>', "windlass.errors."],
         ),
     ],

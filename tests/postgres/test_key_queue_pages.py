@@ -32,7 +32,7 @@ async def test_letting_in_does_not_walk_past_marks_that_were_taken(
     store: Store, clock: ManualClock, other: Other, connection: Any
 ) -> None:
     lines = await _work_under_a_held_snapshot(store, clock, other)
-    values = {"queue": "default", "limit": 500, "most": 100, "beyond": 0, "now": clock.wall()}
+    values = {"queue": "default", "limit": 500, "max_admitted": 100, "beyond": 0, "now": clock.wall()}
     walking = await _pages(connection, "admit_waiting", {**values, "since": 0})
     stepping = await _pages(connection, "admit_waiting", {**values, "since": lines.since(["default"])})
     assert stepping * 3 < walking, (stepping, walking)

@@ -7,7 +7,7 @@ import pytest
 
 READ = """
 import resource
-from windlass.store.{home} import {read}
+from windlass.store.{home}
 {read}("claim")
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
 assert {read}("admit")
@@ -16,7 +16,11 @@ assert {read}("admit")
 
 @pytest.mark.parametrize(
     ("home", "read"),
-    [("sqlite.db", "sql"), ("postgres.connection.statements", "sql"), ("redis.scripts.loader", "script")],
+    [
+        ("sqlite.db import sql", "sql"),
+        ("sql.statements import statements_of", "statements_of('postgres').__getitem__"),
+        ("redis.scripts.loader import script", "script"),
+    ],
 )
 def test_after_the_first_statement_no_file_is_opened_for_another(home: str, read: str) -> None:
     program = READ.format(home=home, read=read)

@@ -84,9 +84,9 @@ def flaky(ctx: Context, failures: int) -> str:
 @app.task
 async def talk(ctx: Context) -> None:
     """Says something while it runs, so that there are notes to be written."""
-    ctx.progress(1, 2)
+    await ctx.progress(1, 2)
     await asyncio.sleep(0.4)
-    ctx.progress(2, 2)
+    await ctx.progress(2, 2)
 
 
 @app.task
