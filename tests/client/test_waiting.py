@@ -174,7 +174,7 @@ async def test_a_wait_that_is_over_by_time_looks_once_more(
     store = await app._ready()
     there = app._store_handle.result_waiter(store)
     monkeypatch.setattr(there, "_watcher", Deaf())
-    waiting = asyncio.create_task(handle.aresult(timeout=0.3))
+    waiting = asyncio.create_task(handle.aresult(timeout=1.0))
     await looked(app)
     await labour.aend(Done("7"))
     assert await waiting == 7
