@@ -47,7 +47,7 @@ class HeldJobs:
         return [self._add(job, now) for job in claimed if not self.holds(job.id, job.attempt)]
 
     def leave(self, type_: str) -> None:
-        """Leave a type to workers with another version of its task: who admits a job would get it back else."""
+        """Leave a type for a while to workers with another version of its task."""
         self._left[type_] = since_boot() + LEAVE_TIME
 
     def claimable(self, types: tuple[str, ...]) -> tuple[str, ...]:
