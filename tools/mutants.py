@@ -40,7 +40,7 @@ class Edit(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One breakage, and who must notice."""
+    """One breakage, and the tests that must notice."""
 
     name: str
     title: str
