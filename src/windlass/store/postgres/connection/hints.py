@@ -17,6 +17,7 @@ from windlass.core.hints import HINT_RATE, spend_hint
 from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
+from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.access import Access, Server
 from windlass.store.postgres.connection.session import Session
 
@@ -63,7 +64,11 @@ class Hints:
     def hear(self) -> None:
         """Wake the waiters of this process."""
         self._cursor += 1
+        here = running_loop() if self._waiting else None
         for waiter in list(self._waiting):
+            if waiter.get_loop() is here:
+                _wake(waiter)
+                continue
             with contextlib.suppress(RuntimeError):  # its loop is closed
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
@@ -71,11 +76,14 @@ class Hints:
         """Whether a hint arrived since the cursor, within the time."""
         if self._cursor != cursor:
             return True
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        late = loop.call_later(seconds, _wake, waiter)
         self._waiting.add(waiter)
         try:
-            await asyncio.wait([waiter], timeout=seconds)
+            await waiter
         finally:
+            late.cancel()
             self._waiting.discard(waiter)
         return self._cursor != cursor
 
