@@ -60,8 +60,7 @@ class ClaimLoop:
         self._outage: str | None = None
         self._failures = FailureReports(emit)
         self._memory_errors = MemoryErrors()
-        self._admitted = 0.0
-        self._found_work = False  # by a read, for the next claim
+        self._admitted, self._found_work = 0.0, False
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
         self.asking = False
@@ -110,10 +109,9 @@ class ClaimLoop:
             self._drop_taken()
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
-            # What was found and is not claimed may be due and not admitted yet.
-            if self._now() - self._admitted > ADMIT_EVERY or (self._found_work and not jobs):
+            missed, self._found_work = self._found_work and not jobs, False  # perhaps due, and not admitted yet
+            if missed or self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit(tuple(queues))
-            self._found_work = False
             if len(jobs) == room or len(jobs) >= MANY:
                 continue
             if jobs:
