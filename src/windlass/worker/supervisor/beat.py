@@ -62,10 +62,10 @@ class LeaseKeeper:
         beat = self._state.config.beat / SECOND
         await repeat("renewing leases", self._beat, self._state.emit, every=beat, after_failure=min(1.0, beat / 4))
 
-    def live(self) -> bool:
-        """The last good beat is no older than a lease; before the first one, we are starting."""
+    def current(self) -> bool:
+        """Whether the last renewal is no older than a lease and a beat."""
         config = self._state.config
-        return self.beat_at == 0 or since_boot() - self.beat_at < config.lease + config.beat
+        return since_boot() - self.beat_at < config.lease + config.beat
 
     async def _beat(self) -> None:
         """Renew leases and nothing else: other writes may wait for a lock."""
