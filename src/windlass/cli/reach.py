@@ -96,6 +96,13 @@ def reach(
     raise ConfigError(f"there is no store: {absence} ({rule_of(home, store, app)}){advice}")
 
 
+def look(store: str | None, app: str | None = None, *, through_server: bool = True) -> App:
+    """The same for a command that only looks: what the app declares is not written to the store."""
+    home = reach(store, app, through_server=through_server)
+    home._declares = False
+    return home
+
+
 def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:
     """The app of a worker: the argument or --app, else the variable."""
     source = context.get_parameter_source("option")

@@ -144,6 +144,10 @@ class RemoteQueues(Queues):
     async def alist(self) -> list[Queue]:
         return [_queue(each) for each in (await self._connection.get("/queues", QueueList)).queues]
 
+    async def aadd(self, name: str) -> Queue:
+        body = {"name": check_name(name, "queue")}
+        return _queue(await self._connection.call("POST", "/queues", QueueRecord, body=body))
+
     async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
         settings(**options)
         return await self._patch(name, {key: value for key, value in options.items() if value is not None})

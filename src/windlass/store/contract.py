@@ -156,7 +156,7 @@ class OperatorStore(Protocol):
         """Failed and dead jobs, latest failure first; the cost does not depend on the number of jobs."""
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        """Jobs, newest first."""
+        """Jobs, newest first. A page is short, or empty, if matches are rare; its cursor continues the search."""
 
     async def why_facts(self, id: JobId) -> WhyFacts | None:
         """A job and everything that may delay it; bounded cost, without a lock."""
