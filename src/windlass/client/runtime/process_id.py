@@ -1,10 +1,16 @@
 """The identity of this process."""
 
 import os
+from functools import cache
 
 _LOADED = os.urandom(8).hex()
 
 
 def this_process() -> str:
     """A name of this process, unique across forks and reused process ids."""
-    return f"{os.getpid()}-{_LOADED}"
+    return _name(os.getpid())
+
+
+@cache
+def _name(pid: int) -> str:
+    return f"{pid}-{_LOADED}"

@@ -104,7 +104,7 @@ class Signature:
                 check_json(value, name, typed=name in self._typed, most=limit)
             text = check_size(encode(given, "payload"), "payload", limit)
             # Validated as in the worker: a call it would refuse is refused at the producer.
-            self._decode(text)
+            self._read(text)
         except InvalidPayload as error:
             value = _at(given, error.field)
             problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
@@ -165,10 +165,13 @@ class Signature:
             raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
 
     def _decode(self, text: str) -> dict[str, Any]:
+        read = self._read(text)
+        return read if self._extra else self._given(read)
+
+    def _read(self, text: str) -> Any:
+        """The validated arguments: a struct, or a dict if the task takes any."""
         try:
-            if self._extra:
-                return self._decode_extra(text)
-            return self._given(self._decoder.decode(text))
+            return self._decode_extra(text) if self._extra else self._decoder.decode(text)
         except msgspec.ValidationError as error:
             if unknown := self.unknown(text):
                 takes = ", ".join(self._fields) or "no arguments"

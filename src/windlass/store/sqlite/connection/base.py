@@ -100,7 +100,7 @@ class Connection(ABC):
 
     def __init__(self, path: Path, *, synchronous: str, writes: bool, name: Path | None = None) -> None:
         """`name` may lead to the path through symbolic links, which may change."""
-        self._name = name or path
+        self._name = str(name or path)
         before = identity(path)
         try:
             with LIBRARIES.opening(path, self, self.library):
@@ -118,7 +118,7 @@ class Connection(ABC):
     def read_only(cls, path: Path, *, immutable: bool) -> Self:
         """A connection that changes nothing; `immutable` needs no companion files, if nothing has the file open."""
         connection = cls.__new__(cls)
-        connection._name = path
+        connection._name = str(path)
         try:
             with LIBRARIES.opening(path, connection, cls.library):
                 connection._open_read_only(path, immutable=immutable)
