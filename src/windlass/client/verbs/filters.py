@@ -17,6 +17,7 @@ from windlass.store.records import JobFilter, Page, Transition
 PAGE = 500
 MAX_CALLS_PER_PAGE = 20
 """Of the store, in search of the jobs of one page."""
+MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
 """A type of jobs, or the task that has it."""
@@ -117,3 +118,9 @@ async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Se
     while ids := await operator.select(wanted, PAGE, after):
         yield ids
         after = ids[-1]
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a page that is too large."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")

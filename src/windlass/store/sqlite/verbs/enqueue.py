@@ -22,7 +22,13 @@ from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_val
 from windlass.store.sql.queues import add_missing
 from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import hold, holders
-from windlass.store.sqlite.limits.key_queue import NO_SLOTS, SlotAssignment, assign_free_slots, mark_rated, slots_for_new
+from windlass.store.sqlite.limits.key_queue import (
+    NO_SLOTS,
+    SlotAssignment,
+    assign_free_slots,
+    mark_rated,
+    slots_for_new,
+)
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
 
