@@ -11,7 +11,9 @@ from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.observe.calls import count_events, measure_calls
 from windlass.observe.history import record_calls, record_events
+from windlass.observe.process import process_figures, want_figures
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -21,6 +23,7 @@ from windlass.worker.processes import reaping_orphans
 from windlass.worker.stop_signals import on_stop_signals
 from windlass.worker.supervisor.beat import SHORT_UNREGISTER, UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.health import Health
+from windlass.worker.supervisor.metrics import WorkerMetrics
 from windlass.worker.supervisor.removal import Removal
 from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
@@ -38,8 +41,10 @@ class Supervisor:
 
     def __init__(self, config: WorkerConfig, emit: Emit) -> None:
         self._config = config
-        self._emit = emit = record_events(emit, "supervisor")
+        figures = None if config.health is None else want_figures()
+        self._emit = emit = record_events(count_events(emit, figures), "supervisor")
         self._children: set[RunnerProcess] = set()
+        self._metrics = WorkerMetrics(config, self._children)
         self._state = SupervisorState(new_runner_id(os.urandom), config, emit, self._children)
         self._registration = Registration(self._state)
         self._leases = LeaseKeeper(self._state)
@@ -104,6 +109,7 @@ class Supervisor:
                 child.stop(0)
             await self._follow(child)
             self._children.discard(child)
+            self._metrics.retire(child.figures)
             await self._removal.remove(child, announce=child.runner is not None or self._problem is None)
             await restarts.pause()
 
@@ -160,7 +166,8 @@ class Supervisor:
     async def _on_hello(self, child: RunnerProcess, hello: Hello) -> None:
         async with self._opening_store:
             if not self._state.has_store:
-                store = record_calls(open_store(hello.store, opener=ProcessRole.SUPERVISOR), "supervisor")
+                store = open_store(hello.store, opener=ProcessRole.SUPERVISOR)
+                store = record_calls(measure_calls(store, process_figures()), "supervisor")
                 store.leases.hold_liveness_lock(self._state.id)
                 self._state.set_store(store, hello)
                 try:
@@ -253,7 +260,7 @@ class Supervisor:
             await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
-        health = Health(self._leases.live, self._ready)
+        health = Health(self._leases.live, self._ready, metrics=self._metrics.expose)
         if self._config.health is not None:
             await health.start(*self._config.health)
         return health
