@@ -14,6 +14,7 @@ from windlass.observe.families import process_families
 from windlass.observe.figures import Figures
 from windlass.observe.process import want_figures
 from windlass.observe.store_gauges import store_families
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -34,13 +35,18 @@ async def coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> N
             lambda: True, holder.is_ready, started=holder.is_ready, metrics=partial(_expose, store, figures)
         )
         await port.start(*health)
+    systemd = Systemd()
+    systemd.notify(READY)
+    watchdog = asyncio.create_task(systemd.keep_alive())
     duty = asyncio.create_task(holder.run())
     on_stop_signals(duty.cancel)
     try:
         await duty
     except asyncio.CancelledError:
+        systemd.notify(STOPPING)
         await holder.resign()
     finally:
+        watchdog.cancel()
         if port is not None:
             await port.stop()
         await store.close()

@@ -67,6 +67,12 @@ class LeaseKeeper:
         config = self._state.config
         return self.beat_at == 0 or since_boot() - self.beat_at < config.lease + config.beat
 
+    def holds(self) -> bool:
+        """Whether the store answered one of the last two renewals, and a runner has a lease that is valid."""
+        now = since_boot()
+        fresh = 0 < self.beat_at and now - self.beat_at < 2 * self._state.config.beat + SECOND
+        return fresh and any(child.table.valid_until > now for child in self._state.serving.values())
+
     async def _beat(self) -> None:
         """Renew leases and nothing else: other writes may wait for a lock."""
         state, serving = self._state, self._state.serving

@@ -14,6 +14,7 @@ from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, Windl
 from windlass.observe.calls import count_events, measure_calls
 from windlass.observe.history import record_calls, record_events
 from windlass.observe.process import process_figures, want_figures
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -51,6 +52,9 @@ class Supervisor:
         self._reports = Reports(self._state, self._registration)
         self._opening_store = asyncio.Lock()
         self._registered = asyncio.Event()
+        self._started = False
+        """Whether a runner has had a lease."""
+        self._systemd = Systemd()
         self._stopping = asyncio.Event()
         self._removal = Removal(self._state, self._stopping)
         self._second_signal = asyncio.Event()
@@ -69,16 +73,19 @@ class Supervisor:
         keepers = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
         services = asyncio.create_task(self._serve())
         timekeeping = asyncio.create_task(keep_time(self._children))
+        watchdog = asyncio.create_task(self._systemd.keep_alive())
         try:
             await self._until_stopped([*keepers, services, timekeeping])
         finally:
             self._stopping.set()
+            self._systemd.notify(STOPPING)
             self._registration.draining = True
             services.cancel()
             await asyncio.gather(services, return_exceptions=True)
             await self._end_runners(keepers)
             timekeeping.cancel()
             await self._unregister()
+            watchdog.cancel()
             await health.stop()
         if self._problem is not None:
             raise self._problem
@@ -178,6 +185,9 @@ class Supervisor:
                     self._give_up(error)
         if self._registered.is_set():
             await self._leases.open(child)
+            if not self._started:
+                self._started = True
+                self._systemd.notify(READY)
 
     async def _end_runners(self, keepers: list[asyncio.Task[None]]) -> None:
         """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
@@ -260,10 +270,12 @@ class Supervisor:
             await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
-        health = Health(self._leases.live, self._ready, metrics=self._metrics.expose)
+        """Alive is an event loop that answers: neither the store nor a handler makes a restart useful."""
+        health = Health(lambda: True, self._ready, started=lambda: self._started, metrics=self._metrics.expose)
         if self._config.health is not None:
             await health.start(*self._config.health)
         return health
 
     def _ready(self) -> bool:
-        return bool(self._state.serving) and not self._stopping.is_set() and self._leases.live()
+        """The store answers, a lease is held, and no drain is on."""
+        return self._leases.holds() and not self._stopping.is_set()
