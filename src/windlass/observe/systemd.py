@@ -12,7 +12,8 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 class Systemd:
     """The socket of this process's unit. Its variables are taken out of the environment: children are not the unit."""
 
-    def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: MutableMapping[str, str] | None = None) -> None:
+        environ = os.environ if environ is None else environ
         found = environ.pop("NOTIFY_SOCKET", "")
         self._address = "\0" + found[1:] if found.startswith("@") else found
         usec, pid = environ.pop("WATCHDOG_USEC", "0"), environ.pop("WATCHDOG_PID", "")

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
+from windlass.client.tasks.options import JobOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
@@ -21,6 +22,8 @@ _REFUSED = {
 _WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
+OPTIONS_ELSEWHERE = {"countdown": "delay", "eta": "run_at", "task_id": "id", "retry_policy": "retry"}
+"""Options of other queues, and ours instead."""
 _UNTYPED = (inspect.Parameter.empty, Any, object)
 
 
@@ -145,9 +148,16 @@ class Signature:
             if name in given:
                 raise InvalidPayload(name, f"is given to {self._type} twice")
             if name == self.context or (name not in self._fields and not self._extra):
-                raise InvalidPayload(str(name), f"is not an argument of {self._type}")
+                raise InvalidPayload(str(name), f"is not an argument of {self._type}{self._hint(name)}")
             given[name] = value
         return given
+
+    def _hint(self, name: str) -> str:
+        """What to write instead, for options of jobs, also as other queues spell them; else what the task takes."""
+        option = OPTIONS_ELSEWHERE.get(name, name)
+        if option in JobOptions.__annotations__:
+            return f": it is an option of the job, which `{self._type}.using({option}=…).enqueue(…)` takes"
+        return f", which takes {', '.join(self._fields) or 'no arguments'}"
 
     def _check_complete(self, given: Mapping[str, Any]) -> None:
         if not given.keys() >= self._needed:

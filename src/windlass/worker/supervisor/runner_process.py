@@ -24,6 +24,8 @@ from windlass.worker.store_retry import FailureReports
 MIN_PAUSE, MAX_PAUSE = 0.1, 5.0
 STABLE_AFTER = 10 * SECOND
 """A runner that lived this long is replaced at once; a younger one is likely to die again, so its start waits."""
+FAILING_AFTER = 60 * SECOND
+"""If no runner gets to work for this long, and not for want of the store, the worker is not healthy."""
 STARTING = "starting a runner"
 
 
@@ -64,6 +66,8 @@ class RunnerProcess(Runner):
         self.stopping = False
         self.said_goodbye = False
         self.problem: str | None = None
+        self.lacks_store = False
+        """Whether it could not start because the store is away."""
 
     @classmethod
     async def start(cls, config: WorkerConfig) -> "RunnerProcess":
@@ -150,25 +154,42 @@ class Restarts:
         self._stopping = stopping
         self._failures = FailureReports(emit)
         self._started: Micros = 0
+        self._failing: Micros = 0
+        """Since when runners have not got to work; 0 while they do."""
         self._pause = 0.0
+        self._child: RunnerProcess | None = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether no runner can be kept alive, for another reason than the store: a new process may help."""
+        return self._failing != 0 and since_boot() - self._failing > FAILING_AFTER and not self._works
+
+    @property
+    def _works(self) -> bool:
+        """Whether the runner has a lease, and had time to fail."""
+        leased = self._child is not None and self._child.runner is not None
+        return leased and since_boot() - self._started > STABLE_AFTER
 
     async def start(self) -> RunnerProcess | None:
         """A new runner, as soon as the system has a process and descriptors for it; None: the worker stops first."""
         while not self._stopping.is_set():
-            self._started = since_boot()
+            self._started, self._child = since_boot(), None
             try:
-                child = await RunnerProcess.start(self._config)
+                self._child = await RunnerProcess.start(self._config)
             except OSError as error:
                 self._failures.failed(STARTING, str(error))
                 await self.pause()
             else:
                 self._failures.succeeded(STARTING)
-                return child
+                return self._child
         return None
 
     async def pause(self) -> None:
         """Before the next start, after a runner has ended or could not be started."""
         old = since_boot() - self._started > STABLE_AFTER
+        lacks_store = self._child is not None and self._child.lacks_store
+        self._failing = 0 if self._works or lacks_store else self._failing or self._started
+        self._child = None
         self._pause = 0.0 if old else min(MAX_PAUSE, max(MIN_PAUSE, self._pause * 2))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._pause):

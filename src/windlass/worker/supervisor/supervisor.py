@@ -50,6 +50,7 @@ class Supervisor:
         self._registration = Registration(self._state)
         self._leases = LeaseKeeper(self._state)
         self._reports = Reports(self._state, self._registration)
+        self._restarts: list[Restarts] = []
         self._opening_store = asyncio.Lock()
         self._registered = asyncio.Event()
         self._started = False
@@ -110,6 +111,7 @@ class Supervisor:
     async def _keep_runner(self) -> None:
         """Keep one runner alive: start it, and start it again when it dies."""
         restarts = Restarts(self._config, self._stopping, self._emit)
+        self._restarts.append(restarts)
         while (child := await restarts.start()) is not None:
             self._children.add(child)
             if self._stopping.is_set():
@@ -162,7 +164,7 @@ class Supervisor:
 
     def _on_start_failed(self, child: RunnerProcess, problem: StartFailed) -> None:
         """A runner cannot start. It is tried again while others work, or if the store has answered before."""
-        child.problem = problem.text
+        child.problem, child.lacks_store = problem.text, problem.of_store
         if not self._state.serving and not (problem.of_store and self._registered.is_set()):
             self._give_up(StoreUnavailable(problem.text) if problem.of_store else ConfigError(problem.text))
 
@@ -270,12 +272,15 @@ class Supervisor:
             await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
-        """Alive is an event loop that answers: neither the store nor a handler makes a restart useful."""
-        health = Health(lambda: True, self._ready, started=lambda: self._started, metrics=self._metrics.expose)
+        health = Health(self._live, self._ready, started=lambda: self._started, metrics=self._metrics.expose)
         if self._config.health is not None:
             await health.start(*self._config.health)
         return health
 
+    def _live(self) -> bool:
+        """Whether a restart would help: not while the store is away. A loop that hangs does not answer at all."""
+        return not any(each.failing for each in self._restarts)
+
     def _ready(self) -> bool:
         """The store answers, a lease is held, and no drain is on."""
-        return self._leases.holds() and not self._stopping.is_set()
+        return self._leases.current() and self._leases.held() and not self._stopping.is_set()
