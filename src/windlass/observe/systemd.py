@@ -10,7 +10,7 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 
 class Systemd:
-    """The socket of this process's unit. Its variables are taken out of the environment: children are not the unit."""
+    """The socket of this process's unit. Its variables leave the environment: children are not the unit."""
 
     def __init__(self, environ: MutableMapping[str, str] | None = None) -> None:
         environ = os.environ if environ is None else environ
