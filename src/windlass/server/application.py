@@ -16,7 +16,7 @@ from windlass.server import actions, audit, enqueue, jobs, queues, schedules, st
 from windlass.server.access import Access
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, refusal, request_id
 from windlass.server.estimates import Estimates
-from windlass.server.health import Probes
+from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import STYLE, document, page
 from windlass.server.operation import PREFIX, Operation
 from windlass.server.problem import Refused
@@ -67,6 +67,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
+        Route("/metrics", Metrics(app, access).show),
         *_documentation(dispatcher),
     ]
     served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route})

@@ -79,15 +79,16 @@ class Dispatcher:
             headers=request.headers,
             state=self._state,
         )
-        with acting(Actor(caller.name, "rest", _address(request) or None)):
+        with acting(Actor(caller.name, "rest", address_of(request) or None)):
             return await operation.handler(call)
 
     async def authenticate(self, request: Request) -> Caller:
         """The caller of a request; Refused without a valid token."""
-        return await self._access.caller(request.headers, _address(request))
+        return await self._access.caller(request.headers, address_of(request))
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """The address of the caller; empty if it is not known."""
     return request.client.host if request.client else ""
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
+import socket
 from collections.abc import Iterator
 
 import msgspec
@@ -11,6 +12,7 @@ import uvicorn
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.server.application import DEFAULT_RATE, asgi
 from windlass.server.health import Probes
 
@@ -87,6 +89,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._probes = probes
         self._unready = unready
+        self._systemd = Systemd()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -99,6 +102,18 @@ class _Server(uvicorn.Server):
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell systemd."""
+        await super().startup(sockets)
+        self._systemd.notify(READY)
+        self._watchdog = asyncio.create_task(self._systemd.keep_alive())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and tell systemd first."""
+        self._systemd.notify(STOPPING)
+        await super().shutdown(sockets)
+        self._watchdog.cancel()
 
     def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._probes.stopping:

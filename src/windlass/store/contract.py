@@ -106,6 +106,9 @@ class JobStore(Protocol):
         First releases some parked jobs of types that a live worker knows.
         """
 
+    async def parked_types(self) -> list[str]:
+        """The types that have parked jobs; cheap, without a lock."""
+
 
 class OperatorStore(Protocol):
     """What operators and programs do with jobs.
