@@ -12,6 +12,8 @@ from_apt = PATH=$$PATH:/usr/sbin; command -v $(1) >/dev/null || { [ $$(id -u) = 
 # Peers have environments of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
+# Compiled modules are kept, whatever the caller's environment says: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs site pictures bench fleet mutants torture soak clean
