@@ -103,7 +103,7 @@ def scale(
 ) -> None:
     """Print one number for scalers: running jobs, and pending ones that may start. --json adds its parts."""
     chosen = tuple(check_name(each.strip(), "--queues") for each in queues.split(",")) if queues is not None else ()
-    home = reach(store, app)
+    home = look(store, app)
     found = make_scale(home.stats.counts().queues, home.queues.list(), chosen)
     if as_json:
         print_json(found)
