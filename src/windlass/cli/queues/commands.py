@@ -25,10 +25,12 @@ SHOWN = ("pending", "blocked", "running", "failed", "dead")
 def list_queues(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List queues: whether they are paused or closed, their jobs, and their settings.
 
-    Shows what an operator set beside what the code declares.
+    Shows what an operator set beside what the code declares; with --app also queues that are not in the store yet.
     """
     home = look(store, app)
-    found, counts = home.queues.list(), home.stats.counts().queues
+    stored, counts = {queue.name: queue for queue in home.queues.list()}, home.stats.counts().queues
+    declared = {name: Queue(name=name, declared=said) for name, said in home._declared.queues.items()}
+    found = [queue for _, queue in sorted({**declared, **stored}.items())]
     if as_json:
         print_json([{**_record(queue), "jobs": counts.get(queue.name, {})} for queue in found])
         return
