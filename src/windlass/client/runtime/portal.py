@@ -114,6 +114,7 @@ class blocking(Generic[S, P, R]):
 
         `iterable` names the first parameter if it is one: the caller's generator runs in the caller's thread.
         """
+        self._method = method
         self.__doc__ = method.__doc__
         verb = method.__name__
         name = verb.removeprefix("a")
@@ -127,7 +128,8 @@ class blocking(Generic[S, P, R]):
             inside = here(bound, *args, **kwargs)
             # By name: a subclass that overrides `averb` has its own `verb`.
             work = getattr(type(bound), verb, method)(bound, *args, **kwargs)
-            return bound._portal().run(work, waits=waits, here=inside)
+            done: R = bound._portal().run(work, waits=waits, here=inside)
+            return done
 
         call.__name__, call.__doc__ = name, method.__doc__
         # For help(), which would otherwise show `*args, **kwargs`.
@@ -154,7 +156,7 @@ def is_on_loop() -> bool:
 
 
 def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
-    """Run the coroutine on a loop of another thread and wait: a bare lock costs half of a future that threads share."""
+    """Run the coroutine on another thread's loop and wait. A bare lock costs half of a future that threads share."""
     ended = threading.Lock()
     ended.acquire()
     tasks: list[asyncio.Task[R]] = []

@@ -61,6 +61,7 @@ class ClaimLoop:
         self._failures = FailureReports(emit)
         self._memory_errors = MemoryErrors()
         self._admitted = 0.0
+        self._found_work = False  # by a read, for the next claim
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
         self.asking = False
@@ -109,8 +110,10 @@ class ClaimLoop:
             self._held_jobs.remove(self._slots.taken_away())
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
-            if self._now() - self._admitted > ADMIT_EVERY:
+            # What was found and is not claimed may be due and not admitted yet.
+            if self._now() - self._admitted > ADMIT_EVERY or (self._found_work and not jobs):
                 await self._admit(tuple(queues))
+            self._found_work = False
             if len(jobs) == room or len(jobs) >= MANY:
                 continue
             if jobs:
@@ -255,7 +258,7 @@ class ClaimLoop:
                 # A read without a lock: most hints are about work of other runners.
                 if await signals.has_work(queues, self._held_jobs.claimable(types)):
                     await self._back_off_if_empty()
-                    await self._admit(queues)
+                    self._found_work = True
                     return
                 self._empty_claims = 0
             except StoreUnavailable:
