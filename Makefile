@@ -63,7 +63,7 @@ fleet: $(READY) $(SERVERS)  ## 200 workers behind PgBouncer, and the whole confo
 	WINDLASS_TEST_FLEET=full $(BIN)/pytest tests/postgres/works/test_fleet.py
 	$(BIN)/pytest tests/conformance tests/model -k postgres-pgbouncer
 
-mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
+mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in many small ways, each in a copy; a test must fail for each
 	$(BIN)/python tools/mutants.py
 
 bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: STORE=postgres, WHAT="drain latency", FULL=1, PUBLISH=1 into docs/benchmarks
