@@ -14,7 +14,9 @@ from windlass.client.runtime.release import Opened, release_with
 from windlass.client.runtime.result_waiter import ResultWaiter
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
+from windlass.observe.calls import measure_calls
 from windlass.observe.history import record_calls
+from windlass.observe.process import process_figures
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.drive import running_loop
@@ -66,6 +68,8 @@ class StoreHandle:
                 self.opened = self._open()
             if loop is not None:
                 self._loops.add(loop)
+            if (figures := process_figures()) is not None and not self._borrowed:
+                self.opened = (self.opened[0], measure_calls(self.opened[1], figures))
             return self.opened[1]
 
     def _open(self) -> tuple[int, Store]:

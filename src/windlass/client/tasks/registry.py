@@ -17,7 +17,7 @@ from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
-from windlass.core.text import shown
+from windlass.core.text import shown, suggest
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -67,7 +67,8 @@ class Registry:
         try:
             return self._definitions[type_]
         except KeyError:
-            raise UnknownTask(type_, list(self._definitions)) from None
+            hint = suggest(type_, self._definitions) or "; the app has no tasks"
+            raise UnknownTask(type_, hint) from None
 
     def check(self, type_: str, payload: Any, limit: int = INLINE_LIMIT) -> str:
         """The text of a payload that was given as JSON; checked against the task if it is known here."""

@@ -106,7 +106,7 @@ class ClaimLoop:
             self._memory_errors.end()
             if not self._slots.buffered:
                 self._settler.go()
-            self._drop_taken()
+            self._held_jobs.remove(self._slots.taken_away())
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
             missed, self._found_work = self._found_work and not jobs, False  # perhaps due, and not admitted yet
@@ -290,10 +290,6 @@ class ClaimLoop:
             raise
         except Exception as error:
             self._failures.failed("comparing what is held", describe_error(error))
-
-    def _drop_taken(self) -> None:
-        for work in self._slots.taken_away():
-            self._held_jobs.remove(work)
 
     @staticmethod
     def _now() -> float:
