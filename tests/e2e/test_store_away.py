@@ -126,7 +126,7 @@ async def test_an_embedded_worker_waits_for_it_no_longer_than_the_deadline(serve
         server.stop()
     app = App(url, deadline="500ms")
     try:
-        with pytest.raises(StoreUnavailable, match="opening the store took longer than 0.5 s: "):
+        with pytest.raises(StoreUnavailable, match=r"opening the store took longer than 0\.5 s: "):
             async with app.worker():
                 raise AssertionError("it has no store")
     finally:

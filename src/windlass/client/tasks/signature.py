@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
-from windlass.client.tasks.options import JobOptions
+from windlass.client.tasks.options import OPTIONS_ELSEWHERE, JobOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
@@ -22,8 +22,6 @@ _REFUSED = {
 _WITHIN = "PREVIOUS is a whole argument, and cannot stand within another value"
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _JSON = (str, int, float, bool, list, dict, type(None))
-OPTIONS_ELSEWHERE = {"countdown": "delay", "eta": "run_at", "task_id": "id", "retry_policy": "retry"}
-"""Options of other queues, and ours instead."""
 _UNTYPED = (inspect.Parameter.empty, Any, object)
 
 
