@@ -29,10 +29,10 @@ from windlass.server.problem import Refused
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
     *actions.OPERATIONS,
+    *stats.OPERATIONS,
     *jobs.OPERATIONS,
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
-    *stats.OPERATIONS,
     *audit.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""

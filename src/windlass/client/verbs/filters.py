@@ -88,14 +88,22 @@ async def list_page(operator: OperatorStore, wanted: JobFilter, limit: int, curs
     return Page(tuple(found), cursor)
 
 
-async def count(operator: OperatorStore, wanted: JobFilter) -> int:
-    """How many jobs match: from the counts by queue and status if these are enough, else from their ids."""
+async def count(operator: OperatorStore, wanted: JobFilter, most: int | None = None) -> int:
+    """How many jobs match: from the counts by queue and status if these are enough, else from their ids.
+
+    Once more than `most` ids were read, it stops.
+    """
     if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
         counts = await operator.counts()
         chosen = counts.queues if wanted.queue is None else {wanted.queue: counts.queues.get(wanted.queue, {})}
         statuses = wanted.status or tuple(Status)
         return sum(jobs.get(status, 0) for jobs in chosen.values() for status in set(statuses))
-    return sum([len(ids) async for ids in _pages(operator, wanted)])
+    found = 0
+    async for ids in _pages(operator, wanted):
+        found += len(ids)
+        if most is not None and found > most:
+            break
+    return found
 
 
 async def each_page(

@@ -1,6 +1,7 @@
 """Pages: the log-in, and the documentation of the API. Without scripts, and without anything from elsewhere."""
 
 import html
+import re
 from typing import Any
 
 import msgspec
@@ -71,8 +72,12 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     terms = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     return (
         f"<section><h3><span class='method'>{method}</span> <code>{html.escape(path)}</code></h3>"
-        f"<p>{html.escape(operation['description'])}</p><dl>{terms}</dl></section>"
+        f"<p>{_marked(operation['description'])}</p><dl>{terms}</dl></section>"
     )
+
+
+def _marked(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _type_link(schema: dict[str, Any]) -> str:
@@ -100,7 +105,8 @@ dl { display: grid; grid-template-columns: 6rem 1fr; margin: .25rem 0 0; font-si
 dd { margin: 0; overflow-wrap: anywhere }
 pre { overflow-x: auto; padding: 1rem; background: #8881 }
 button, input { font: inherit; padding: .5rem .75rem }
-.login { max-width: 26rem; margin: 15vh auto 0 }
+.login { max-width: 30rem; margin: 15vh auto 0 }
 .login form { display: grid; gap: .5rem; margin-bottom: 1.5rem }
+.login code { white-space: nowrap }
 .problem { color: #c22; font-weight: 600 }
 """
