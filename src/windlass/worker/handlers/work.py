@@ -12,6 +12,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
@@ -127,7 +128,10 @@ class Work:
     @property
     def started_after(self) -> Micros | None:
         """From the claim to the handler's start."""
-        return None if self.started_on is None else max(0, self.started_on - self.claimed_on)
+        if self.started_on is None:
+            return None
+        after = self.started_on - self.claimed_on
+        return after if after > 0 else 0
 
     def job(self) -> Job:
         """The public record, as of the claim."""
@@ -147,6 +151,7 @@ class Work:
             meta=readable(claimed.meta) if claimed.meta else None,
             tick=None if claimed.tick is None else to_datetime(claimed.tick),
             cancel_requested=self.cancelled,
+            parents=_parents(claimed),
         )
 
     def progress(self, progress: Progress) -> None:
@@ -168,6 +173,12 @@ class Work:
         del self.lines[:-MAX_UNSENT_LINES]
         if self.unsent is not None:
             self.unsent.add(self)
+
+
+def _parents(claimed: Claimed) -> tuple[JobId, ...]:
+    """A link of a chain has one parent, after the first; a child of a handler has no flow, and waited for nothing."""
+    is_link = claimed.parent is not None and claimed.flow not in (None, claimed.id)
+    return (claimed.parent,) if claimed.parent is not None and is_link else ()
 
 
 def to_claimed(job: Job) -> Claimed:
