@@ -311,7 +311,7 @@ MADE_FOR_YOU = (
     *(testing.RecordedContext, windlass.Backoff, windlass.Context, windlass.ContextTask),
     *(windlass.Handle, windlass.State, windlass.Task, *FACES),
 )
-"""Nobody calls these classes; the app does."""
+"""Programs do not call these classes; the app does."""
 INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
 """What the parts of Windlass call of each other: no promise to users."""
 

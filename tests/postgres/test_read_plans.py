@@ -96,7 +96,7 @@ async def test_a_statement_finds_what_it_looks_for_by_its_index(explaining: Expl
     check(explaining.plans[0], NAMED[name])
 
 
-async def test_a_job_is_looked_up_by_its_id_on_every_shelf(explaining: Explaining) -> None:
+async def test_a_job_is_looked_up_by_its_id_in_every_partition(explaining: Explaining) -> None:
     await read_jobs.get(Db(explaining, Texts("windlass", None)), [new_id()])
     partitions = tuple(f"history_day_{day:02}_pkey" for day in range(32))
     check(explaining.plans[0], ("jobs_pkey", "notes_pkey", *partitions, "history_dead_pkey", "history_default_pkey"))

@@ -51,7 +51,7 @@ class Meters:
     """Collects measurements and records them."""
 
     def __init__(self, store: StatsStore, emit: Emit, figures: Figures | None = None) -> None:
-        """`figures` are for Prometheus; None: nobody reads them."""
+        """`figures` are for Prometheus; None: not wanted."""
         self._store = store
         self._emit = emit
         self._figures = figures
