@@ -214,9 +214,7 @@ class Signature:
             for name, hint in self._fields.items()
         ]
         try:
-            return msgspec.defstruct(
-                "Arguments", fields, kw_only=True, forbid_unknown_fields=True, module=__name__
-            )
+            return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True, module=__name__)
         except TypeError as error:
             raise ConfigError(f"task {self._type}: {error}") from None
 
