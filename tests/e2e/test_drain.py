@@ -2,29 +2,15 @@
 
 import shutil
 import signal
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.stage import SHOP, Stage, free_port
+from tests.e2e.stage import SHOP, Stage, answer, free_port
 from tests.support.addresses import on_every_store
 from tests.support.processes import Processes, alive, let_pass, until
 from windlass.worker.stop_signals import SAME_REQUEST_SECONDS
-
-
-def answer(port: int, path: str) -> int:
-    """The status of the health port; 0 if nobody listens."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
-            return int(response.status)
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code
-    except OSError:
-        return 0
 
 
 @on_every_store

@@ -1,6 +1,7 @@
 """The identity of this process."""
 
 import os
+from functools import cache
 
 _LOADED = os.urandom(8).hex()
 
@@ -21,4 +22,9 @@ FORKS = Forks()
 
 def this_process() -> str:
     """A name of this process, unique across forks and reused process ids."""
-    return f"{os.getpid()}-{_LOADED}"
+    return _name(os.getpid())
+
+
+@cache
+def _name(pid: int) -> str:
+    return f"{pid}-{_LOADED}"

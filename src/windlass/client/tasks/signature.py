@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
+from windlass.client.tasks.options import OPTIONS_ELSEWHERE, JobOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
@@ -105,7 +106,7 @@ class Signature:
                 check_json(value, name, typed=name in self._typed, most=limit)
             text = check_size(encode(given, "payload"), "payload", limit)
             # Validated as in the worker: a call it would refuse is refused at the producer.
-            self._decode(text)
+            self._read(text)
         except InvalidPayload as error:
             value = _at(given, error.field)
             problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
@@ -154,9 +155,16 @@ class Signature:
             if name in given:
                 raise InvalidPayload(name, f"is given to {self._type} twice")
             if name == self.context or (name not in self._fields and not self._extra):
-                raise InvalidPayload(str(name), f"is not an argument of {self._type}")
+                raise InvalidPayload(str(name), f"is not an argument of {self._type}{self._hint(name)}")
             given[name] = value
         return given
+
+    def _hint(self, name: str) -> str:
+        """What to write instead, for options of jobs, also as other queues spell them; else what the task takes."""
+        option = OPTIONS_ELSEWHERE.get(name, name)
+        if option in JobOptions.__annotations__:
+            return f": it is an option of the job, which `{self._type}.using({option}=…).enqueue(…)` takes"
+        return f", which takes {', '.join(self._fields) or 'no arguments'}"
 
     def _check_complete(self, given: Mapping[str, Any]) -> None:
         if not given.keys() >= self._needed:
@@ -164,10 +172,13 @@ class Signature:
             raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
 
     def _decode(self, text: str) -> dict[str, Any]:
+        read = self._read(text)
+        return read if self._extra else self._given(read)
+
+    def _read(self, text: str) -> Any:
+        """The validated arguments: a struct, or a dict if the task takes any."""
         try:
-            if self._extra:
-                return self._decode_extra(text)
-            return self._given(self._decoder.decode(text))
+            return self._decode_extra(text) if self._extra else self._decoder.decode(text)
         except msgspec.ValidationError as error:
             if unknown := self.unknown(text):
                 takes = ", ".join(self._fields) or "no arguments"

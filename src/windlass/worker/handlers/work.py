@@ -12,6 +12,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
@@ -121,6 +122,7 @@ class Work(msgspec.Struct, eq=False):
             meta=readable(claimed.meta) if claimed.meta else None,
             tick=None if claimed.tick is None else to_datetime(claimed.tick),
             cancel_requested=self.cancelled,
+            parents=_parents(claimed),
         )
 
     def progress(self, progress: Progress) -> None:
@@ -150,6 +152,12 @@ def is_suspect(job: Claimed) -> bool:
     A lost machine is no job's fault, but the same job each time is more than chance.
     """
     return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
+
+
+def _parents(claimed: Claimed) -> tuple[JobId, ...]:
+    """A link of a chain has one parent, after the first; a child of a handler has no flow, and waited for nothing."""
+    is_link = claimed.parent is not None and claimed.flow not in (None, claimed.id)
+    return (claimed.parent,) if claimed.parent is not None and is_link else ()
 
 
 def to_claimed(job: Job) -> Claimed:

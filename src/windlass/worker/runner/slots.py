@@ -13,6 +13,7 @@ from windlass.core.events import Emit, InternalError
 from windlass.core.jobs.outcome import Crashed, Outcome, Raised, Requeued
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.figures import Figures
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import describe_internal_error, report
 from windlass.worker.handlers.process_pool import HandlerProcessPool
@@ -46,8 +47,10 @@ class Slots:
         retry: Callable[[Work], StoredPolicy],
         ended: Callable[[Work, Outcome], None],
         emit: Emit,
+        figures: Figures | None = None,
     ) -> None:
         self.concurrency = concurrency
+        self._figures = figures
         self._processes = processes
         self._retry = retry
         self.running = 0
@@ -123,6 +126,8 @@ class Slots:
 
     def _start(self, work: Work) -> None:
         self.running += 1
+        if self._figures is not None:
+            self._figures.count("started", work.claimed.queue, work.claimed.type)
         try:
             if work.in_process:
                 start_attempt(work, self._context.copy(), self._ended, self._in_process)
