@@ -31,11 +31,12 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 }
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),
+    "blobs": {"postgres": ("test_attempt", "test_client", "test_sweep"), "redis": ("test_client", "test_sweep")},
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
     "e2e": {
-        "postgres": (*AWAY, "test_lease_lost", "test_outcomes", "test_runner_killed"),
-        "redis": (*AWAY, "test_drain", "test_results", "test_supervisor_killed"),
+        "postgres": (*AWAY, "test_lease_lost", "test_runner_killed"),
+        "redis": (*AWAY, "test_results", "test_supervisor_killed"),
     },
 }
 """Store → the files that `make test` runs on it: variants in every folder, and stores in these. Else it runs all."""

@@ -243,6 +243,9 @@ class App(Producer):
         return self._offload
 
     def _portal(self) -> Portal:
+        door = self._door
+        if door is not None and door.pid == os.getpid():
+            return door
         # A lock that another thread held at a fork stays locked in the child: the child needs a new one.
         if self._guard_of != os.getpid():
             self._guard, self._guard_of = threading.RLock(), os.getpid()

@@ -8,7 +8,7 @@ import queue
 import sys
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any
 
@@ -16,7 +16,8 @@ from windlass.core.jobs.outcome import Outcome, Raised
 from windlass.worker.handlers.attempt import halted, report, run_async, run_sync
 from windlass.worker.handlers.work import Work
 
-Run = Callable[[Work], Awaitable[Outcome]]
+Run = Callable[[Work], Coroutine[Any, Any, Outcome]]
+"""Runs an attempt and keeps its outcome with the work: a task with a pending cancellation counts as cancelled."""
 Ended = Callable[[Work, Outcome], None]
 
 
@@ -25,7 +26,8 @@ def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_asy
 
     Where Python can start a task eagerly, a handler that never waits has ended when this returns.
     """
-    task = _new_task(_attempt(work, run), f"{work.claimed.type} {work.claimed.id}", context)
+    job = work.claimed
+    task = _new_task(run(work), f"{job.type} {job.id}", context)
     if task.done():
         _report(work, ended, task)
     else:
@@ -51,12 +53,7 @@ async def run_attempt(work: Work) -> Outcome:
         raise
 
 
-async def _attempt(work: Work, run: Run) -> None:
-    # The outcome is kept beside the task: the task of a handler that left a cancellation behind counts as cancelled.
-    work.outcome = await run(work)
-
-
-def _report(work: Work, ended: Ended, task: asyncio.Task[None]) -> None:
+def _report(work: Work, ended: Ended, task: asyncio.Task[Outcome]) -> None:
     work.task = None
     outcome = work.outcome
     if outcome is None:
@@ -67,12 +64,14 @@ def _report(work: Work, ended: Ended, task: asyncio.Task[None]) -> None:
     ended(work, outcome)
 
 
-def _new_task(attempt: Coroutine[Any, Any, None], name: str, context: Context) -> asyncio.Task[None]:
+def _new_task(attempt: Coroutine[Any, Any, Outcome], name: str, context: Context) -> asyncio.Task[Outcome]:
     loop = asyncio.get_running_loop()
-    # An app may have set a task factory, to trace tasks for example: then that one makes ours too.
-    if sys.version_info >= (3, 12) and loop.get_task_factory() is None:
+    if loop.get_task_factory() is not None:
+        # An app may have set one, to trace tasks for example: then that one makes ours too.
+        return loop.create_task(attempt, name=name, context=context)
+    if sys.version_info >= (3, 12):
         return asyncio.Task(attempt, loop=loop, name=name, context=context, eager_start=True)
-    return loop.create_task(attempt, name=name, context=context)
+    return asyncio.Task(attempt, loop=loop, name=name, context=context)
 
 
 class Threads:

@@ -128,7 +128,10 @@ class Work:
     @property
     def started_after(self) -> Micros | None:
         """From the claim to the handler's start."""
-        return None if self.started_on is None else max(0, self.started_on - self.claimed_on)
+        if self.started_on is None:
+            return None
+        after = self.started_on - self.claimed_on
+        return after if after > 0 else 0
 
     def job(self) -> Job:
         """The public record, as of the claim."""

@@ -63,9 +63,13 @@ class LeaseKeeper:
         await repeat("renewing leases", self._beat, self._state.emit, every=beat, after_failure=min(1.0, beat / 4))
 
     def current(self) -> bool:
-        """Whether the last renewal is no older than a lease and a beat."""
-        config = self._state.config
-        return since_boot() - self.beat_at < config.lease + config.beat
+        """Whether the store answered one of the last two renewals."""
+        return since_boot() - self.beat_at < 2 * self._state.config.beat + SECOND
+
+    def held(self) -> bool:
+        """Whether a runner has a lease that is valid."""
+        now = since_boot()
+        return any(child.table.valid_until > now for child in self._state.serving.values())
 
     async def _beat(self) -> None:
         """Renew leases and nothing else: other writes may wait for a lock."""

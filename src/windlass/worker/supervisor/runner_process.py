@@ -11,6 +11,7 @@ import msgspec
 from windlass.core.events import Emit
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.figures import Figures
 from windlass.store.clock import since_boot
 from windlass.worker.channel import Channel, Overdue, Stop
 from windlass.worker.config import WorkerConfig
@@ -55,6 +56,8 @@ class RunnerProcess(Runner):
     ) -> None:
         super().__init__(process.pid, channel, table)
         self.process = process
+        self.figures: Figures | None = None
+        """What it counts, if that is exposed."""
         self._mark = mark
         self.stacks = stacks
         self.hung = False
@@ -81,21 +84,32 @@ class RunnerProcess(Runner):
                 made.callback(table.close)
                 stacks = Stacks.create()
                 made.callback(stacks.close)
+                figures = None if config.health is None else Figures.create_shared()
+                if figures is not None:
+                    made.callback(figures.close)
                 channel = await Channel.over(ours)
                 made.callback(channel.close)
                 runner_config = RunnerConfig(
-                    worker=config, socket=theirs.fileno(), table=table.descriptor, stacks=stacks.descriptor, mark=mark
+                    worker=config,
+                    socket=theirs.fileno(),
+                    table=table.descriptor,
+                    stacks=stacks.descriptor,
+                    figures=None if figures is None else figures.descriptor,
+                    mark=mark,
                 )
+                shared = (theirs.fileno(), table.descriptor, stacks.descriptor, runner_config.figures)
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     "-m",
                     "windlass.worker.runner.process",
                     msgspec.json.encode(runner_config).decode(),
-                    pass_fds=(theirs.fileno(), table.descriptor, stacks.descriptor),
+                    pass_fds=tuple(each for each in shared if each is not None),
                     start_new_session=True,
                 )
             made.pop_all()
-        return cls(process, channel, table, stacks, mark)
+        child = cls(process, channel, table, stacks, mark)
+        child.figures = figures
+        return child
 
     @property
     def gone(self) -> bool:
