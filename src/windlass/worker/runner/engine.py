@@ -95,6 +95,7 @@ class Engine:
         self._final_notes = FinalNotes(self._notes, self._settler.add)
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
+        self._completed = 0
         self.orphan = False
         """Whether the supervisor has gone before us."""
         self.failure: BaseException | None = None
@@ -192,7 +193,7 @@ class Engine:
         """
         if isinstance(outcome, Done):
             work.ended_on = since_boot()
-            self._table.count_completed()
+            self._completed += 1
             self._final_notes.settle(work, completed(work.claimed, outcome.result, work.started_after))
             return
         if isinstance(outcome, Requeued):
@@ -204,7 +205,7 @@ class Engine:
             self._settler.add(work, settlement)
             return
         work.ended_on = since_boot()
-        self._table.count_completed()
+        self._completed += 1
         settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         self._final_notes.settle(work, settlement)
 
@@ -219,10 +220,11 @@ class Engine:
         return self._rules.retry(work.claimed.queue)
 
     async def _tick(self) -> None:
-        """Show the supervisor that the loop turns; keep the queues' rules fresh."""
+        """Show the supervisor that the loop turns, and what it has done; keep the queues' rules fresh."""
         refreshed = since_boot()
         while True:
             self._table.tick = self._table.active_time(since_boot())
+            self._table.completed = self._completed
             await asyncio.sleep(TICK_SECONDS)
             self._slots.feed()
             if self._slots.lost:

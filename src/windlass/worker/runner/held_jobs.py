@@ -9,7 +9,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
-from windlass.worker.handlers.work import Work
+from windlass.worker.handlers.work import Work, is_suspect
 from windlass.worker.shared_table import SharedTable
 
 MAX_PREFETCH_WAIT: Micros = 2 * SECOND
@@ -55,9 +55,8 @@ class HeldJobs:
             if definition is None:
                 definition = definitions[job.type] = self._registry.get(job.type)
             index = self._table.prefetch(job.id, job.attempt, now, now + MAX_PREFETCH_WAIT)
-            work = works[key] = Work(job, definition, index, now)
-            work.in_process = work.in_process and self._isolate
-            work.unsent = self._unsent
+            in_process = self._isolate and (definition.in_process or is_suspect(job))
+            work = works[key] = Work(job, definition, index, now, in_process, self._unsent)
             self.by_queue[job.queue] += 1
             added.append(work)
         return added
