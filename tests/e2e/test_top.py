@@ -95,7 +95,9 @@ def screen(stage: Stage) -> Iterator[Screen]:
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [("q", 0), ("\x03", 0), ("terminate", 143)], ids=["q", "Ctrl-C", "SIGTERM"]
+    ("ending", "code"),
+    [("q", 0), pytest.param("\x03", 0, marks=pytest.mark.extended), ("terminate", 143)],
+    ids=["q", "Ctrl-C", "SIGTERM"],
 )
 def test_the_live_view_goes_on_until_it_is_ended_and_gives_the_terminal_back(
     stage: Stage, screen: Screen, ending: str, code: int
