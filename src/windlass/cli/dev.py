@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import AppArgument, WorkAppOption, app_to_work
+from windlass.cli.reach import AppArgument, LogFormatOption, WorkAppOption, app_to_work
 from windlass.cli.run import flag
 from windlass.client.runtime import loops
 from windlass.core.moments import parse_duration
 from windlass.core.text import printable
-from windlass.observe.logs import log_events
+from windlass.observe.logs import check_format, log_events
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.load import parse_path
 
@@ -30,6 +30,7 @@ def dev(
     drain: Annotated[
         str, typer.Option("--drain", help="Time for running jobs before a restart; then they are handed back.")
     ] = "5s",
+    log_format: LogFormatOption = "text",
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
 ) -> None:
     """Run jobs while you write them: a worker that restarts when a Python file here changes.
@@ -46,6 +47,7 @@ def dev(
         lease=parse_duration(lease, "--lease"),
         drain=parse_duration(drain, "--drain"),
         verbose=not quiet,
+        log_format=check_format(log_format),
     ).checked()
     # Compiled files are checked by the second and the size of their source: two quick saves would look like one.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -57,7 +59,7 @@ async def _develop(config: WorkerConfig) -> int:
     from windlass.worker.dev import Dev, Sources, places_of
 
     sources = Sources(places_of(config.app, Path.cwd()))
-    return await Dev(config, sources, log_events(verbose=config.verbose), Terminal()).run()
+    return await Dev(config, sources, log_events(verbose=config.verbose, format=config.log_format), Terminal()).run()
 
 
 class Terminal:

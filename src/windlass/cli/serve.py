@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.cli.reach import BlobsOption, LogFormatOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.client.runtime.location import APP_VARIABLE
@@ -40,10 +40,11 @@ def serve(
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     store: StoreOption = None,
     blobs: BlobsOption = None,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     home = reach(store, app, blobs=blobs, make=True, through_server=False)
-    log_events()
+    log_events(format=log_format)
     loops.run(
         _serve(
             home,

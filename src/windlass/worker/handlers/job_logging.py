@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from windlass.client.tasks.context import Context, Link, entered
-from windlass.observe.logs import time_of
+from windlass.observe.log_lines import time_of
+from windlass.observe.logs import formatter
 
 OURS = "windlass"
 JOB_ID = "windlass_job_id"
@@ -41,12 +42,13 @@ def add_job_to_records() -> None:
         logging.setLogRecordFactory(JobRecordFactory(present))
 
 
-def show_app_logs(*, printed: bool = False) -> None:
+def show_app_logs(*, printed: bool = False, format: str = "text") -> None:
     """Show what the app logs at INFO or above, on standard error, unless it has configured logging."""
     if logging.root.handlers or logging.root.level != logging.WARNING:
         return
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(PRINTED) if printed else AppLines())
+    lines = AppLines() if format == "text" else formatter(format)
+    handler.setFormatter(logging.Formatter(PRINTED) if printed else lines)
     logging.root.addHandler(handler)
     logging.root.setLevel(logging.INFO)
 

@@ -65,7 +65,8 @@ class Engine:
         self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules = QueueRetryRules(store.queues, emit)
         self._notes = Notes(store.jobs, emit)
-        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app))
+        news = emit if config.verbose else None
+        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
         figures = process_figures()
         self._meters = Meters(store.stats, emit, figures)
         self._settler = Settler(
@@ -181,7 +182,7 @@ class Engine:
             for work in self._slots.take_unstarted():
                 self._held_jobs.remove(work)
             self._store.leases.release_liveness_lock(self._locked_as)
-        self._locked_as = self._settler.runner = runner
+        self._locked_as = self._settler.runner = self._held_jobs.runner = runner
         self._table.serving = lease
         self._loop.serve(runner)
 
