@@ -49,6 +49,7 @@ class Work:
         "started_on",
         "suspended",
         "task",
+        "trace",
         "unawaited",
         "unsent",
     )
@@ -68,6 +69,7 @@ class Work:
         """In which its `async def` handler runs."""
         self.outcome: Outcome | None = None
         """How that handler ended."""
+        self.trace: str | None = None
         self.unawaited: str | None = None
         """The coroutine of ours that the handler made and never awaited."""
         self.cancelled_on: Micros | None = None
