@@ -20,7 +20,8 @@ PRINTED = "%(levelname)s %(name)s: %(message)s"
 class JobRecordFactory:
     """A factory of log records that adds the job: `windlass_job_id`, `_job_type`, `_queue`, `_attempt`.
 
-    Its trace too: `windlass_trace_id`, `_span_id`. Outside of jobs these are "-" and 0, so that a format that names them works everywhere in a worker.
+    Its trace too: `windlass_trace_id`, `_span_id`. Outside of jobs these are "-" and 0, so that a format that names
+    them works everywhere in a worker.
     """
 
     def __init__(self, make: Callable[..., logging.LogRecord]) -> None:
