@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 
-from windlass.core.events import (
-    AttemptEnded,
-    DrainStarted,
-    Event,
-    FailuresRepeated,
-    JobsClaimed,
-    OperatorActed,
-    RunnerStarted,
-)
+from windlass.core.events import AttemptEnded, DrainStarted, Event, RunnerStarted
+from windlass.core.log_events import FailuresRepeated, JobsClaimed, OperatorActed
 from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.observe import log_sampling

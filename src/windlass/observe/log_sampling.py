@@ -3,7 +3,8 @@
 import asyncio
 from typing import NamedTuple
 
-from windlass.core.events import AttemptEnded, Emit, Event, FailuresRepeated
+from windlass.core.events import AttemptEnded, Emit, Event
+from windlass.core.log_events import FailuresRepeated
 from windlass.core.status import Status
 
 MAX_ALIKE = 10

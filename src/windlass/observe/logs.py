@@ -16,14 +16,12 @@ from windlass.core.events import (
     DutyFailed,
     Emit,
     Event,
-    FailuresRepeated,
     HintsUnavailable,
     HookFailed,
     InternalError,
     JobOverdue,
     JobRescued,
     JobsAged,
-    JobsClaimed,
     JobsExpired,
     JobsParked,
     JobsPruned,
@@ -31,7 +29,6 @@ from windlass.core.events import (
     LeadershipGained,
     LeadershipLost,
     LeaseExpired,
-    OperatorActed,
     ResultNotKept,
     RunnerBlocked,
     RunnerEnded,
@@ -48,6 +45,7 @@ from windlass.core.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from windlass.core.log_events import FailuresRepeated, JobsClaimed, OperatorActed
 from windlass.core.status import Status
 from windlass.core.text import cut
 from windlass.errors import ConfigError
@@ -75,10 +73,6 @@ def sentence(event: Event) -> tuple[int, str]:
             return logging.WARNING, (
                 f"job {event.job} attempt {event.attempt} ended too late ({event.found}): another has its place"
             )
-        case FailuresRepeated():
-            what = f"{event.type} is {event.status}" if event.status is Status.DEAD else f"{event.type} failed"
-            times = f"{event.times:,} more times in {event.duration:.0f} s"
-            return _LOUD.get(event.status, logging.WARNING), f"{what} {times}: {event.error}"
         case StoreFailed():
             return logging.WARNING, f"{event.doing} failed, trying again: {event.problem}"
         case DutyFailed():
@@ -177,11 +171,6 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case ResultNotKept():
             what = f"job {event.job} ({event.type}) attempt {event.attempt}"
             return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
-        case JobsClaimed():
-            return (
-                logging.DEBUG,
-                f"runner {event.worker} claimed {_count(event.jobs, 'job')} of {', '.join(event.queues)}",
-            )
         case OperatorActed():
             return logging.INFO, f"{event.actor} ({event.source}): {event.action} {event.target}"
         case JobsExpired():
@@ -193,10 +182,10 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case BlobsSwept():
             return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
-            return _schedule_sentence(event)
+            return _count_sentence(event)
 
 
-def _schedule_sentence(event: Event) -> tuple[int, str]:
+def _count_sentence(event: Event) -> tuple[int, str]:
     match event:
         case TicksFired():
             late = f", up to {event.late:.1f} s late" if event.late >= 1 else ""
@@ -210,6 +199,15 @@ def _schedule_sentence(event: Event) -> tuple[int, str]:
         case TicksSkipped():
             why = "the run before has not ended, or the queue is closed"
             return logging.INFO, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} skipped: {why}"
+        case JobsClaimed():
+            return (
+                logging.DEBUG,
+                f"runner {event.worker} claimed {_count(event.jobs, 'job')} of {', '.join(event.queues)}",
+            )
+        case FailuresRepeated():
+            what = f"{event.type} is {event.status}" if event.status is Status.DEAD else f"{event.type} failed"
+            times = f"{event.times:,} more times in {event.duration:.0f} s"
+            return _LOUD.get(event.status, logging.WARNING), f"{what} {times}: {event.error}"
         case ScheduleBroken():
             return (
                 logging.ERROR,

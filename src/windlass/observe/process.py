@@ -14,7 +14,7 @@ _wanted = False
 
 
 def process_figures() -> Figures | None:
-    """The figures of this process; None if nobody asked for them."""
+    """The figures of this process; None if they are not wanted."""
     return _figures.get(os.getpid()) or (want_figures() if _wanted else None)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from windlass.core.codec import check_size
-from windlass.core.events import OperatorActed
 from windlass.core.ids import new_id
+from windlass.core.log_events import OperatorActed
 from windlass.core.moments import DAY, Micros, to_datetime
 from windlass.errors import PayloadTooLarge
 from windlass.observe.logs import log_event

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from windlass.client.tasks.registry import Registry
-from windlass.core.events import Emit, JobsClaimed
+from windlass.core.events import Emit
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
+from windlass.core.log_events import JobsClaimed
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.work import Work
