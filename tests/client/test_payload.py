@@ -263,7 +263,7 @@ def test_an_option_among_the_arguments_is_told_where_it_belongs(app: App, given:
     def send(user: int) -> None: ...
 
     with pytest.raises(InvalidPayload) as refused:
-        send.enqueue(1, **{given: 60})  # type: ignore[arg-type]
+        send.enqueue(1, **{given: 60})
     assert f"{given}: is not an argument of send" in str(refused.value)
     assert f"`send.using({option}=…).enqueue(…)`" in str(refused.value)
     assert app.jobs.count() == 0

@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.stage import SHOP, Stage, answer, free_port
 from tests.support.addresses import on_every_store
+from tests.support.parts import extended
 from tests.support.processes import Processes, alive, let_pass, until
 from windlass.worker.stop_signals import SAME_REQUEST_SECONDS
 
@@ -106,7 +107,7 @@ def stranded(tmp_path: Path, store: str) -> Iterator[Processes]:
     started.end()
 
 
-@pytest.mark.parametrize("store", ["postgresql://127.0.0.1:{port}/jobs", "redis://127.0.0.1:{port}/0"])
+@pytest.mark.parametrize("store", ["postgresql://127.0.0.1:{port}/jobs", *extended(["redis://127.0.0.1:{port}/0"])])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
 def test_a_worker_that_waits_for_its_store_ends_without_a_drain(
     stranded: Processes, number: signal.Signals, code: int

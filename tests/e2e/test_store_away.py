@@ -11,6 +11,7 @@ from tests.e2e.stage import answer, free_port
 from tests.support.processes import Process, Processes, children, until
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer
+from windlass import App, StoreUnavailable
 
 Server = PostgresServer | RedisServer
 APP = "from windlass import App\napp = App()\n\n@app.task\ndef nothing() -> None: ...\n"
@@ -114,3 +115,20 @@ def test_a_worker_without_its_store_is_alive_and_not_ready(server: Server, proce
         signal_server(server, signal.SIGCONT)
     until(lambda: answer(port, "/readyz") == 200, "it goes on by itself")
     assert not worker.ended
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_an_embedded_worker_waits_for_it_no_longer_than_the_deadline(server: Server, silent: bool) -> None:
+    url = url_of(server)
+    if silent:
+        signal_server(server, signal.SIGSTOP)
+    else:
+        server.stop()
+    app = App(url, deadline="500ms")
+    try:
+        with pytest.raises(StoreUnavailable, match=r"opening the store took longer than 0\.5 s: "):
+            async with app.worker():
+                raise AssertionError("it has no store")
+    finally:
+        if silent:
+            signal_server(server, signal.SIGCONT)

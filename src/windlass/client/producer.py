@@ -125,11 +125,11 @@ class Producer(Registrar):
             return await self._enqueue_carried(jobs, returns, connection)
 
     async def _enqueue_carried(self, jobs: list[NewJob], returns: list[Any], connection: object) -> list[Handle[Any]]:
-        enqueue = partial(self._enqueue, connection=connection)
         jobs = self._store_handle.mark_repeated(with_trace(jobs))
         if are_inline(jobs):
-            answers = await enqueue(jobs)
+            answers = await self._enqueue(jobs, connection)
         else:
+            enqueue = partial(self._enqueue, connection=connection)
             answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 

@@ -74,7 +74,7 @@ class Metrics:
         """The caller, and whether the store answers."""
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return await self._access.caller(request.headers, address_of(request)), True
+                return await self._access.caller(request, address_of(request)), True
         except (StoreUnavailable, TimeoutError):
             if (caller := self._access.last_known(request.headers)) is None:
                 raise Refused(503, "store_unavailable", "the store does not answer") from None

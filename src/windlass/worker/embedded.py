@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from weakref import WeakSet
 
@@ -28,7 +29,7 @@ from windlass.observe.logs import log_event
 from windlass.observe.process import watch_events, watch_store
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
-from windlass.store.open import open_store
+from windlass.store.open import open_store, redact
 from windlass.store.records import ProcessRole
 from windlass.worker.channel import Channel, LeaseLapsed, Overdue
 from windlass.worker.config import WorkerConfig, parse_queues
@@ -38,7 +39,7 @@ from windlass.worker.processes import MARK, kill_marked
 from windlass.worker.runner.engine import Engine
 from windlass.worker.runner.process import hello, open_with_app, table_size
 from windlass.worker.shared_table import SharedTable, State
-from windlass.worker.store_retry import retry_until_done
+from windlass.worker.store_retry import retry_within
 from windlass.worker.supervisor.beat import UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.removal import end_lease
 from windlass.worker.supervisor.runner_process import Runner
@@ -143,9 +144,8 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             # Two stores, as supervisor and runner have: renewals never wait behind claims and settlements.
             store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
             try:
-                await retry_until_done(
-                    "opening the store", lambda: open_with_app(app, store), self._emit, hopeful=False
-                )
+                where, opening = redact(app.store), partial(open_with_app, app, store)
+                await retry_within(app._deadline, where, "opening the store", opening, self._emit)
                 await self._register(watch_store(open_store(app.store, opener=ProcessRole.SUPERVISOR), "supervisor"))
                 await self._work(store)
             finally:

@@ -7,6 +7,7 @@ supervisor goes away, the channel closes: the runner claims nothing more, finish
 import asyncio
 import faulthandler
 import functools
+import gc
 import os
 import signal
 import socket
@@ -90,6 +91,9 @@ async def serve(config: RunnerConfig) -> None:
     add_job_to_records()
     show_app_logs(format=config.worker.log_format)
     keep_job_logs(app.keep_logs)
+    # The app stays: without this, each full collection of the garbage collector looks through all of it.
+    gc.collect()
+    gc.freeze()
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
     channel.send(hello(app, store, undeclared))
     try:
