@@ -152,9 +152,7 @@ def test_an_address_that_is_given_or_written_but_empty_is_refused(here: Path) ->
 
 
 def test_what_is_no_text_is_refused(here: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"^store of App\(\.\.\.\) should be a string such as 'sqlite:///jobs.db', not PosixPath"
-    ):
+    with pytest.raises(ConfigError, match=r"^store of App\(\.\.\.\) should be a string such as .*, not PosixPath"):
         App(here / "jobs.db")  # type: ignore[arg-type]
 
 

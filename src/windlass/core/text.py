@@ -1,6 +1,7 @@
 """Untrusted text, made safe to store, print and log."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 MAX_NAMED = 10
 """Names in an error message."""
@@ -31,8 +32,6 @@ def shown(value: object) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """What to add to an error about an unknown name: the closest that exists, and what else there is."""
-    from difflib import get_close_matches  # here: only errors need it
-
     names = sorted(set(known))
     close = get_close_matches(name, names, n=1)
     guess = f"; did you mean {close[0]!r}?" if close else ""

@@ -110,10 +110,6 @@ class SharedTable:
     def completed(self, count: int) -> None:
         self._words[2] = count
 
-    def count_completed(self) -> None:
-        """One more."""
-        self._words[2] += 1
-
     @property
     def lease(self) -> int:
         """Which of the runner's leases `valid_until` is about; written by the supervisor."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from windlass.client.tasks.keys import check_key_terms, key_fields
@@ -83,8 +84,6 @@ OPTIONS_ELSEWHERE = {
 
 def unknown_option(name: str, known: Collection[str], noun: str) -> InvalidOption:
     """The error for an option that does not exist: with the closest that does."""
-    from difflib import get_close_matches  # here: only errors need it
-
     ours = OPTIONS_ELSEWHERE.get(name)
     close = [ours] if ours in known else get_close_matches(name, known, n=1)
     guess = f"did you mean {close[0]}? " if close else ""

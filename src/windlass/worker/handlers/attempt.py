@@ -37,6 +37,7 @@ MAX_FRAMES = 50
 MISFIT = "the stored arguments do not fit the task"
 MISFIT_RESULT = "the result of the link before it does not fit the task"
 NOT_KEPT = "the result of the link before it was not kept"
+NO_RESULT = Done("null")
 _PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
 """By module: under which name people know what is in it."""
 _OURS = frozenset([middleware.__file__])
@@ -62,7 +63,10 @@ async def run_async(work: Work) -> Outcome:
         entered.reset(token)
         if FORKS.count != forks:
             _end_copy()
-    text = "null" if result is None else _result(result, work)
+    if result is None:
+        work.outcome = NO_RESULT
+        return work.outcome
+    text = _result(result, work)
     work.outcome = Done(text if size_of(text) <= INLINE_LIMIT else await _off_loop_result(work, text))
     return work.outcome
 
@@ -103,7 +107,9 @@ def run_sync(work: Work) -> Outcome:
         entered.reset(token)
         if FORKS.count != forks:
             _end_copy()
-    text = "null" if result is None else _result(result, work)
+    if result is None:
+        return NO_RESULT
+    text = _result(result, work)
     return Done(text if size_of(text) <= INLINE_LIMIT else offload_result(work, text))
 
 

@@ -19,6 +19,8 @@ from windlass.worker.handlers.work import Work
 Run = Callable[[Work], Coroutine[Any, Any, Outcome]]
 """Runs an attempt and keeps its outcome with the work: a task with a pending cancellation counts as cancelled."""
 Ended = Callable[[Work, Outcome], None]
+STARTS_EAGERLY = sys.version_info >= (3, 12)
+"""Whether a handler runs, up to its first wait, while it is started."""
 
 
 def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_async) -> None:
@@ -26,8 +28,15 @@ def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_asy
 
     Where Python can start a task eagerly, a handler that never waits has ended when this returns.
     """
-    job = work.claimed
-    task = _new_task(run(work), f"{job.type} {job.id}", context)
+    loop, name = asyncio.get_running_loop(), f"{work.claimed.type} {work.claimed.id}"
+    task: asyncio.Task[Outcome]
+    if loop.get_task_factory() is not None:
+        # An app may have set one, to trace tasks for example: then that one makes ours too.
+        task = loop.create_task(run(work), name=name, context=context)
+    elif sys.version_info >= (3, 12):
+        task = asyncio.Task(run(work), loop=loop, name=name, context=context, eager_start=True)
+    else:
+        task = asyncio.Task(run(work), loop=loop, name=name, context=context)
     if task.done():
         _report(work, ended, task)
     else:
@@ -62,16 +71,6 @@ def _report(work: Work, ended: Ended, task: asyncio.Task[Outcome]) -> None:
         assert error is not None
         outcome = halted(work) or Raised(error, report(error))
     ended(work, outcome)
-
-
-def _new_task(attempt: Coroutine[Any, Any, Outcome], name: str, context: Context) -> asyncio.Task[Outcome]:
-    loop = asyncio.get_running_loop()
-    if loop.get_task_factory() is not None:
-        # An app may have set one, to trace tasks for example: then that one makes ours too.
-        return loop.create_task(attempt, name=name, context=context)
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(attempt, loop=loop, name=name, context=context, eager_start=True)
-    return asyncio.Task(attempt, loop=loop, name=name, context=context)
 
 
 class Threads:

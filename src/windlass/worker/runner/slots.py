@@ -13,11 +13,11 @@ from windlass.core.events import Emit, InternalError
 from windlass.core.jobs.outcome import Crashed, Outcome, Raised, Requeued
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
-from windlass.observe.figures import Figures
+from windlass.observe.process import process_figures
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import describe_internal_error, report
 from windlass.worker.handlers.process_pool import HandlerProcessPool
-from windlass.worker.handlers.start import Threads, start_attempt
+from windlass.worker.handlers.start import STARTS_EAGERLY, Threads, start_attempt
 from windlass.worker.handlers.work import Halt, Work
 from windlass.worker.shared_table import SharedTable
 from windlass.worker.store_retry import FailureReports, describe_error
@@ -47,10 +47,9 @@ class Slots:
         retry: Callable[[Work], StoredPolicy],
         ended: Callable[[Work, Outcome], None],
         emit: Emit,
-        figures: Figures | None = None,
     ) -> None:
         self.concurrency = concurrency
-        self._figures = figures
+        self._figures = process_figures()
         self._processes = processes
         self._retry = retry
         self.running = 0
@@ -69,6 +68,8 @@ class Slots:
         self._failures = FailureReports(emit)
         self._taken: list[Work] = []
         self._feeding = False
+        self._now: Micros = 0
+        self._suspended: Micros = 0
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
 
@@ -98,8 +99,13 @@ class Slots:
             return  # a handler ended as it was started, or a feed is about to run
         self._feeding = True
         try:
-            for _ in range(STREAK):
-                if self.running >= self.concurrency or (work := self._next()) is None:
+            for number in range(STREAK):
+                if self.running >= self.concurrency or not self._buffer:
+                    return
+                # Where a start only schedules a task, clock and lease are the same for the whole streak.
+                if (STARTS_EAGERLY or not number) and not self._may_start():
+                    return
+                if (work := self._next()) is None:
                     return
                 self._start(work)
         finally:
@@ -163,17 +169,20 @@ class Slots:
             self.changed.clear()
             await self.changed.wait()
 
+    def _may_start(self) -> bool:
+        """Read the clock; whether the lease is valid."""
+        now = self._now = since_boot()
+        self._suspended = self._table.suspended(now)
+        return self._table.may_start(now)
+
     def _next(self) -> Work | None:
         """The next job that may start here and now, marked as started."""
-        buffer, table = self._buffer, self._table
-        if not buffer:
-            return None
-        now = since_boot()
-        while buffer and table.may_start(now) and (buffer[0].definition.is_async or self._has_thread(buffer[0])):
+        buffer, table, now = self._buffer, self._table, self._now
+        while buffer and (buffer[0].definition.is_async or self._has_thread(buffer[0])):
             work = buffer.popleft()
             # A handler process may load the app first, which does not count as handler time.
             work.started_on = None if work.in_process else now
-            work.suspended = table.suspended(now)
+            work.suspended = self._suspended
             if table.start(work.index, now, work.deadline):
                 self.active.add(work)
                 return work
