@@ -58,7 +58,8 @@ def panel(title: str, values: list[float], top: int, colour: str) -> str:
     """One curve with its axis."""
     most = max(values) or 1.0
     points = " ".join(
-        f"{LEFT + index * (WIDTH - LEFT - 10) / len(values):.1f},{top + HEIGHT - 30 - value / most * (HEIGHT - 55):.1f}"
+        f"{LEFT + index * (WIDTH - LEFT - 10) / len(values):.1f},"
+        f"{top + HEIGHT - 30 - value / most * (HEIGHT - 55):.1f}"
         for index, value in enumerate(values)
         if index % 15 == 0
     )
@@ -91,7 +92,8 @@ def main() -> None:
     plateau = [value for value, each in zip(workers, load_, strict=True) if each == 50.0]
     print(f"workers on the plateau: {sorted(plateau)[len(plateau) // 2]:.0f}, at most {max(workers):.0f}")
     print(
-        f"oldest pending job: at most {max(oldest):.0f} s; at the end {workers[-1]:.0f} workers, {pending[-1]:.0f} pending"
+        f"oldest pending job: at most {max(oldest):.0f} s; "
+        f"at the end {workers[-1]:.0f} workers, {pending[-1]:.0f} pending"
     )
 
 
