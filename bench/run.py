@@ -18,10 +18,11 @@ from bench.measures import (
     growth,
     held,
     history,
-    latency,
+    load,
     memory,
     pooler,
     profile,
+    rest,
     space,
 )
 from bench.peer import find_peers
@@ -53,13 +54,14 @@ class Measurement(StrEnum):
     MEMORY = "memory"
     POOLER = "pooler"
     PROFILE = "profile"
+    REST = "rest"
     SPACE = "space"
 
 
 MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.DRAIN: drain.measure,
     Measurement.ENQUEUE: enqueue.measure,
-    Measurement.LATENCY: latency.measure,
+    Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
@@ -69,6 +71,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.MEMORY: memory.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }
 

@@ -1,7 +1,10 @@
 """windlass dev as a developer uses it: save, see, break, mend, stop."""
 
+import re
 import signal
+from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.e2e.stage import Stage
@@ -96,12 +99,14 @@ def test_the_next_job_runs_the_new_code(desk: Enqueuer) -> None:
     ("broken", "shown"),
     [
         ("GREETING = = 'one'\n", ['words.py", line 1', "SyntaxError: invalid syntax"]),
-        ("raise LookupError('not yet')\n", ['words.py", line 1, in <module>', "LookupError: not yet"]),
-        ("import nothing_of_that_name\n", ["No module named 'nothing_of_that_name'"]),
         ("raise SystemExit(3)\n", ["SystemExit: 3"]),
-        (
-            "import windlass\nwindlass.App().queue('a b')\n",
-            ['words.py", line 2, in <module>', "windlass.errors."],
+        *(
+            pytest.param(*each, marks=pytest.mark.extended)
+            for each in [
+                ("raise LookupError('not yet')\n", ['words.py", line 1, in <module>', "LookupError: not yet"]),
+                ("import nothing_of_that_name\n", ["No module named 'nothing_of_that_name'"]),
+                ("import windlass\nwindlass.App().queue('a b')\n", ['words.py", line 2', "windlass.errors."]),
+            ]
         ),
     ],
 )
@@ -152,7 +157,7 @@ def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Enqueuer) -> Non
     assert dev.wait() == 0
 
 
-@pytest.mark.parametrize("how", ["", ", run_in='process'"], ids=["thread", "process"])
+@pytest.mark.parametrize("how", [*extended([""]), ", run_in='process'"], ids=["thread", "process"])
 @pytest.mark.parametrize("number", [signal.SIGINT, *extended([signal.SIGTERM])])
 def test_a_signal_ends_it_and_all_that_it_started(desk: Enqueuer, how: str, number: signal.Signals) -> None:
     desk.write_app(how)
@@ -193,3 +198,34 @@ def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Enqueuer) -> None:
         assert dev.output.startswith("error: ")
     dev = desk.dev("--processes", "0")
     assert dev.wait() == 2
+
+
+def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(desk: Enqueuer) -> None:
+    dev = desk.dev("--drain", "100ms")
+    desk.ready(dev)
+    found = re.search(r"REST at (http://127\.0\.0\.1:\d+)/api/v1/docs, token of this run: (wl_\w+)", dev.output)
+    assert found is not None
+    headers = {"authorization": f"Bearer {found[2]}"}
+    with httpx.Client(base_url=found[1], headers=headers) as client:
+        until(lambda: _answers(client), "the server answers")
+        answer = client.post("/api/v1/jobs", json={"type": "greet"})
+        assert answer.status_code == 201
+        assert desk.stage.until_status(answer.json()["id"], "completed").result == "one"
+        assert client.get("/api/v1/jobs", headers={"authorization": "Bearer wl_other"}).status_code == 401
+        desk.save("two")
+        desk.ready(dev, 2)
+        until(lambda: _answers(client), "the server answers after a restart, with the same token")
+        assert client.get("/api/v1/jobs").status_code == 200
+    started = family(dev.pid)
+    assert not any(found[2] in Path(f"/proc/{pid}/cmdline").read_text() for pid in started)
+    assert desk.stage.app.tokens.list() == []
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+    check_gone(started)
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -12,6 +12,7 @@ from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE
 from windlass.client.runtime.settings import current_folder, read_settings
 from windlass.client.verbs.audit import process_actor
 from windlass.errors import ConfigError
+from windlass.observe.logs import LOG_FORMAT_VARIABLE
 from windlass.store.open import missing
 from windlass.worker.config import WorkerConfig
 from windlass.worker.load import import_trouble, load_app
@@ -69,6 +70,7 @@ def reach(
     *,
     blobs: str | None = None,
     make: bool = False,
+    looks: bool = False,
     default: bool = False,
     takes_app: bool = True,
     through_server: bool = True,
@@ -76,12 +78,14 @@ def reach(
     """The named app on the named store; both by the rule of `client/runtime/location.py`.
 
     Only commands that `make` something may create a store, and only a named one: a command that only reads reports a
-    mistyped address. With `default`, the default place of the app counts as named. A command that `takes_app` has the
-    option --app; one that goes `through_server` may be given a server instead of a store.
+    mistyped address. One that `looks` writes no declarations of the app. With `default`, the default place of the app
+    counts as named. A command that `takes_app` has the option --app; one that goes `through_server` may be given a
+    server instead of a store.
     """
     if through_server and (server := _server(store)) is not None:
         return _remote(server)
     home = find(store, app, blobs=blobs)
+    home._declares = not looks
     # Always checked: an address that no command can reach is refused, such as that of an app for tests.
     found, absence = home._location.store, missing(home.store)
     if absence is None or (make and (found.named or default)):
@@ -94,6 +98,11 @@ def reach(
         )
     advice = Advice(store, app)("; a worker makes it, or: windlass migrate") if app else ""
     raise ConfigError(f"there is no store: {absence} ({rule_of(home, store, app)}){advice}")
+
+
+def look(store: str | None, app: str | None = None, *, through_server: bool = True) -> App:
+    """The same for a command that only looks: what the app declares is not written to the store."""
+    return reach(store, app, looks=True, through_server=through_server)
 
 
 def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:
@@ -176,3 +185,15 @@ def worker_settings() -> dict[str, Any]:
             [f"{settings.path}: unknown worker setting {name!r}; there are {known}" for name in unknown]
         )
     return table
+
+
+def log_settings() -> dict[str, str]:
+    """`log_format` of the settings file, for commands that log."""
+    found = read_settings(current_folder()).text("log_format")
+    return {} if found is None else {"log_format": found}
+
+
+LogFormatOption = Annotated[
+    str,
+    typer.Option("--log-format", envvar=LOG_FORMAT_VARIABLE, help="Lines on standard error: text, json or logfmt."),
+]

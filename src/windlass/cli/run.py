@@ -4,20 +4,27 @@ What only one command needs is imported in it, so that the others start faster.
 """
 
 import asyncio
-import os
 from typing import Annotated, Any
 
 import typer
 
 from windlass.cli.parse import parse_bytes, parse_host
-from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, WorkAppOption, app_to_work, reach
+from windlass.cli.reach import (
+    AppArgument,
+    AppOption,
+    BlobsOption,
+    LogFormatOption,
+    StoreOption,
+    WorkAppOption,
+    app_to_work,
+    reach,
+)
 from windlass.client.app import App
 from windlass.client.runtime import loops
-from windlass.core.ids import new_runner_id
+from windlass.core.events import Emit
 from windlass.core.moments import parse_duration
-from windlass.observe.logs import log_events
+from windlass.observe.logs import check_format, log_events
 from windlass.store.open import open_store
-from windlass.store.records import ProcessRole
 from windlass.worker.config import WorkerConfig, parse_queues
 
 
@@ -37,7 +44,7 @@ def worker(
     processes: Annotated[int, flag("processes", "Runners.")] = 1,
     lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
     drain: Annotated[str, flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
-    health: Annotated[str | None, flag("health", "HOST:PORT for /healthz and /readyz.")] = None,
+    health: Annotated[str | None, flag("health", "HOST:PORT for /healthz, /readyz, /startupz and /metrics.")] = None,
     recycle_jobs: Annotated[
         int, flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
     ] = 1000,
@@ -48,7 +55,8 @@ def worker(
     until_empty: Annotated[
         bool, flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
     ] = False,
-    verbose: Annotated[bool, flag("verbose", "Log completions too.")] = False,
+    verbose: Annotated[bool, flag("verbose", "Log claims and completions too.")] = False,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
@@ -63,6 +71,7 @@ def worker(
         recycle_memory=parse_bytes(recycle_memory, "--recycle-memory") if recycle_memory is not None else None,
         until_empty=until_empty,
         verbose=verbose,
+        log_format=check_format(log_format),
     ).checked()
     raise typer.Exit(loops.run(_work(config)))
 
@@ -86,30 +95,32 @@ def demo(
 async def _work(config: WorkerConfig) -> int:
     from windlass.worker.supervisor.supervisor import Supervisor
 
-    return await Supervisor(config, log_events(verbose=config.verbose)).run()
+    return await Supervisor(config, log_events(verbose=config.verbose, format=config.log_format)).run()
 
 
-def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
+def coordinator(
+    store: StoreOption = None,
+    blobs: BlobsOption = None,
+    health: Annotated[
+        str | None,
+        typer.Option(
+            "--health",
+            envvar="WINDLASS_COORDINATOR_HEALTH",
+            help="HOST:PORT for /healthz, /readyz, /startupz and /metrics, with the gauges of the store.",
+        ),
+    ] = None,
+    log_format: LogFormatOption = "text",
+) -> None:
     """Do the coordinator's duties without running jobs."""
-    loops.run(_coordinate(reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)))
+    emit = log_events(format=log_format)
+    home = reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)
+    loops.run(_coordinate(home, parse_host(health) if health else None, emit))
 
 
-async def _coordinate(home: App) -> None:
-    from windlass.coordinator.coordinator import Coordinator
-    from windlass.worker.stop_signals import on_stop_signals
+async def _coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> None:
+    from windlass.worker.coordinator import coordinate
 
-    blobs, candidate = home.offload(), new_runner_id(os.urandom)
-    store = open_store(home.store, opener=ProcessRole.COORDINATOR)
-    store.leases.hold_liveness_lock(candidate)
-    holder = Coordinator(store, candidate, log_events(), blobs=blobs)
-    duty = asyncio.create_task(holder.run())
-    on_stop_signals(duty.cancel)
-    try:
-        await duty
-    except asyncio.CancelledError:
-        await holder.resign()
-    finally:
-        await store.close()
+    await coordinate(home, health, emit)
 
 
 def migrate(store: StoreOption = None, app: AppOption = None) -> None:

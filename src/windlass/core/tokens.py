@@ -5,9 +5,8 @@ cannot be guessed needs no slow hash.
 """
 
 import hashlib
-import hmac
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -61,10 +60,18 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is not limited to other types."""
         return not self.types or type_ in self.types
 
+    def includes(self, queues: Collection[str], types: Collection[str]) -> bool:
+        """Whether what is limited to these (none: not limited) stays within its own limits."""
+        return _is_within(queues, self.queues) and _is_within(types, self.types)
+
     @property
     def is_limited(self) -> bool:
         """Whether it is limited to some queues or types."""
         return bool(self.queues or self.types)
+
+
+def _is_within(names: Collection[str], limits: frozenset[str]) -> bool:
+    return not limits or (bool(names) and limits.issuperset(names))
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,11 +111,6 @@ def id_of(text: str) -> str | None:
 def digest_of(text: str) -> str:
     """What is kept of the text."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_text_of(text: str, digest: str) -> bool:
-    """Whether this text has this digest, in a time that does not depend on the text."""
-    return hmac.compare_digest(digest_of(text), digest)
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.client.app import App
+from windlass.core.jobs.job import Job
 from windlass.core.tokens import Rights, Scope
-from windlass.errors import WindlassError
+from windlass.errors import ChangedSince, WindlassError
 
 T = TypeVar("T")
 
@@ -50,6 +51,16 @@ class Caller(msgspec.Struct, frozen=True):
             what = f"queue {queue!r}" if not self.rights.covers_queue(queue) else f"type {type_!r}"
             raise OutsideLimits(f"this token is limited, and {what} is not among what it may use")
 
+    def need_whole_queue(self, queue: str) -> None:
+        """Raise OutsideLimits unless it may act on all jobs of this queue."""
+        self.need_queue(queue)
+        if self.rights.types:
+            raise OutsideLimits(f"this token is limited to types, and this concerns all jobs of queue {queue!r}")
+
+    def sees_job(self, job: Job) -> bool:
+        """Whether this job exists for it."""
+        return self.rights.covers(job.queue, job.type)
+
     @property
     def sees_payloads(self) -> bool:
         """Whether payloads, results and log lines are shown to it."""
@@ -70,6 +81,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+
+    def expected(self, version: str, what: str) -> str | None:
+        """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
+        given = self.headers.get("if-match")
+        if given is None or given.strip() == "*":
+            return None
+        if etag(version) not in [each.strip() for each in given.split(",")]:
+            raise ChangedSince(what, version)
+        return version
+
+
+def etag(version: str) -> str:
+    """A version as the header ETag has it."""
+    return f'"{version}"'
 
 
 class Answer(msgspec.Struct, frozen=True):

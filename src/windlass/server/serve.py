@@ -4,19 +4,22 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
-from collections.abc import Iterator
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 import uvicorn
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.server.application import DEFAULT_RATE, asgi
 from windlass.server.health import Probes
+from windlass.server.protocol import GuardedProtocol
 
 MAX_CONNECTIONS = 10_000
 KEEP_ALIVE_SECONDS = 30
-MAX_HEADERS = 64 * 1024
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +36,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that requests have to end."""
     certificate: str | None = None
     key: str | None = None
+    development: str | None = None
+    """The text of a token that only this process knows; it serves until its standard input ends."""
 
 
 async def serve(app: App, config: ServerConfig) -> None:
     """Serve until SIGTERM or SIGINT: /readyz fails first, then running requests are answered."""
+    if config.development is not None and not is_loopback(config.host):
+        raise ConfigError(f"--host {config.host}: a server for development listens on loopback only")
     if not is_loopback(config.host) and not await app.tokens.alist():
         raise ConfigError(
             [
@@ -44,9 +51,35 @@ async def serve(app: App, config: ServerConfig) -> None:
                 "create one first: windlass token create NAME --scope admin",
             ]
         )
-    served = asgi(app, rate=config.rate)
-    server = _Server(_uvicorn(served, config), served.state.probes, config.unready)
-    await server.serve()
+    server = make_server(app, config)
+    async with contextlib.AsyncExitStack() as parent:
+        if config.development is not None:
+            await parent.enter_async_context(_until_input_ends(server))
+        await server.serve()
+
+
+def make_server(app: App, config: ServerConfig) -> "Server":
+    """A server that is not started yet."""
+    served = asgi(app, rate=config.rate, development=config.development)
+    return Server(_uvicorn(served, config), served.state.probes, config.unready)
+
+
+@contextlib.asynccontextmanager
+async def _until_input_ends(server: "Server") -> AsyncIterator[None]:
+    """Stop the server when the process that started it ends, however it ends."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    async def watch() -> None:
+        await reader.read()
+        server.stop(loop)
+
+    task = loop.create_task(watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+        pipe.close()
 
 
 def is_loopback(host: str) -> bool:
@@ -73,35 +106,49 @@ def _uvicorn(served: object, config: ServerConfig) -> uvicorn.Config:
         backlog=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(config.drain)),
-        h11_max_incomplete_event_size=MAX_HEADERS,
+        http=GuardedProtocol,
         ssl_certfile=config.certificate,
         ssl_keyfile=config.key,
         ws="none",
     )
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn, which here stops in two steps and exits with 0."""
 
     def __init__(self, config: uvicorn.Config, probes: Probes, unready: float) -> None:
         super().__init__(config)
         self._probes = probes
         self._unready = unready
+        self._systemd = Systemd()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals on the event loop, and do not raise them again at the end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop, loop)
+            loop.add_signal_handler(number, self.stop, loop)
         try:
             yield
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
 
-    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell systemd."""
+        await super().startup(sockets)
+        self._systemd.notify(READY)
+        self._watchdog = asyncio.create_task(self._systemd.keep_alive())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and tell systemd first."""
+        self._systemd.notify(STOPPING)
+        await super().shutdown(sockets)
+        self._watchdog.cancel()
+
+    def stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The first call begins the stop, the second waits for nothing."""
         if self._probes.stopping:
-            self.should_exit = True  # the second signal waits for nothing
+            self.should_exit = True
         self._probes.stopping = True
         loop.call_later(self._unready, setattr, self, "should_exit", True)

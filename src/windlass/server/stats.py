@@ -1,15 +1,20 @@
 """What is there and how it runs: workers, types, counts, samples, scaling, groups of dead jobs."""
 
+import itertools
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
+from windlass.client.tasks.task import Definition
+from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.stats.meter import Recent
+from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
+from windlass.server.jobs import CountQuery
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.store.clock import since_boot
 from windlass.store.records import WorkerInfo
@@ -17,6 +22,8 @@ from windlass.store.records import WorkerInfo
 MAX_DEAD = 20_000
 """Dead jobs that are grouped, the newest."""
 GROUPING_SECONDS = 3.0
+COUNT_SECONDS = 5.0
+MAX_COUNT = 100_000
 DEAD_PAGE = 1_000
 
 
@@ -68,21 +75,6 @@ class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: tuple[str, ...] = ()
 
 
-class QueueLoad(msgspec.Struct):
-    """The parts of a queue's load."""
-
-    pending: int
-    running: int
-    paused: bool
-
-
-class Scale(msgspec.Struct):
-    """`value` is how many slots could be busy now: pending and running jobs, without those of paused queues."""
-
-    value: int
-    queues: dict[str, QueueLoad]
-
-
 class DeadGroup(msgspec.Struct, kw_only=True):
     """Dead jobs of one type with one kind of error."""
 
@@ -105,6 +97,35 @@ class DeadGroups(msgspec.Struct):
     complete: bool
 
 
+class JobCount(msgspec.Struct):
+    """How many jobs match; if it is not exact, there are at least so many."""
+
+    count: int
+    exact: bool
+
+
+async def count_jobs(call: Call) -> Answer:
+    """How many jobs match a filter, counted up to a limit."""
+    rights, wanted, ends = call.caller.rights, call.query.wanted, since_boot() + COUNT_SECONDS * SECOND
+    queues, types = _within_limits(wanted, "queue", rights.queues), _within_limits(wanted, "type", rights.types)
+    count = 0
+    for queue, type_ in itertools.product(queues, types):
+        if since_boot() > ends:
+            return Answer(JobCount(min(count, MAX_COUNT), False))
+        part = {**wanted, "queue": queue, "type": type_}
+        count += await call.app.jobs.acount(most=max(0, MAX_COUNT - count), **part)
+    if set(wanted) <= {"status", "queue"} and not rights.types:
+        return Answer(JobCount(count, True))  # the store keeps these counts
+    return Answer(JobCount(min(count, MAX_COUNT), count <= MAX_COUNT))
+
+
+def _within_limits(wanted: dict[str, Any], name: str, limits: frozenset[str]) -> list[str | None]:
+    """The queues or types to count, one by one; None: any."""
+    if name in wanted:
+        return [wanted[name]] if not limits or wanted[name] in limits else []
+    return [*sorted(limits)] if limits else [None]
+
+
 async def list_workers(call: Call) -> Answer:
     """The live workers."""
     found = await call.app.workers.alist()
@@ -113,8 +134,9 @@ async def list_workers(call: Call) -> Answer:
 
 async def list_types(call: Call) -> Answer:
     """Types, by name."""
-    workers = await call.app.workers.alist()
-    known = {definition.type: definition for definition in call.app.registry}
+    rights = call.caller.rights
+    workers = [worker for worker in await call.app.workers.alist() if any(map(rights.covers_queue, worker.queues))]
+    known = {each.type: each for each in call.app.registry if rights.covers_queue(_queue_of(each))}
     names = {type_ for worker in workers for type_ in worker.types} | set(known)
     return Answer(
         TypeList(
@@ -125,16 +147,21 @@ async def list_types(call: Call) -> Answer:
                     schema=known[type_].signature.json_schema() if type_ in known else None,
                 )
                 for type_ in sorted(names)
-                if call.caller.rights.covers_type(type_)
+                if rights.covers_type(type_)
             ]
         )
     )
+
+
+def _queue_of(definition: Definition) -> str:
+    return str(definition.defaults.get("queue", DEFAULT_QUEUE))
 
 
 async def get_stats(call: Call) -> Answer:
     """Counts by queue and status; with `since`, the samples of that time."""
     query: StatsQuery = call.query
     rights = call.caller.rights
+    _check_counts(call)
     counts = (await call.app.stats.acounts()).queues
     queues = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
     oldest = {name: age for name, age in (await call.app.stats.aoldest()).items() if rights.covers_queue(name)}
@@ -160,21 +187,23 @@ def _check_window(call: Call) -> None:
     if (rights.queues and query.queue is None) or (rights.types and query.type is None):
         raise OutsideLimits("this token is limited: name its queue, and its type, with since=")
     if query.queue is not None:
-        call.caller.need_queue(query.queue, query.type)
+        call.caller.need_queue(query.queue)
+    if query.type is not None and not rights.covers_type(query.type):
+        raise OutsideLimits(f"this token is limited, and type {query.type!r} is not among what it may use")
+
+
+def _check_counts(call: Call) -> None:
+    if call.caller.rights.types:
+        raise OutsideLimits("these counts are by queue, and this token is limited to types: ask /jobs/count")
 
 
 async def get_scale(call: Call) -> Answer:
     """One number for scalers, and its parts."""
+    _check_counts(call)
     rights, chosen = call.caller.rights, call.query.queues
     counts = (await call.app.stats.acounts()).queues
-    paused = {queue.name for queue in await call.app.queues.alist() if queue.paused}
-    loads = {
-        name: QueueLoad(jobs.get("pending", 0), jobs.get("running", 0), name in paused)
-        for name, jobs in counts.items()
-        if rights.covers_queue(name) and (not chosen or name in chosen)
-    }
-    value = sum(load.running + (0 if load.paused else load.pending) for load in loads.values())
-    return Answer(Scale(value, loads))
+    seen = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
+    return Answer(scale(seen, await call.app.queues.alist(), chosen))
 
 
 async def group_dead(call: Call) -> Answer:
@@ -184,7 +213,7 @@ async def group_dead(call: Call) -> Answer:
     while read < MAX_DEAD and since_boot() < ends:
         page = await call.app.jobs.alist(status="dead", limit=DEAD_PAGE, cursor=cursor)
         for job in page.items:
-            if not call.caller.rights.covers(job.queue, job.type):
+            if not call.caller.sees_job(job):
                 continue
             read += 1
             at = job.finished_at or job.updated_at
@@ -211,9 +240,12 @@ def _is_seen(call: Call, worker: WorkerInfo) -> bool:
 
 
 def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
-    """What a limited token may know of a worker."""
+    """What a limited token may know of a worker: not how much it does for others."""
+    if not rights.is_limited:
+        return worker
     queues = tuple(filter(rights.covers_queue, worker.queues))
-    return msgspec.structs.replace(worker, queues=queues, types=tuple(filter(rights.covers_type, worker.types)))
+    types = tuple(filter(rights.covers_type, worker.types))
+    return msgspec.structs.replace(worker, queues=queues, types=types, running=0, per_minute=0.0)
 
 
 def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec.Struct] | None = None) -> Operation:
@@ -229,6 +261,7 @@ def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec
 
 
 OPERATIONS = (
+    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, CountQuery),
     _get("/workers", list_workers, "List live workers", WorkerList),
     _get("/types", list_types, "List task types", TypeList),
     _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),

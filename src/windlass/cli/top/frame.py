@@ -11,10 +11,12 @@ from windlass.cli.output import STYLES, plain
 from windlass.cli.top.section import Column, Section, shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
 from windlass.core.status import Status
+from windlass.observe.alerts import Alert
 from windlass.store.records import WorkerInfo
 
 ALWAYS = (Status.PENDING, Status.RUNNING, Status.FAILED, Status.DEAD)
 WIDE = 120
+MAX_ALERTS = 3
 _FOOT = 2  # with a blank line before it
 
 
@@ -51,14 +53,26 @@ def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
     slots = sum(worker.slots for worker in snapshot.workers)
     busy = sum(worker.busy for worker in snapshot.workers)
     count = len(snapshot.workers)
-    crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
+    busy_slots = f"{busy} of {slots} slots busy" + (f" ({busy / slots:.0%})" if slots else "")
+    crew = f"{count} worker{'' if count == 1 else 's'}, {busy_slots}" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
     lately = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
     return [
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
         *_totals(snapshot.totals, width),
         _sides(Text.assemble((pace, "bold"), "  ", (lately, "green")), Text(crew, "" if count else "yellow")),
+        *_alerts(snapshot.alerts),
     ]
+
+
+def _alerts(alerts: Sequence[Alert]) -> list[Text]:
+    """The first few that would fire, and how many more."""
+    lines = [
+        Text.assemble((each.name, "bold red"), "  ", plain(each.says), no_wrap=True, overflow="ellipsis")
+        for each in alerts[:MAX_ALERTS]
+    ]
+    more = len(alerts) - MAX_ALERTS
+    return [*lines, Text(f"and {more} more alerts", "red")] if more > 0 else lines
 
 
 def _sides(left: Text, right: Text) -> Table:
@@ -109,7 +123,7 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     return Section(
         columns=columns,
         rows=[_queue_row(line, _bars(width), blocked=blocked) for line in lines],
-        busy=[line.recent_stats.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
+        busy=[line.rates.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
         empty="No queues yet.",
     )
 
@@ -125,14 +139,14 @@ def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
     return [
         name,
         *counted,
-        Text(rate(line.recent_stats.per_second)),
+        Text(rate(line.rates.per_second)),
         *map(
             _time,
             (
-                line.recent_stats.wait.p50,
-                line.recent_stats.wait.p95,
-                line.recent_stats.run.p50,
-                line.recent_stats.run.p95,
+                line.rates.wait.p50,
+                line.rates.wait.p95,
+                line.rates.run.p50,
+                line.rates.run.p95,
             ),
         ),
         _time(line.oldest),
@@ -158,22 +172,22 @@ def types(lines: Sequence[TypeLine], width: int) -> Section:
         rows=[
             [
                 plain(line.type),
-                Text(rate(line.recent_stats.per_second)),
-                _count(line.recent_stats.failures, "failed"),
+                Text(rate(line.rates.per_second)),
+                _count(line.rates.failures, "failed"),
                 *map(
                     _time,
                     (
-                        line.recent_stats.wait.p95,
-                        line.recent_stats.run.p50,
-                        line.recent_stats.run.p95,
-                        line.recent_stats.run.p99,
+                        line.rates.wait.p95,
+                        line.rates.run.p50,
+                        line.rates.run.p95,
+                        line.rates.run.p99,
                     ),
                 ),
                 Text(spark(line.course, _bars(width)), "green"),
             ]
             for line in lines
         ],
-        busy=[line.recent_stats.completed + line.recent_stats.failures for line in lines],
+        busy=[line.rates.completed + line.rates.failures for line in lines],
         empty="Nothing ran in the last ten minutes.",
     )
 

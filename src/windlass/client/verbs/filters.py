@@ -7,13 +7,17 @@ import msgspec
 
 from windlass.client.tasks.task import Task
 from windlass.core.ids import JobId, JobRef, check_id
+from windlass.core.jobs.job import Job
 from windlass.core.names import check_name
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.contract import OperatorStore
-from windlass.store.records import JobFilter, Transition
+from windlass.store.records import JobFilter, Page, Transition
 
 PAGE = 500
+MAX_CALLS_PER_PAGE = 20
+"""Of the store, in search of the jobs of one page."""
+MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
 """A type of jobs, or the task that has it."""
@@ -72,14 +76,34 @@ def _name(given: str | None, field: str) -> str | None:
     return None if given is None else check_name(given, field)
 
 
-async def count(operator: OperatorStore, wanted: JobFilter) -> int:
-    """How many jobs match: from the counts by queue and status if these are enough, else from their ids."""
+async def list_page(operator: OperatorStore, wanted: JobFilter, limit: int, cursor: str | None) -> Page[Job]:
+    """A page: one call of the store reads 10,000 jobs in search of matches, and is repeated until it is full."""
+    found: list[Job] = []
+    for _ in range(MAX_CALLS_PER_PAGE):
+        page = await operator.list(wanted, limit - len(found), cursor)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= limit:
+            break
+    return Page(tuple(found), cursor)
+
+
+async def count(operator: OperatorStore, wanted: JobFilter, most: int | None = None) -> int:
+    """How many jobs match: from the counts by queue and status if these are enough, else from their ids.
+
+    Once more than `most` ids were read, it stops.
+    """
     if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
         counts = await operator.counts()
         chosen = counts.queues if wanted.queue is None else {wanted.queue: counts.queues.get(wanted.queue, {})}
         statuses = wanted.status or tuple(Status)
         return sum(jobs.get(status, 0) for jobs in chosen.values() for status in set(statuses))
-    return sum([len(ids) async for ids in _pages(operator, wanted)])
+    found = 0
+    async for ids in _pages(operator, wanted):
+        found += len(ids)
+        if most is not None and found > most:
+            break
+    return found
 
 
 async def each_page(
@@ -102,3 +126,9 @@ async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Se
     while ids := await operator.select(wanted, PAGE, after):
         yield ids
         after = ids[-1]
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a page that is too large."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")

@@ -134,7 +134,7 @@ class JobError(msgspec.Struct, frozen=True):
     traceback: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class Attempt(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """One attempt of a job: its runner, its times, and how it ended (`running` while it has not)."""
 
     attempt: int
@@ -163,7 +163,7 @@ class LogLine(msgspec.Struct, frozen=True):
     text: str
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A job as people and programs see it; the names are those of REST and `--json`."""
 
     id: JobId
@@ -184,6 +184,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime
     created_at: datetime
     updated_at: datetime
+    version: str = ""
+    """Changes with every change of the job: verbs on it take one, and then change nothing if it has another."""
     claimed_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -63,7 +63,8 @@ class Engine:
         self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules = QueueRetryRules(store.queues, emit)
         self._notes = Notes(store.jobs, emit)
-        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app))
+        news = emit if config.verbose else None
+        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
         self._meters = Meters(store.stats, emit)
         self._settler = Settler(
             store.jobs,
@@ -86,6 +87,7 @@ class Engine:
         self._final_notes = FinalNotes(self._notes, self._settler.add)
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
+        self._completed = 0
         self.orphan = False
         """Whether the supervisor has gone before us."""
         self.failure: BaseException | None = None
@@ -169,10 +171,9 @@ class Engine:
         self._store.leases.hold_liveness_lock(runner)
         if self._locked_as is not None:
             # The old lease is gone, and other runners have its jobs: start none of them.
-            for work in self._slots.take_unstarted():
-                self._held_jobs.remove(work)
+            self._held_jobs.remove(self._slots.take_unstarted())
             self._store.leases.release_liveness_lock(self._locked_as)
-        self._locked_as = self._settler.runner = runner
+        self._locked_as = self._settler.runner = self._held_jobs.runner = runner
         self._table.serving = lease
         self._loop.serve(runner)
 
@@ -182,20 +183,22 @@ class Engine:
         An interrupted one is put back when this process has ended, and not before: something of it, such
         as a thread it waited for, may still be running here.
         """
+        if isinstance(outcome, Done):
+            work.ended_on = since_boot()
+            self._completed += 1
+            self._final_notes.settle(work, completed(work.claimed, outcome.result, work.started_after))
+            return
         if isinstance(outcome, Requeued):
             return
         if isinstance(outcome, OtherVersion):
             self._held_jobs.leave(work.claimed.type)
+        settlement = decide(work.claimed, outcome, self._policy(work), self._random)
         if isinstance(outcome, NotRun | OtherVersion):
-            self._settler.add(work, decide(work.claimed, outcome, self._policy(work), self._random))
+            self._settler.add(work, settlement)
             return
-        self._table.completed += 1
         work.ended_on = since_boot()
-        if isinstance(outcome, Done):
-            settlement = completed(work.claimed, outcome.result, work.started_after)
-        else:
-            settlement = decide(work.claimed, outcome, self._policy(work), self._random)
-            settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
+        self._completed += 1
+        settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         self._final_notes.settle(work, settlement)
 
     def _flowing(self) -> bool:
@@ -209,10 +212,11 @@ class Engine:
         return self._rules.retry(work.claimed.queue)
 
     async def _tick(self) -> None:
-        """Show the supervisor that the loop turns; keep the queues' rules fresh."""
+        """Show the supervisor that the loop turns, and what it has done; keep the queues' rules fresh."""
         refreshed = since_boot()
         while True:
             self._table.tick = self._table.active_time(since_boot())
+            self._table.completed = self._completed
             await asyncio.sleep(TICK_SECONDS)
             self._slots.feed()
             if self._slots.lost:

@@ -7,6 +7,7 @@ supervisor goes away, the channel closes: the runner claims nothing more, finish
 import asyncio
 import faulthandler
 import functools
+import gc
 import os
 import signal
 import socket
@@ -20,8 +21,9 @@ from windlass.client.runtime.loops import loop_factory
 from windlass.core.events import Emit
 from windlass.core.jobs.retry import ByError, StoredPolicy
 from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
-from windlass.observe.history import record_calls, record_events
+from windlass.observe.figures import Figures
 from windlass.observe.logs import log_events
+from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -47,6 +49,8 @@ class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptor of the shared table."""
     stacks: int
     """The descriptor of the file for stack traces."""
+    figures: int | None = None
+    """The descriptor of the memory for figures, if the supervisor exposes them."""
     mark: str
     """Of the processes of its handlers: by it the supervisor finds them when the runner is gone."""
 
@@ -60,7 +64,9 @@ async def serve(config: RunnerConfig) -> None:
     """Load the app, say hello, and run."""
     end = socket.socket(fileno=config.socket)
     channel = await Channel.over(end)
-    emit = record_events(log_events(verbose=config.worker.verbose), "runner")
+    if config.figures is not None:
+        want_figures(Figures.shared(config.figures))
+    emit = watch_events(log_events(verbose=config.worker.verbose, format=config.worker.log_format), "runner")
     try:
         app = load_app_for_work(config.worker.app)
     except BaseException as error:
@@ -68,7 +74,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = record_calls(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+        store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
         if not await _opened(app, store, channel, emit):
@@ -83,8 +89,11 @@ async def serve(config: RunnerConfig) -> None:
         return
     # The app or its hooks may have set up logging anew.
     add_job_to_records()
-    show_app_logs()
+    show_app_logs(format=config.worker.log_format)
     keep_job_logs(app.keep_logs)
+    # The app stays: without this, each full collection of the garbage collector looks through all of it.
+    gc.collect()
+    gc.freeze()
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
     channel.send(hello(app, store, undeclared))
     try:
