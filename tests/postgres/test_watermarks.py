@@ -207,7 +207,7 @@ async def _pages(connection: Any, clock: ManualClock) -> int:
     values: dict[str, Any] = {
         "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10, "since": 0,
         "returns": -1, "seen_queues": [], "seen_sort_priorities": [], "seen_ranks": [], "seen_ids": [],
-        "now": clock.wall(),
+        "over": [], "now": clock.wall(),
     }  # fmt: skip
     text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}"
     rows = await connection.fetch(text, *[values[name] for name in statement.names])
