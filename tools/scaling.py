@@ -57,9 +57,9 @@ def simulate() -> list[tuple[float, float, int, float]]:
 def panel(title: str, values: list[float], top: int, colour: str) -> str:
     """One curve with its axis."""
     most = max(values) or 1.0
+    across, high = (WIDTH - LEFT - 10) / len(values), HEIGHT - 55
     points = " ".join(
-        f"{LEFT + index * (WIDTH - LEFT - 10) / len(values):.1f},"
-        f"{top + HEIGHT - 30 - value / most * (HEIGHT - 55):.1f}"
+        f"{LEFT + index * across:.1f},{top + HEIGHT - 30 - value / most * high:.1f}"
         for index, value in enumerate(values)
         if index % 15 == 0
     )
@@ -91,10 +91,8 @@ def main() -> None:
     )
     plateau = [value for value, each in zip(workers, load_, strict=True) if each == 50.0]
     print(f"workers on the plateau: {sorted(plateau)[len(plateau) // 2]:.0f}, at most {max(workers):.0f}")
-    print(
-        f"oldest pending job: at most {max(oldest):.0f} s; "
-        f"at the end {workers[-1]:.0f} workers, {pending[-1]:.0f} pending"
-    )
+    print(f"oldest pending job: at most {max(oldest):.0f} s")
+    print(f"at the end: {workers[-1]:.0f} worker, {pending[-1]:.0f} pending")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Figures: counts in memory that two processes share, bounded, and added up whatever becomes of the writer."""
 
-import os
+import subprocess
+import sys
 import threading
 from random import Random
 
@@ -30,11 +31,11 @@ def test_what_is_counted_is_read() -> None:
 
 def test_another_process_reads_the_same_memory_also_when_the_writer_is_gone() -> None:
     figures = Figures.create_shared()
-    if (child := os.fork()) == 0:
-        assert figures.descriptor is not None
-        Figures.shared(figures.descriptor).count("started", "q", "t", 7)
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert figures.descriptor is not None
+    write = f"Figures.shared({figures.descriptor}).count('started', 'q', 't', 7); os.kill(os.getpid(), 9)"
+    program = f"import os; from windlass.observe.figures import Figures; {write}"
+    ended = subprocess.run([sys.executable, "-c", program], pass_fds=[figures.descriptor], check=False)
+    assert ended.returncode == -9
     assert figures.read().jobs["q", "t"].counters["started"] == 7
     figures.close()
 

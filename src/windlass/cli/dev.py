@@ -70,9 +70,8 @@ async def _develop(config: WorkerConfig, port: int | None) -> int:
         screen.news(f"no REST server: it needs {missing} (pip install 'windlass[server]')")
     elif port is not None:
         server = DevServer(config.app, usable_port(port))
-    return await Dev(
-        config, sources, log_events(verbose=config.verbose, format=config.log_format), screen, server
-    ).run()
+    emit = log_events(verbose=config.verbose, format=config.log_format)
+    return await Dev(config, sources, emit, screen, server).run()
 
 
 class Terminal:

@@ -48,18 +48,6 @@ def context(app: App | None = None, job: NewJob | None = None, *, attempt: int =
     return RecordedContext(_recorded(app or App.testing(), job, attempt))
 
 
-def _recorded(app: App, job: NewJob, attempt: int) -> "_Recorded":
-    budget, failures, now = job.max_attempts or DEFAULT_MAX_ATTEMPTS, attempt - 1, to_micros(datetime.now(UTC))
-    counters = (failures, 0, 0, 0, 0, 0)
-    claimed = Claimed(
-        *(job.id, job.queue, job.type, job.payload, attempt, budget, *counters, job.priority, now, now, now),
-        *(job.idempotency_key, job.concurrency_key, job.tenant, job.parent),
-        tags=encode(job.tags, "tags"),
-        meta=job.meta,
-    )
-    return _Recorded(claimed, msgspec.structs.replace(define(_no_handler, {}), home=app), -1, since_boot())
-
-
 class _Recorded(Work, eq=False):
     reports: list[Progress] = msgspec.field(default_factory=list)
 
@@ -72,6 +60,18 @@ class _Recorded(Work, eq=False):
         """Called by the handler."""
         super().progress(progress)
         self.reports.append(progress)
+
+
+def _recorded(app: App, job: NewJob, attempt: int) -> _Recorded:
+    budget, failures, now = job.max_attempts or DEFAULT_MAX_ATTEMPTS, attempt - 1, to_micros(datetime.now(UTC))
+    counters = (failures, 0, 0, 0, 0, 0)
+    claimed = Claimed(
+        *(job.id, job.queue, job.type, job.payload, attempt, budget, *counters, job.priority, now, now, now),
+        *(job.idempotency_key, job.concurrency_key, job.tenant, job.parent),
+        tags=encode(job.tags, "tags"),
+        meta=job.meta,
+    )
+    return _Recorded(claimed, msgspec.structs.replace(define(_no_handler, {}), home=app), -1, since_boot())
 
 
 def _no_handler() -> None:
