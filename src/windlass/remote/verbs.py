@@ -50,8 +50,13 @@ class RemoteJobs(Jobs):
         page = await self._connection.get("/jobs", JobList, **query, limit=limit, cursor=cursor)
         return Page(tuple(page.jobs), page.next_cursor)
 
-    async def acount(self, **wanted: Unpack[JobFilters]) -> int:
-        return len([job async for job in self.aiter(**wanted)])
+    async def acount(self, *, limit: int | None = None, **wanted: Unpack[JobFilters]) -> int:
+        found = 0
+        async for _ in self.aiter(**wanted):
+            found += 1
+            if found == limit:
+                break
+        return found
 
     async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
         return await self._connection.get(f"{_job(id)}/links", Links)

@@ -14,6 +14,7 @@ from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
+from windlass.server.dashboard.site import Dashboard, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, refusal, request_id
 from windlass.server.estimates import Estimates
 from windlass.server.health import Probes
@@ -43,8 +44,10 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
-    """The REST server of an app, for any ASGI server. `rate` limits the requests of each token.
+def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "") -> Starlette:
+    """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
+
+    `environment` is shown on every page, such as "production".
 
     Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
     """
@@ -53,6 +56,11 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
     access = Access(app, limit)
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
+
+    async def identify(request: Request) -> Visitor:
+        return Visitor(await dispatcher.authenticate(request), "")
+
+    dashboard = Dashboard(app, identify, OPERATIONS, state, environment=environment)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -68,8 +76,20 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE) -> Starlette:
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
         *_documentation(dispatcher),
+        *dashboard.routes(),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route})
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        """A path or method that does not exist: a problem for programs, a page for people."""
+        assert isinstance(error, HTTPException)
+        refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
+        if not request.url.path.startswith(PREFIX) and "text/html" in request.headers.get("accept", ""):
+            return dashboard.failed(request, refused.problem)
+        response = refusal(refused, request_id(request.headers))
+        response.headers.update(error.headers or {})
+        return response
+
+    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_route})
     served.router.redirect_slashes = False
     served.state.probes = probes
     return served
@@ -104,12 +124,3 @@ def _documentation(dispatcher: Dispatcher) -> list[Route]:
         return endpoint
 
     return [Route(f"{PREFIX}/{name}", serving(name)) for name in texts]
-
-
-async def _no_route(request: Request, error: Exception) -> Response:
-    """A path or method that does not exist, as a problem."""
-    assert isinstance(error, HTTPException)
-    refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
-    response = refusal(refused, request_id(request.headers))
-    response.headers.update(error.headers or {})
-    return response

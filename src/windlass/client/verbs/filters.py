@@ -72,14 +72,22 @@ def _name(given: str | None, field: str) -> str | None:
     return None if given is None else check_name(given, field)
 
 
-async def count(operator: OperatorStore, wanted: JobFilter) -> int:
-    """How many jobs match: from the counts by queue and status if these are enough, else from their ids."""
+async def count(operator: OperatorStore, wanted: JobFilter, limit: int | None = None) -> int:
+    """How many jobs match: from the counts by queue and status if these are enough, else from their ids.
+
+    Ids are read until there are `limit`.
+    """
     if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
         counts = await operator.counts()
         chosen = counts.queues if wanted.queue is None else {wanted.queue: counts.queues.get(wanted.queue, {})}
         statuses = wanted.status or tuple(Status)
         return sum(jobs.get(status, 0) for jobs in chosen.values() for status in set(statuses))
-    return sum([len(ids) async for ids in _pages(operator, wanted)])
+    found = 0
+    async for ids in _pages(operator, wanted):
+        found += len(ids)
+        if limit is not None and found >= limit:
+            break
+    return found
 
 
 async def each_page(

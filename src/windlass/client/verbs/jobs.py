@@ -86,14 +86,14 @@ class Jobs(Verbs):
             page = self.list(limit=_BATCH, cursor=page.next_cursor, **wanted)
             yield from page
 
-    async def acount(self, **wanted: Unpack[JobFilters]) -> int:
-        """How many jobs match (the filters of `list`).
+    async def acount(self, *, limit: int | None = None, **wanted: Unpack[JobFilters]) -> int:
+        """How many jobs match (the filters of `list`); counting ends soon after `limit`.
 
-        By `status` and `queue` alone it is as cheap as `app.stats.counts()`; else the ids of the matching jobs are
-        read, page by page.
+        By `status` and `queue` alone it is as cheap as `app.stats.counts()`, and exact; else the ids of the matching
+        jobs are read, page by page.
         """
         matching = job_filter(**wanted)
-        return await count((await self._home._ready()).operator, matching)
+        return await count((await self._home._ready()).operator, matching, limit)
 
     async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
         """The chain of a job, in order: at most `limit` links before it, and as many after it.
