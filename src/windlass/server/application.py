@@ -57,7 +57,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "") -> Starle
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
 
-    async def identify(request: Request) -> Visitor:
+    async def identify(request: Request, csrf: str) -> Visitor:
         return Visitor(await dispatcher.authenticate(request), "")
 
     dashboard = Dashboard(app, identify, OPERATIONS, state, environment=environment)

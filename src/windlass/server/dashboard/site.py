@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,8 @@ class Visitor(msgspec.Struct, frozen=True):
     csrf: str
 
 
-Identify = Callable[[Request], Awaitable[Visitor]]
+Identify = Callable[[Request, str], Awaitable[Visitor]]
+"""The visitor of a request; Refused without a valid token or session, or for a form with another CSRF token."""
 
 
 class Dashboard:
@@ -95,8 +95,9 @@ class Dashboard:
         visitor = None
         try:
             async with asyncio.timeout(PAGE_SECONDS):
-                visitor = await self._identify(request)
-                return self._response(request, visitor, await self._reply(page, request, visitor))
+                form = await _form(request) if page.method == "POST" else {}
+                visitor = await self._identify(request, next(iter(form.get("csrf", ())), ""))
+                return self._response(request, visitor, await self._reply(page, request, visitor, form))
         except Refused as refused:
             if refused.problem.status == 401 and visitor is None:
                 return RedirectResponse(link("/login", next=_here(request)), 303, SAFE_HEADERS)
@@ -110,9 +111,8 @@ class Dashboard:
             _log.error("%s %s (request %s)", request.method, request.url.path, _id(request), exc_info=error)
         return self.failed(request, problem, visitor)
 
-    async def _reply(self, page: Page, request: Request, visitor: Visitor) -> Reply:
+    async def _reply(self, page: Page, request: Request, visitor: Visitor, form: Fields) -> Reply:
         visitor.caller.need(page.scope)
-        form = await self._form(request, visitor) if page.method == "POST" else {}
         view = View(
             app=self._app,
             caller=visitor.caller,
@@ -126,15 +126,6 @@ class Dashboard:
         address = request.client.host if request.client else None
         with acting(Actor(visitor.caller.name, "dashboard", address)):
             return await page.handler(view)
-
-    async def _form(self, request: Request, visitor: Visitor) -> Fields:
-        """The form of a change, which must have the session's CSRF token."""
-        text = await read_body(request, MAX_FORM)
-        fields = _fields(text.decode("utf-8", "replace"))
-        sent = next(iter(fields.get("csrf", ())), "")
-        if not secrets.compare_digest(sent.encode(), visitor.csrf.encode()):
-            raise Refused(403, "csrf", "this form is not from your session, or that has ended: open the page again")
-        return fields
 
     def failed(self, request: Request, problem: Problem, visitor: Visitor | None = None) -> Response:
         """A page that says what failed, and what to do."""
@@ -169,6 +160,13 @@ class Dashboard:
             return self.failed(request, Problem(status=404, code="not_found", title=f"there is no file {name[:80]}"))
         headers = {**SAFE_HEADERS, "cache-control": "no-cache"}
         return Response(content, 200, headers, KINDS[Path(name).suffix])
+
+
+async def _form(request: Request) -> Fields:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Refused(415, "unsupported_media_type", "send a form")
+    return _fields((await read_body(request, MAX_FORM)).decode("utf-8", "replace"))
 
 
 def _fields(text: str) -> Fields:

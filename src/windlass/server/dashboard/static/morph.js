@@ -3,7 +3,8 @@
 /** The name by which an element is found again among its siblings. */
 function keyOf(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return null;
-  return node.id || node.dataset.key || null;
+  // Not `node.id`: a form has its field of that name there.
+  return node.getAttribute("id") || node.getAttribute("data-key");
 }
 
 function isSame(one, other) {
