@@ -32,6 +32,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
+    "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
     "e2e": {
         "postgres": (*AWAY, "test_lease_lost", "test_outcomes", "test_runner_killed"),

@@ -17,7 +17,7 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from tests.support.processes import until
 
-CHROMIUM, DRIVER = which("chromium"), which("chromedriver")
+CHROMIUM, DRIVER = which("chromium") or which("google-chrome"), which("chromedriver")
 MISSING = "Chromium and its driver are not installed: apt-get install chromium chromium-driver"
 FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -9,6 +9,7 @@ from tests.support.processes import until
 
 PATHS = ("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/workers", "/types", "/actions", "/audit")
 SCREENS = {"wide": WIDE, "phone": PHONE}
+_more = [pytest.param(*each, marks=pytest.mark.extended) for each in (("wide", "dark"), ("phone", "light"))]
 
 
 def _work(site: Site) -> list[str]:
@@ -25,23 +26,26 @@ def _work(site: Site) -> list[str]:
     return jobs
 
 
-@on_sql
-def test_every_page_works_on_every_screen_and_in_both_themes(browser: Browser, site: Site) -> None:
+@on_sqlite
+@pytest.mark.parametrize(("screen", "theme"), [("wide", "light"), ("phone", "dark"), *_more])
+def test_every_page_fits_on_every_screen_in_both_themes(
+    browser: Browser, site: Site, screen: str, theme: str
+) -> None:
     jobs = _work(site)
-    for path in (*PATHS, *(f"/jobs/{id_}" for id_ in jobs)):
-        for screen, size in SCREENS.items():
-            for theme in ("light", "dark"):
-                browser.resize(size, theme)
-                browser.open(path)
-                assert "did not work" not in browser.text, path
-                wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
-                assert wide <= 0, f"{path} is {wide} px too wide for {screen}"
-                browser.shoot(f"{path.strip('/').replace('/', '-') or 'overview'}-{screen}-{theme}")
-    assert browser.errors() == []
+    browser.resize(SCREENS[screen], theme)
+    names = ("job-completed", "job-dead", "job-dead-2", "job-logged", "job-scheduled")
+    pages = {path.strip("/").replace("/", "-") or "overview": path for path in PATHS}
+    pages |= {name: f"/jobs/{id_}" for name, id_ in zip(names, jobs, strict=True)}
+    for name, path in pages.items():
+        browser.open(path)
+        assert "did not work" not in browser.text, path
+        wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{path} is {wide} px too wide for {screen}"
+        browser.shoot(f"{name}-{screen}-{theme}")
 
 
 @on_sqlite
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.extended)])
 def test_axe_core_finds_nothing_on_any_page(browser: Browser, site: Site, theme: str) -> None:
     jobs = _work(site)
     browser.resize(WIDE, theme)

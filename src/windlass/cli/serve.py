@@ -34,6 +34,7 @@ def serve(
     ] = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
+    environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     tls_certificate: Annotated[
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
@@ -41,7 +42,7 @@ def serve(
     store: StoreOption = None,
     blobs: BlobsOption = None,
 ) -> None:
-    """Serve the REST API. Every call needs a token: windlass token create NAME --scope admin."""
+    """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     home = reach(store, app, blobs=blobs, make=True, through_server=False)
     log_events()
     loops.run(
@@ -53,6 +54,7 @@ def serve(
             proxies=tuple(proxy or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
+            environment=environment[:40],
             certificate=tls_certificate,
             key=tls_key,
         )
@@ -67,5 +69,5 @@ async def _serve(home: App, **settings: object) -> None:
     config = ServerConfig(**settings)  # type: ignore[arg-type]
     scheme = "https" if config.certificate else "http"
     shown = f"[{config.host}]" if ":" in config.host else config.host
-    typer.echo(f"windlass serve: {scheme}://{shown}:{config.port}/api/v1/docs", err=True)
+    typer.echo(f"windlass serve: {scheme}://{shown}:{config.port}/", err=True)
     await serve(home, config)

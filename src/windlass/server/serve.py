@@ -31,6 +31,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between the failing of /readyz and the end of listening."""
     drain: float = 30.0
     """Seconds that requests have to end."""
+    environment: str = ""
+    """Shown on every page of the dashboard."""
     certificate: str | None = None
     key: str | None = None
 
@@ -44,7 +46,7 @@ async def serve(app: App, config: ServerConfig) -> None:
                 "create one first: windlass token create NAME --scope admin",
             ]
         )
-    served = asgi(app, rate=config.rate)
+    served = asgi(app, rate=config.rate, environment=config.environment)
     server = _Server(_uvicorn(served, config), served.state.probes, config.unready)
     await server.serve()
 
