@@ -2,7 +2,7 @@
 
 from windlass.client.app import CLIENT_DEADLINE
 from windlass.client.tasks import context
-from windlass.client.verbs.jobs import MAX_PAGE
+from windlass.client.verbs.filters import MAX_PAGE
 from windlass.coordinator.duties import OLD_SECONDS
 from windlass.core import codec, names
 from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION

@@ -22,6 +22,7 @@
     ├── JobCancelled            raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
     ├── BlobUnavailable         a large payload or result cannot be kept or fetched
+    ├── ChangedSince            what was to be changed has another version than the caller asked for
     ├── NotAllowedNow           the job's status does not allow this move
     ├── LeaseLost               this runner's lease is gone; it may claim nothing more
     └── StoreUnavailable
@@ -156,11 +157,8 @@ class EnqueueUnknown(WindlassError):
     def __init__(self, ids: Sequence[str], problem: str = "") -> None:
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
         because = f" ({problem})" if problem else ""
-        super().__init__(
-            f"it is not known whether {shown} was stored{because}: hand in the same id again, that is safe"
-        )
-        self.ids = list(ids)
-        self.id = self.ids[0]
+        super().__init__(f"it is not known whether {shown} was stored{because}: hand in the same id again")
+        self.ids, self.id = list(ids), ids[0]
 
 
 class KeyConflict(WindlassError):
@@ -174,10 +172,7 @@ class KeyConflict(WindlassError):
 
 
 class JobNotFound(WindlassError):
-    """No such job, or nothing of it is kept any more.
-
-    `outcome` is how its last attempt ended ("completed", "failed", …), if that is remembered; else None.
-    """
+    """No such job, or nothing of it is kept; `outcome` is how its last attempt ended ("completed", …), if known."""
 
     code = "job_not_found"
 
@@ -185,9 +180,7 @@ class JobNotFound(WindlassError):
         told = f"no job {job_id}"
         if outcome is not None:
             how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
-            told = (
-                f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or somebody deleted it"
-            )
+            told = f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or it was deleted"
         super().__init__(told)
         self.job_id, self.outcome = job_id, outcome
 
@@ -219,8 +212,7 @@ class JobDead(WindlassError):
     code = "job_dead"
 
     def __init__(self, job_id: str, reason: str, error: Any = None) -> None:
-        told = error is None or error.message in reason
-        cause = reason if told else f"{error.type}: {error.message} ({reason})"
+        cause = reason if error is None or error.message in reason else f"{error.type}: {error.message} ({reason})"
         super().__init__(f"job {job_id} is dead: {cause}")
         self.job_id, self.reason, self.error = job_id, reason, error
 
@@ -255,6 +247,16 @@ class BlobUnavailable(WindlassError):
         self.job_id, self.problem = job_id, problem
 
 
+class ChangedSince(WindlassError):
+    """A job, queue or schedule has another version than the caller asked for; nothing was changed."""
+
+    code = "changed_since"
+
+    def __init__(self, what: str, version: str) -> None:
+        super().__init__(f"{what} has been changed: its version is {version} now")
+        self.version = version
+
+
 class NotAllowedNow(WindlassError):
     """The job's status does not allow this move."""
 
@@ -267,8 +269,7 @@ class NotAllowedNow(WindlassError):
         advice = f"{verb} {one} first" if first is not None else "it is not kept any more, so hand in a new job"
         why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
-        self.verb, self.job_id, self.status = verb, job_id, status
-        self.parent, self.first = parent, first
+        self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first
 
 
 class LeaseLost(WindlassError):
@@ -282,10 +283,7 @@ class LeaseLost(WindlassError):
 
 
 class StoreUnavailable(WindlassError):
-    """The store cannot be used now.
-
-    `maybe_done` says whether the call may have taken effect; `lasting`, whether waiting is unlikely to help.
-    """
+    """The store cannot be used now. `maybe_done`: the call may have taken effect; `lasting`: waiting hardly helps."""
 
     code = "store_unavailable"
 

@@ -38,8 +38,10 @@ class Browser:
         """A new session on this server."""
         self.url = url
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-        self.driver.execute_cdp_cmd("Network.enable", {})
-        self.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {"Authorization": f"Bearer {token}"}})
+        self.open("/")
+        assert self.path.startswith("/login")
+        self.enter("input[name=token]", token, send=True)
+        until(lambda: self.all("nav.side a"), "the overview after the log-in")
 
     def open(self, path: str) -> None:
         """Open a page of the server."""

@@ -116,8 +116,10 @@ def test_a_job_that_changed_meanwhile_is_left_alone(browser: Browser, site: Site
     browser.press("Cancel")
     site.app.jobs.change(id_, priority=3)
     browser.press("Cancel 1 job")
-    assert "has changed" in browser.text
+    assert "has been changed" in browser.text
     assert site.app.jobs.get(id_).status == "scheduled"
+    browser.press("Open it again")
+    assert browser.path == f"/jobs/{id_}"
     browser.errors()  # 412 is in the console too
 
 

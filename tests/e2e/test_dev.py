@@ -1,7 +1,10 @@
 """windlass dev as a developer uses it: save, see, break, mend, stop."""
 
+import re
 import signal
+from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.e2e.stage import Stage
@@ -193,3 +196,34 @@ def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Enqueuer) -> None:
         assert dev.output.startswith("error: ")
     dev = desk.dev("--processes", "0")
     assert dev.wait() == 2
+
+
+def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(desk: Enqueuer) -> None:
+    dev = desk.dev("--drain", "100ms")
+    desk.ready(dev)
+    found = re.search(r"dashboard and REST at (http://127\.0\.0\.1:\d+)/, token of this run: (wl_\w+)", dev.output)
+    assert found is not None
+    headers = {"authorization": f"Bearer {found[2]}"}
+    with httpx.Client(base_url=found[1], headers=headers) as client:
+        until(lambda: _answers(client), "the server answers")
+        answer = client.post("/api/v1/jobs", json={"type": "greet"})
+        assert answer.status_code == 201
+        assert desk.stage.until_status(answer.json()["id"], "completed").result == "one"
+        assert client.get("/api/v1/jobs", headers={"authorization": "Bearer wl_other"}).status_code == 401
+        desk.save("two")
+        desk.ready(dev, 2)
+        until(lambda: _answers(client), "the server answers after a restart, with the same token")
+        assert client.get("/api/v1/jobs").status_code == 200
+    started = family(dev.pid)
+    assert not any(found[2] in Path(f"/proc/{pid}/cmdline").read_text() for pid in started)
+    assert desk.stage.app.tokens.list() == []
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
+    check_gone(started)
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -30,11 +30,16 @@ def dev(
     drain: Annotated[
         str, typer.Option("--drain", help="Time for running jobs before a restart; then they are handed back.")
     ] = "5s",
+    port: Annotated[
+        int, typer.Option("--port", help="The port of the REST server on 127.0.0.1; another if it is taken.")
+    ] = 8321,
+    server: Annotated[bool, typer.Option("--server/--no-server", help="Whether to start the REST server.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
 ) -> None:
-    """Run jobs while you write them: a worker that restarts when a Python file here changes.
+    """Run jobs while you write them: a worker and a REST server that restart when a Python file here changes.
 
-    An app that cannot be imported is shown with its traceback, and tried again at the next save.
+    An app that cannot be imported is shown with its traceback, and tried again at the next save. The server listens
+    on this machine alone, and its token is valid for this run.
     """
     path = app_to_work(context, app, option)
     parse_path(path)
@@ -49,15 +54,21 @@ def dev(
     ).checked()
     # Compiled files are checked by the second and the size of their source: two quick saves would look like one.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    raise typer.Exit(loops.run(_develop(config)))
+    raise typer.Exit(loops.run(_develop(config, port if server else None)))
 
 
-async def _develop(config: WorkerConfig) -> int:
+async def _develop(config: WorkerConfig, port: int | None) -> int:
     # Here and not above: every other command starts without them.
     from windlass.worker.dev import Dev, Sources, places_of
+    from windlass.worker.dev_server import DevServer, missing_part, usable_port
 
-    sources = Sources(places_of(config.app, Path.cwd()))
-    return await Dev(config, sources, log_events(verbose=config.verbose), Terminal()).run()
+    sources, screen = Sources(places_of(config.app, Path.cwd())), Terminal()
+    server = None
+    if port is not None and (missing := missing_part()):
+        screen.news(f"no REST server: it needs {missing} (pip install 'windlass[server]')")
+    elif port is not None:
+        server = DevServer(config.app, usable_port(port))
+    return await Dev(config, sources, log_events(verbose=config.verbose), screen, server).run()
 
 
 class Terminal:

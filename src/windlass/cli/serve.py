@@ -1,5 +1,6 @@
 """windlass serve."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.client.runtime.location import APP_VARIABLE
 from windlass.core.moments import SECOND, parse_duration
-from windlass.errors import ConfigError
+from windlass.errors import ConfigError, WindlassError
 from windlass.observe.logs import log_events
 
 
@@ -39,11 +40,17 @@ def serve(
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
+    development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
     store: StoreOption = None,
     blobs: BlobsOption = None,
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
-    home = reach(store, app, blobs=blobs, make=True, through_server=False)
+    try:
+        home = reach(store, app, blobs=blobs, make=True, through_server=False)
+    except WindlassError:
+        if development:
+            raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
+        raise
     log_events()
     loops.run(
         _serve(
@@ -57,6 +64,7 @@ def serve(
             environment=environment[:40],
             certificate=tls_certificate,
             key=tls_key,
+            development=sys.stdin.readline().strip() if development else None,
         )
     )
 

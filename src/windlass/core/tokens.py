@@ -5,7 +5,6 @@ cannot be guessed needs no slow hash.
 """
 
 import hashlib
-import hmac
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -104,11 +103,6 @@ def id_of(text: str) -> str | None:
 def digest_of(text: str) -> str:
     """What is kept of the text."""
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_text_of(text: str, digest: str) -> bool:
-    """Whether this text has this digest, in a time that does not depend on the text."""
-    return hmac.compare_digest(digest_of(text), digest)
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.remote.problems import error_of
-from windlass.server.operation import PREFIX
+from windlass.server.operation import PREFIX, etag
 from windlass.server.problem import Problem
 
 T = TypeVar("T")
@@ -38,12 +38,21 @@ class Connection:
         return await self.call("GET", path, kind, query=query)
 
     async def call(
-        self, method: str, path: str, kind: type[T], *, body: Any = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        kind: type[T],
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        version: str | None = None,
     ) -> T:
-        """The answer, as a value of this type; raises what the verb of `App` would raise."""
+        """The answer, as a value of this type; raises what the verb of `App` raises. `version`: of If-Match."""
         given = {name: _text(value) for name, value in (query or {}).items() if value not in (None, (), "")}
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"content-type": "application/json"}
+        if version is not None:
+            headers["if-match"] = etag(version)
         try:
             response = await self._client().request(
                 method, PREFIX + path, params=given, content=content, headers=headers

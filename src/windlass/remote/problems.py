@@ -28,6 +28,11 @@ def _named(problem: Problem) -> str:
     return problem.title.partition("'")[2].rpartition("'")[0]
 
 
+def _version(problem: Problem) -> str:
+    """The version in a title such as `… has been changed: its version is 1-2-3 now`."""
+    return problem.title.removesuffix(" now").rpartition(" ")[2]
+
+
 def _invalid(kind: type[errors.InvalidInput]) -> Callable[[Problem], errors.WindlassError]:
     return lambda problem: kind(problem.field or "body", _after_field(problem))
 
@@ -49,6 +54,7 @@ _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
     errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),
     errors.UnknownTask.code: lambda problem: _as_said(errors.UnknownTask(_named(problem)), problem),
+    errors.ChangedSince.code: lambda problem: _as_said(errors.ChangedSince("", _version(problem)), problem),
     errors.NotAllowedNow.code: _about_job(lambda job, problem: _as_said(errors.NotAllowedNow("", job, ""), problem)),
     errors.BlobUnavailable.code: _about_job(lambda job, problem: errors.BlobUnavailable(job, problem.title)),
 }

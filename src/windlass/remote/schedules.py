@@ -1,5 +1,6 @@
 """The verbs of `app.schedules`, through the server."""
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import msgspec
@@ -40,29 +41,42 @@ class RemoteSchedules(Schedules):
         }
         return _schedule(await self._connection.call("POST", "/schedules", ScheduleRecord, body=body))
 
-    async def aset(self, name: str, job: NewJob | None = None, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+    async def aset(
+        self,
+        name: str,
+        job: NewJob | None = None,
+        /,
+        *,
+        reset: Sequence[str] = (),
+        paused: bool | None = None,
+        version: str | None = None,
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule:
         settings(job, **options)
+        given = {"reset": list(reset) or None, "paused": paused, **options}
         payload = {} if job is None else {"payload": msgspec.Raw(job.payload.encode())}
-        return await self._patch(name, {**payload, **_given(options)})
+        return await self._patch(name, {**payload, **_given(given)}, version)
 
-    async def areset(self, name: str, *names: str) -> Schedule:
-        return await self._patch(name, {"reset": list(names) or list(ScheduleSettings.__struct_fields__)})
+    async def areset(self, name: str, *names: str, version: str | None = None) -> Schedule:
+        return await self._patch(name, {"reset": list(names) or list(ScheduleSettings.__struct_fields__)}, version)
 
-    async def apause(self, name: str) -> Schedule:
-        return await self._patch(name, {"paused": True})
+    async def apause(self, name: str, *, version: str | None = None) -> Schedule:
+        return await self._patch(name, {"paused": True}, version)
 
-    async def aresume(self, name: str) -> Schedule:
-        return await self._patch(name, {"paused": False})
+    async def aresume(self, name: str, *, version: str | None = None) -> Schedule:
+        return await self._patch(name, {"paused": False}, version)
 
     async def arun(self, name: str) -> Handle[Any]:
         receipt = await self._connection.call("POST", f"{_path(name)}/run", JobReceipt)
         return self._home._handle(receipt.id, receipt.existing, Any)
 
-    async def aremove(self, name: str) -> None:
-        await self._connection.call("DELETE", _path(name), type(None))
+    async def aremove(self, name: str, *, version: str | None = None) -> None:
+        await self._connection.call("DELETE", _path(name), type(None), version=version)
 
-    async def _patch(self, name: str, body: dict[str, Any]) -> Schedule:
-        return _schedule(await self._connection.call("PATCH", _path(name), ScheduleRecord, body=body))
+    async def _patch(self, name: str, body: dict[str, Any], version: str | None) -> Schedule:
+        return _schedule(
+            await self._connection.call("PATCH", _path(name), ScheduleRecord, body=body, version=version)
+        )
 
 
 def _path(name: str) -> str:
@@ -86,6 +100,7 @@ def _schedule(record: ScheduleRecord) -> Schedule:
         last_job=record.last_job,
         missed=record.missed,
         skipped=record.skipped,
+        revision=record.revision,
     )
 
 

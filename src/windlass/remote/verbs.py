@@ -9,8 +9,8 @@ import msgspec
 
 from windlass.client.handle import CANCELLED
 from windlass.client.verbs.actions import Action, ActionVerb
-from windlass.client.verbs.filters import JobFilters, TaskType, job_filter, type_name
-from windlass.client.verbs.jobs import Jobs, check_limit
+from windlass.client.verbs.filters import JobFilters, TaskType, check_limit, job_filter, type_name
+from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.links import Links
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.stats import MAX_POINTS, Stats, Step, Workers
@@ -67,16 +67,19 @@ class RemoteJobs(Jobs):
     async def awhy(self, id: JobRef) -> Why:
         return await self._connection.get(f"{_job(id)}/why", Why)
 
-    async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Job:
-        return await self._connection.call("DELETE", _job(id), Job, query={"reason": reason})
+    async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:
+        return await self._connection.call("DELETE", _job(id), Job, query={"reason": reason}, version=version)
 
-    async def aretry(self, id: JobRef, *, payload: Mapping[str, Any] | None = None) -> Job:
+    async def aretry(
+        self, id: JobRef, *, payload: Mapping[str, Any] | None = None, version: str | None = None
+    ) -> Job:
         if payload is not None:
-            await self.achange(id, payload=payload)
-        return await self._connection.call("POST", f"{_job(id)}/retry", Job)
+            changed = await self.achange(id, payload=payload, version=version)
+            version = None if version is None else changed.version
+        return await self._connection.call("POST", f"{_job(id)}/retry", Job, version=version)
 
-    async def arun_now(self, id: JobRef) -> Job:
-        return await self._connection.call("POST", f"{_job(id)}/run", Job)
+    async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
+        return await self._connection.call("POST", f"{_job(id)}/run", Job, version=version)
 
     async def achange(
         self,
@@ -87,16 +90,17 @@ class RemoteJobs(Jobs):
         delay: Duration | None = None,
         payload: Mapping[str, Any] | None = None,
         queue: str | None = None,
+        version: str | None = None,
     ) -> Job:
         seconds = None if delay is None else duration(delay, "delay") / SECOND
         given = {"priority": priority, "run_at": run_at, "delay": seconds, "payload": payload, "queue": queue}
         patch = {name: value for name, value in given.items() if value is not None}
         if not patch:
             raise InvalidOption("change", f"nothing to change; there are {', '.join(given)}")
-        return await self._connection.call("PATCH", _job(id), Job, body=patch)
+        return await self._connection.call("PATCH", _job(id), Job, body=patch, version=version)
 
-    async def adelete(self, id: JobRef) -> None:
-        await self._connection.call("DELETE", _job(id), type(None), query={"purge": True})
+    async def adelete(self, id: JobRef, *, version: str | None = None) -> None:
+        await self._connection.call("DELETE", _job(id), type(None), query={"purge": True}, version=version)
 
     async def afind(self, part: str) -> str:
         """The id with this beginning or end, among the newest thousand jobs."""
@@ -149,34 +153,38 @@ class RemoteQueues(Queues):
     async def alist(self) -> list[Queue]:
         return [_queue(each) for each in (await self._connection.get("/queues", QueueList)).queues]
 
-    async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
+    async def aset(
+        self, name: str, *, reset: Sequence[str] = (), version: str | None = None, **options: Unpack[QueueOptions]
+    ) -> Queue:
         settings(**options)
-        return await self._patch(name, {key: value for key, value in options.items() if value is not None})
+        given = {key: value for key, value in options.items() if value is not None}
+        return await self._patch(name, {**given, "reset": list(reset)} if reset else given, version)
 
-    async def areset(self, name: str, *names: str) -> Queue:
-        return await self._patch(name, {"reset": list(names) or list(QueueOptions.__annotations__)})
+    async def areset(self, name: str, *names: str, version: str | None = None) -> Queue:
+        return await self._patch(name, {"reset": list(names) or list(QueueOptions.__annotations__)}, version)
 
-    async def apause(self, name: str, length: Duration | None = None) -> Queue:
+    async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
         seconds = None if length is None else duration(length, "length") / SECOND
-        return await self._post(name, "pause", {"seconds": seconds})
+        return await self._post(name, "pause", version, {"seconds": seconds})
 
-    async def aresume(self, name: str) -> Queue:
-        return await self._post(name, "resume")
+    async def aresume(self, name: str, *, version: str | None = None) -> Queue:
+        return await self._post(name, "resume", version)
 
-    async def aclose(self, name: str) -> Queue:
-        return await self._post(name, "close")
+    async def aclose(self, name: str, *, version: str | None = None) -> Queue:
+        return await self._post(name, "close", version)
 
-    async def aopen(self, name: str) -> Queue:
-        return await self._post(name, "open")
+    async def aopen(self, name: str, *, version: str | None = None) -> Queue:
+        return await self._post(name, "open", version)
 
     async def apurge(self, name: str) -> int:
         return (await self._connection.call("POST", f"{_path(name)}/purge", Purged)).cancelled
 
-    async def _patch(self, name: str, body: Mapping[str, Any]) -> Queue:
-        return _queue(await self._connection.call("PATCH", _path(name), QueueRecord, body=body))
+    async def _patch(self, name: str, body: Mapping[str, Any], version: str | None) -> Queue:
+        return _queue(await self._connection.call("PATCH", _path(name), QueueRecord, body=body, version=version))
 
-    async def _post(self, name: str, verb: str, body: Mapping[str, Any] | None = None) -> Queue:
-        return _queue(await self._connection.call("POST", f"{_path(name)}/{verb}", QueueRecord, body=body))
+    async def _post(self, name: str, verb: str, version: str | None, body: Mapping[str, Any] | None = None) -> Queue:
+        path = f"{_path(name)}/{verb}"
+        return _queue(await self._connection.call("POST", path, QueueRecord, body=body, version=version))
 
 
 class RemoteWorkers(Workers):

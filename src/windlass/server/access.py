@@ -3,17 +3,21 @@
 import asyncio
 import contextlib
 import hashlib
+import hmac
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
 import msgspec
+from starlette.requests import Request
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Bucket, Rate, full, refilled, spent, wait_for
 from windlass.core.moments import SECOND, Micros
-from windlass.core.tokens import Token
-from windlass.errors import StoreUnavailable
+from windlass.core.tokens import Scope, Token, digest_of, id_of
+from windlass.errors import ConfigError, StoreUnavailable
+from windlass.server.browser import session
 from windlass.server.operation import Caller
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
@@ -25,6 +29,9 @@ NOTED_EVERY: Micros = 60 * SECOND
 """How often the last use of a token is written."""
 FAILURES = Rate(10, 60 * SECOND, 10)
 """Wrong tokens from one address."""
+
+
+Verify = Callable[[str], Awaitable[Token | None]]
 
 
 class _Known(msgspec.Struct):
@@ -59,19 +66,42 @@ class RateLimiter:
 class Access:
     """Finds the caller of a request, or refuses it."""
 
-    def __init__(self, app: App, rate: Rate) -> None:
+    def __init__(self, app: App, rate: Rate, development: str | None = None) -> None:
+        """`development` is the text of a token that only this process knows."""
         self._app = app
+        self._development = None if development is None else _development(development)
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
         self._calls = RateLimiter(rate)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def caller(self, headers: Mapping[str, str], address: str) -> Caller:
-        """The caller by its bearer token; Refused with 401 or 429."""
-        scheme, _, text = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not text:
+    async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
+        """The caller by its bearer token, or by its session; Refused with 401, 403 or 429.
+
+        `csrf` is the CSRF token of a form; None: a change has it in a header.
+        """
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and text:
+            known = await self._find(text.strip(), address, self._verify)
+        elif cookie := session.cookie_of(request):
+            session.check_change(request, cookie, csrf)
+            known = await self._find(cookie, address, self._verify_session)
+        else:
             raise _refused("send a token: Authorization: Bearer wl_…")
-        known = await self._find(text.strip(), address)
+        return self._admitted(known)
+
+    async def log_in(self, text: str, address: str) -> Token:
+        """The token with this text, for a new session; Refused with 401 or 429."""
+        known = await self._find(text, address, self._verify)
+        self._admitted(known)
+        return known.token
+
+    def forget(self, text: str) -> None:
+        """Ask the store again at the next use."""
+        self._known.pop(hashlib.sha256(text.encode()).digest(), None)
+
+    def _admitted(self, known: _Known) -> Caller:
+        """The caller, within its rate."""
         token = known.token
         if (wait := self._calls.wait(token.id)) > 0:
             raise too_many("this token has used up its rate of requests", wait)
@@ -85,7 +115,20 @@ class Access:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _find(self, text: str, address: str) -> _Known:
+    async def _verify(self, text: str) -> Token | None:
+        id_ = id_of(text)
+        return None if id_ is None else await self._verify_digest(id_, digest_of(text))
+
+    async def _verify_session(self, cookie: str) -> Token | None:
+        found = await session.token_of(self._app, cookie)
+        return None if found is None else await self._verify_digest(*found)
+
+    async def _verify_digest(self, id_: str, digest: str) -> Token | None:
+        if self._development is not None and hmac.compare_digest(digest, self._development[1]):
+            return self._development[0]
+        return await self._app.tokens.averify_digest(id_, digest)
+
+    async def _find(self, text: str, address: str, verify: Verify) -> _Known:
         digest, now = hashlib.sha256(text.encode()).digest(), since_boot()
         known = self._known.get(digest)
         if known is not None and now - known.at < FRESH:
@@ -93,11 +136,11 @@ class Access:
         # A token that was valid here is checked again, whatever others do from the same address.
         if known is None and (wait := self._failures.wait(address)) > 0:
             raise too_many("too many wrong tokens from this address", wait)
-        token = await self._app.tokens.averify(text)
+        token = await verify(text)
         if token is None:
             self._known.pop(digest, None)
             self._failures.spend(address)
-            raise _refused("this token is not valid: unknown, revoked or expired")
+            raise _refused("this token or session is not valid: unknown, revoked or expired")
         found = self._known[digest] = _Known(token, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
@@ -114,6 +157,15 @@ class Access:
     async def _write_use(self, id_: str) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
             await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def _development(text: str) -> tuple[Token, str]:
+    """A token that is in no store, and the digest of its text."""
+    id_ = id_of(text)
+    if id_ is None:
+        raise ConfigError("the token for development cannot be read")
+    token = Token(id=id_, name="development", scopes=(Scope.ADMIN,), created_at=datetime.now(UTC))
+    return token, digest_of(text)
 
 
 def too_many(title: str, wait: Micros) -> Refused:

@@ -1,5 +1,6 @@
 """The server as an ASGI application: routes from the operations, probes, and the OpenAPI document."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -7,19 +8,23 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
+from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
+from windlass.server.browser.login import LogIn
+from windlass.server.browser.pages import STYLE, docs_page, html_response
+from windlass.server.browser.session import cookie_of, csrf_of
 from windlass.server.dashboard.site import Dashboard, Visitor
-from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, refusal, request_id
+from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
 from windlass.server.health import Probes
-from windlass.server.openapi import STYLE, document, page
-from windlass.server.operation import PREFIX, Operation
+from windlass.server.openapi import document
+from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
 from windlass.server.problem import Refused
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -44,21 +49,24 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "") -> Starlette:
+def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production".
+    `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
+    store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
     state = ServerState(Estimates(), actions.ActionRunner(app))
-    access = Access(app, limit)
+    access = Access(app, limit, development)
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
 
     async def identify(request: Request, csrf: str) -> Visitor:
-        return Visitor(await dispatcher.authenticate(request), "")
+        caller = await access.caller(request, address_of(request), csrf or None)
+        cookie = cookie_of(request)
+        return Visitor(caller, csrf_of(cookie) if cookie else "")
 
     dashboard = Dashboard(app, identify, OPERATIONS, state, environment=environment)
 
@@ -75,7 +83,9 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "") -> Starle
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
+        *LogIn(app, access).routes,
         *_documentation(dispatcher),
+        Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
 
@@ -104,23 +114,38 @@ def _route(dispatcher: Dispatcher, operation: Operation) -> Route:
 
 def _documentation(dispatcher: Dispatcher) -> list[Route]:
     described = document(OPERATIONS)
-    texts = {
-        "openapi.json": (msgspec.json.encode(described).decode(), "application/json"),
-        "docs": (page(described), "text/html; charset=utf-8"),
-        "docs.css": (STYLE, "text/css"),
-    }
+    text = msgspec.json.encode(described)
 
-    def serving(name: str) -> Endpoint:
-        text, kind = texts[name]
+    async def for_programs(request: Request) -> Response:
+        return Response(text, headers=SAFE_HEADERS, media_type="application/json")
 
-        async def endpoint(request: Request) -> Response:
-            try:
+    async def for_people(request: Request) -> Response:
+        cookie = cookie_of(request)
+        return html_response(docs_page(described, csrf_of(cookie) if cookie else ""))
+
+    return [
+        Route(f"{PREFIX}/openapi.json", _authenticated(dispatcher, for_programs)),
+        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=True)),
+    ]
+
+
+def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = False) -> Endpoint:
+    """For callers with a token. A browser without one is led from a page to the log-in."""
+
+    async def guarded(request: Request) -> Response:
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
                 await dispatcher.authenticate(request)
-            except Refused as refused:
-                return refusal(refused, request_id(request.headers))
-            headers = {**SAFE_HEADERS, "content-security-policy": "default-src 'none'; style-src 'self'"}
-            return Response(text, headers=headers, media_type=kind)
+        except Refused as refused:
+            if page and refused.problem.status == 401 and "text/html" in request.headers.get("accept", ""):
+                return RedirectResponse(f"/login?next={request.url.path}", 303, headers=SAFE_HEADERS)
+            return refusal(refused, request_id(request.headers))
+        except (WindlassError, TimeoutError) as error:
+            return answer_problem(error, request_id(request.headers), request)
+        return await endpoint(request)
 
-        return endpoint
+    return guarded
 
-    return [Route(f"{PREFIX}/{name}", serving(name)) for name in texts]
+
+async def _style(request: Request) -> Response:
+    return Response(STYLE, headers={**SAFE_HEADERS, "cache-control": "max-age=3600"}, media_type="text/css")

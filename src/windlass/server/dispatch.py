@@ -47,14 +47,8 @@ class Dispatcher:
                 answer = await self._answer(operation, request)
         except Refused as refused:
             return refusal(refused, id_)
-        except WindlassError as error:
-            return _problem(problem_of(error), id_, request, error)
-        except TimeoutError as error:
-            late = Problem(status=503, code="timeout", title="the store took too long", maybe_done=True)
-            return _problem(late, id_, request, error)
         except Exception as error:
-            failed = Problem(status=500, code="internal", title="the server failed; its log has the request's id")
-            return _problem(failed, id_, request, error)
+            return answer_problem(error, id_, request)
         body = b"" if answer.status == 204 else _encode(answer.body)
         return Response(body, answer.status, _headers(id_, answer.headers), "application/json")
 
@@ -79,15 +73,16 @@ class Dispatcher:
             headers=request.headers,
             state=self._state,
         )
-        with acting(Actor(caller.name, "rest", _address(request) or None)):
+        with acting(Actor(caller.name, "rest", address_of(request) or None)):
             return await operation.handler(call)
 
     async def authenticate(self, request: Request) -> Caller:
         """The caller of a request; Refused without a valid token."""
-        return await self._access.caller(request.headers, _address(request))
+        return await self._access.caller(request, address_of(request))
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """The address of the client, or of the one that a configured proxy names."""
     return request.client.host if request.client else ""
 
 
@@ -107,7 +102,14 @@ def refusal(refused: Refused, id_: str) -> Response:
     return _response(refused.problem, id_, more)
 
 
-def _problem(problem: Problem, id_: str, request: Request, error: BaseException) -> Response:
+def answer_problem(error: BaseException, id_: str, request: Request) -> Response:
+    """An error as a response; what is no fault of the request is logged."""
+    if isinstance(error, WindlassError):
+        problem = problem_of(error)
+    elif isinstance(error, TimeoutError):
+        problem = Problem(status=503, code="timeout", title="the store took too long", maybe_done=True)
+    else:
+        problem = Problem(status=500, code="internal", title="the server failed; its log has the request's id")
     if problem.status >= 500:
         trace = error if problem.status == 500 else None
         _log.error("%s %s: %s (request %s)", request.method, request.url.path, problem.title, id_, exc_info=trace)

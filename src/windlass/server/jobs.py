@@ -14,8 +14,7 @@ from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
 from windlass.errors import JobNotFound
 from windlass.server.cursor import make_cursor, read_cursor
-from windlass.server.operation import Answer, Call, Caller, Operation
-from windlass.server.problem import Refused
+from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 MAX_PAGES = 10
 """Pages of the store that one list of a limited token reads."""
@@ -94,7 +93,7 @@ async def list_jobs(call: Call) -> Answer:
 async def get_job(call: Call) -> Answer:
     """A job in any status: result or error, attempts, progress, log lines."""
     job = await visible_job(call, fetch=call.caller.sees_payloads)
-    return Answer(_record(call.caller, job), headers={"etag": etag(job)})
+    return Answer(_record(call.caller, job), headers={"etag": etag(job.version)})
 
 
 async def explain_job(call: Call) -> Answer:
@@ -114,38 +113,34 @@ async def list_links(call: Call) -> Answer:
 
 async def cancel_job(call: Call) -> Answer:
     """Cancel a waiting job, ask a running one to stop; with `purge`, delete a finished one."""
-    before = await visible_job(call)
-    check_match(call, before)
+    before, version = await _matching_job(call)
     if call.query.purge:
-        await call.app.jobs.adelete(before.id)
+        await call.app.jobs.adelete(before.id, version=version)
         return Answer(None, 204)
-    after = await call.app.jobs.acancel(before.id, call.query.reason)
+    after = await call.app.jobs.acancel(before.id, call.query.reason, version=version)
     return _changed(call, after, 202 if after.status is Status.RUNNING else 200)
 
 
 async def retry_job(call: Call) -> Answer:
     """Run a dead, cancelled, completed or failed job again, with a new budget of attempts."""
-    job = await visible_job(call)
-    check_match(call, job)
-    return _changed(call, await call.app.jobs.aretry(job.id))
+    job, version = await _matching_job(call)
+    return _changed(call, await call.app.jobs.aretry(job.id, version=version))
 
 
 async def run_job(call: Call) -> Answer:
     """Run a scheduled or failed job now."""
-    job = await visible_job(call)
-    check_match(call, job)
-    return _changed(call, await call.app.jobs.arun_now(job.id))
+    job, version = await _matching_job(call)
+    return _changed(call, await call.app.jobs.arun_now(job.id, version=version))
 
 
 async def change_job(call: Call) -> Answer:
     """Change a waiting job; a new payload is checked by the task's schema where the server knows the task."""
-    job = await visible_job(call)
-    check_match(call, job)
+    job, version = await _matching_job(call)
     given = msgspec.structs.asdict(call.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
     if "queue" in changes:
         call.caller.need_queue(changes["queue"], job.type)
-    return _changed(call, await call.app.jobs.achange(job.id, **changes))
+    return _changed(call, await call.app.jobs.achange(job.id, **changes, version=version))
 
 
 async def visible_job(call: Call, *, fetch: bool = False) -> Job:
@@ -159,20 +154,14 @@ async def visible_job(call: Call, *, fetch: bool = False) -> Job:
     return job
 
 
-def etag(job: Job) -> str:
-    """Changes with every change of the job."""
-    return f'"{job.attempt}-{round(job.updated_at.timestamp() * 1_000_000)}"'
-
-
-def check_match(call: Call, job: Job) -> None:
-    """Refuse a change that was decided on another state of the job (If-Match)."""
-    given = call.headers.get("if-match")
-    if given is not None and given != "*" and etag(job) not in [each.strip() for each in given.split(",")]:
-        raise Refused(412, "changed_since", f"the job has changed: it is {job.status} now", field="If-Match")
+async def _matching_job(call: Call) -> tuple[Job, str | None]:
+    """The job of the path, and the version that a change of it must find (If-Match)."""
+    job = await visible_job(call)
+    return job, call.expected(job.version, f"job {job.id}")
 
 
 def _changed(call: Call, job: Job, status: int = 200) -> Answer:
-    return Answer(_record(call.caller, job), status, {"etag": etag(job)})
+    return Answer(_record(call.caller, job), status, {"etag": etag(job.version)})
 
 
 def _record(caller: Caller, job: Job) -> JobRecord:

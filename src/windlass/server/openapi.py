@@ -1,6 +1,5 @@
-"""The OpenAPI document and its page, made from the operations and the types that they decode and encode."""
+"""The OpenAPI document, made from the operations and the types that they decode and encode."""
 
-import html
 from collections.abc import Iterable
 from typing import Any
 
@@ -109,36 +108,3 @@ def _inlined(schema: Any, components: dict[str, Any]) -> Any:
             return _inlined(components[schema["$ref"].rpartition("/")[2]], components)
         return {name: _inlined(value, components) for name, value in schema.items()}
     return [_inlined(each, components) for each in schema] if isinstance(schema, list) else schema
-
-
-def page(described: dict[str, Any]) -> str:
-    """The document as one HTML page, without scripts and without anything from elsewhere."""
-    rows = []
-    for path, methods in described["paths"].items():
-        for method, operation in methods.items():
-            parameters = ", ".join(each["name"] for each in operation["parameters"])
-            cells = (method.upper(), path, operation["summary"], operation["description"], parameters)
-            rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    types = [
-        f"<h3 id='{html.escape(name)}'>{html.escape(name)}</h3><pre>"
-        + html.escape(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode())
-        + "</pre>"
-        for name, schema in described["components"]["schemas"].items()
-    ]
-    head = "<tr><th>method</th><th>path</th><th></th><th>what</th><th>parameters</th></tr>"
-    return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Windlass API</title>"
-        "<link rel='stylesheet' href='docs.css'><h1>Windlass API</h1>"
-        "<p>The document for programs: <a href='openapi.json'>openapi.json</a>.</p>"
-        f"<table>{head}{''.join(rows)}</table><h2>Types</h2>{''.join(types)}</html>"
-    )
-
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color-scheme: light dark }
-body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
-table { border-collapse: collapse; width: 100% }
-td, th { border-bottom: 1px solid #8884; padding: .4rem .6rem; text-align: left; vertical-align: top }
-td:nth-child(2) { font-family: ui-monospace, monospace; white-space: nowrap }
-pre { overflow-x: auto; padding: 1rem; background: #8881 }
-"""

@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.core.tokens import Rights, Scope
-from windlass.errors import WindlassError
+from windlass.errors import ChangedSince, WindlassError
 
 T = TypeVar("T")
 
@@ -70,6 +70,20 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+
+    def expected(self, version: str, what: str) -> str | None:
+        """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
+        given = self.headers.get("if-match")
+        if given is None or given.strip() == "*":
+            return None
+        if etag(version) not in [each.strip() for each in given.split(",")]:
+            raise ChangedSince(what, version)
+        return version
+
+
+def etag(version: str) -> str:
+    """A version as the header ETag has it."""
+    return f'"{version}"'
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from windlass.client.verbs.actions import ActionNotFound
 from windlass.client.verbs.tokens import TokenNotFound
 from windlass.errors import (
     BlobUnavailable,
+    ChangedSince,
     EnqueueFailed,
     EnqueueUnknown,
     InvalidInput,
@@ -39,6 +40,7 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (ChangedSince, 412),
     (KeyConflict, 409),
     (NotAllowedNow, 409),
     (QueueClosed, 409),
@@ -85,7 +87,7 @@ def problem_of(error: WindlassError) -> Problem:
         status=status,
         code=error.code,
         title=str(error),
-        field=getattr(error, "field", None),
+        field="If-Match" if isinstance(error, ChangedSince) else getattr(error, "field", None),
         job=_job_of(error),
         maybe_done=isinstance(error, EnqueueUnknown) or bool(getattr(error, "maybe_done", False)),
     )

@@ -1,6 +1,5 @@
 """Queues: read, change, pause, resume, close, open, purge."""
 
-import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +19,7 @@ from windlass.core.moments import SECOND
 from windlass.core.names import check_name
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, QueueNotFound
-from windlass.server.operation import Answer, Call, Operation
-from windlass.server.problem import Refused
+from windlass.server.operation import Answer, Call, Operation, etag
 
 
 class SettingsRecord(msgspec.Struct, kw_only=True):
@@ -42,6 +40,8 @@ class QueueRecord(msgspec.Struct, kw_only=True):
     """A queue: its jobs by status, the effective settings, what the code declares, and what an operator changed."""
 
     name: str
+    version: str
+    """Its ETag, without the quotes."""
     paused: bool
     paused_until: datetime | None
     closed: bool
@@ -97,38 +97,36 @@ async def get_queue(call: Call) -> Answer:
 
 async def change_queue(call: Call) -> Answer:
     """Change settings; they override what the code declares."""
-    queue = await _queue(call)
-    _check_match(call, queue)
+    queue, version = await _matching_queue(call)
     given = {name: value for name, value in msgspec.structs.asdict(call.body).items() if value is not None}
     names = given.pop("reset")
     if not given and not names:
         raise InvalidOption("body", f"nothing to change; there are {', '.join(QueueOptions.__annotations__)}, reset")
-    if names:
-        queue = await call.app.queues.areset(queue.name, *names)
-    if given:
-        queue = await call.app.queues.aset(queue.name, **given)
-    return await _answer(call, queue)
+    return await _answer(call, await call.app.queues.aset(queue.name, reset=names, version=version, **given))
 
 
 async def pause_queue(call: Call) -> Answer:
     """Stop claims from it, for a time or until resumed."""
-    queue = await _queue(call)
-    return await _answer(call, await call.app.queues.apause(queue.name, call.body.seconds))
+    queue, version = await _matching_queue(call)
+    return await _answer(call, await call.app.queues.apause(queue.name, call.body.seconds, version=version))
 
 
 async def resume_queue(call: Call) -> Answer:
     """Resume claims from it."""
-    return await _answer(call, await call.app.queues.aresume((await _queue(call)).name))
+    queue, version = await _matching_queue(call)
+    return await _answer(call, await call.app.queues.aresume(queue.name, version=version))
 
 
 async def close_queue(call: Call) -> Answer:
     """Refuse new jobs."""
-    return await _answer(call, await call.app.queues.aclose((await _queue(call)).name))
+    queue, version = await _matching_queue(call)
+    return await _answer(call, await call.app.queues.aclose(queue.name, version=version))
 
 
 async def open_queue(call: Call) -> Answer:
     """Accept new jobs again."""
-    return await _answer(call, await call.app.queues.aopen((await _queue(call)).name))
+    queue, version = await _matching_queue(call)
+    return await _answer(call, await call.app.queues.aopen(queue.name, version=version))
 
 
 async def purge_queue(call: Call) -> Answer:
@@ -144,25 +142,22 @@ async def _queue(call: Call) -> Queue:
     return await call.app.queues.aget(name)
 
 
+async def _matching_queue(call: Call) -> tuple[Queue, str | None]:
+    """The queue of the path, and the version that a change of it must find (If-Match)."""
+    queue = await _queue(call)
+    return queue, call.expected(queue.version, f"queue {queue.name!r}")
+
+
 async def _answer(call: Call, queue: Queue) -> Answer:
     counts = (await call.app.stats.acounts()).queues.get(queue.name, {})
-    return Answer(queue_record(queue, counts), headers={"etag": _etag(queue)})
-
-
-def _etag(queue: Queue) -> str:
-    return f'"{hashlib.sha256(msgspec.json.encode(queue)).hexdigest()[:16]}"'
-
-
-def _check_match(call: Call, queue: Queue) -> None:
-    given = call.headers.get("if-match")
-    if given is not None and given != "*" and _etag(queue) not in [each.strip() for each in given.split(",")]:
-        raise Refused(412, "changed_since", "the queue has been changed", field="If-Match")
+    return Answer(queue_record(queue, counts), headers={"etag": etag(queue.version)})
 
 
 def queue_record(queue: Queue, jobs: dict[str, int]) -> QueueRecord:
     """A queue for programs."""
     return QueueRecord(
         name=queue.name,
+        version=queue.version,
         paused=queue.paused,
         paused_until=queue.paused_until,
         closed=queue.closed,
@@ -199,6 +194,7 @@ def _action(verb: str, handler: Any, summary: str, *, body: Any = None, answer: 
         body=body,
         optional_body=True,
         answers={200: answer},
+        headers=() if answer is Purged else ("If-Match",),
     )
 
 

@@ -1,6 +1,5 @@
 """Schedules: read, add, change, pause, resume, run, remove."""
 
-import hashlib
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,8 +16,7 @@ from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, ScheduleNotFound
 from windlass.server.enqueue import JobReceipt, Payload, make_job, parse_object
-from windlass.server.operation import Answer, Call, Caller, Operation
-from windlass.server.problem import Refused
+from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 UPCOMING = 5
 
@@ -42,6 +40,10 @@ class ScheduleRecord(msgspec.Struct, kw_only=True):
     """A schedule: the effective settings, what the code declares, what an operator changed, and its ticks."""
 
     name: str
+    version: str
+    """Its ETag, without the quotes."""
+    revision: int
+    """Counts its changes."""
     in_words: str | None
     problem: str | None
     """Why it cannot fire."""
@@ -124,27 +126,22 @@ async def add_schedule(call: Call) -> Answer:
 
 async def change_schedule(call: Call) -> Answer:
     """Change a schedule; this overrides what the code declares."""
-    schedule = await _schedule(call)
-    _check_match(call, schedule)
+    schedule, version = await _matching_schedule(call)
     patch: SchedulePatch = call.body
     if not patch.given and not patch.reset and patch.paused is UNSET and patch.payload is UNSET:
         raise InvalidOption("body", f"nothing to change; there are {', '.join(SchedulePatch.__struct_fields__)}")
-    if patch.reset:
-        schedule = await call.app.schedules.areset(schedule.name, *patch.reset)
-    if patch.given or patch.payload is not UNSET:
-        job = None if patch.payload is UNSET else _with_payload(call.app, schedule, parse_object(patch.payload))
-        schedule = await call.app.schedules.aset(schedule.name, *([job] if job else []), **patch.given)
-    if patch.paused is not UNSET:
-        verb = call.app.schedules.apause if patch.paused else call.app.schedules.aresume
-        schedule = await verb(schedule.name)
-    return _answer(call, schedule)
+    job = None if patch.payload is UNSET else _with_payload(call.app, schedule, parse_object(patch.payload))
+    paused = None if patch.paused is UNSET else patch.paused
+    changed = await call.app.schedules.aset(
+        schedule.name, job, reset=patch.reset, paused=paused, version=version, **patch.given
+    )
+    return _answer(call, changed)
 
 
 async def remove_schedule(call: Call) -> Answer:
     """Remove a schedule; its jobs stay."""
-    schedule = await _schedule(call)
-    _check_match(call, schedule)
-    await call.app.schedules.aremove(schedule.name)
+    schedule, version = await _matching_schedule(call)
+    await call.app.schedules.aremove(schedule.name, version=version)
     return Answer(None, 204)
 
 
@@ -162,6 +159,12 @@ async def _schedule(call: Call) -> Schedule:
     return schedule
 
 
+async def _matching_schedule(call: Call) -> tuple[Schedule, str | None]:
+    """The schedule of the path, and the version that a change of it must find (If-Match)."""
+    schedule = await _schedule(call)
+    return schedule, call.expected(schedule.version, f"schedule {schedule.name!r}")
+
+
 def _with_payload(app: App, schedule: Schedule, payload: dict[str, Any]) -> NewJob:
     """The job of a schedule with other arguments."""
     job = schedule.rules.job
@@ -175,18 +178,7 @@ def _is_covered(caller: Caller, schedule: Schedule) -> bool:
 
 
 def _answer(call: Call, schedule: Schedule) -> Answer:
-    return Answer(_record(call.caller, schedule), headers={"etag": _etag(schedule)})
-
-
-def _etag(schedule: Schedule) -> str:
-    said = (schedule.declared, schedule.changed, schedule.paused, schedule.revision)
-    return f'"{hashlib.sha256(msgspec.json.encode(said)).hexdigest()[:16]}"'
-
-
-def _check_match(call: Call, schedule: Schedule) -> None:
-    given = call.headers.get("if-match")
-    if given is not None and given != "*" and _etag(schedule) not in [each.strip() for each in given.split(",")]:
-        raise Refused(412, "changed_since", "the schedule has been changed", field="If-Match")
+    return Answer(_record(call.caller, schedule), headers={"etag": etag(schedule.version)})
 
 
 def _record(caller: Caller, schedule: Schedule) -> ScheduleRecord:
@@ -194,6 +186,8 @@ def _record(caller: Caller, schedule: Schedule) -> ScheduleRecord:
     rules = None if problem is not None else schedule.rules
     return ScheduleRecord(
         name=schedule.name,
+        version=schedule.version,
+        revision=schedule.revision,
         in_words=rules.in_words if rules else None,
         problem=problem,
         paused=schedule.paused,

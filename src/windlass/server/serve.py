@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 import uvicorn
@@ -35,10 +36,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Shown on every page of the dashboard."""
     certificate: str | None = None
     key: str | None = None
+    development: str | None = None
+    """The text of a token that only this process knows; it serves until its standard input ends."""
 
 
 async def serve(app: App, config: ServerConfig) -> None:
     """Serve until SIGTERM or SIGINT: /readyz fails first, then running requests are answered."""
+    if config.development is not None and not is_loopback(config.host):
+        raise ConfigError(f"--host {config.host}: a server for development listens on loopback only")
     if not is_loopback(config.host) and not await app.tokens.alist():
         raise ConfigError(
             [
@@ -46,9 +51,30 @@ async def serve(app: App, config: ServerConfig) -> None:
                 "create one first: windlass token create NAME --scope admin",
             ]
         )
-    served = asgi(app, rate=config.rate, environment=config.environment)
+    served = asgi(app, rate=config.rate, environment=config.environment, development=config.development)
     server = _Server(_uvicorn(served, config), served.state.probes, config.unready)
-    await server.serve()
+    async with contextlib.AsyncExitStack() as parent:
+        if config.development is not None:
+            await parent.enter_async_context(_until_input_ends(server))
+        await server.serve()
+
+
+@contextlib.asynccontextmanager
+async def _until_input_ends(server: "_Server") -> AsyncIterator[None]:
+    """Stop the server when the process that started it ends, however it ends."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    async def watch() -> None:
+        await reader.read()
+        server.stop(loop)
+
+    task = loop.create_task(watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+        pipe.close()
 
 
 def is_loopback(host: str) -> bool:
@@ -95,15 +121,16 @@ class _Server(uvicorn.Server):
         """Handle signals on the event loop, and do not raise them again at the end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop, loop)
+            loop.add_signal_handler(number, self.stop, loop)
         try:
             yield
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
 
-    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+    def stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The first call begins the stop, the second waits for nothing."""
         if self._probes.stopping:
-            self.should_exit = True  # the second signal waits for nothing
+            self.should_exit = True
         self._probes.stopping = True
         loop.call_later(self._unready, setattr, self, "should_exit", True)

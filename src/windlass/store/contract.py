@@ -15,6 +15,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Claimed, Enqueued, Job, NewJob
 from windlass.core.jobs.outcome import Settlement
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Micros
 from windlass.core.why.facts import WhyFacts
 from windlass.store.contract_upkeep import LeaderStore, LeaseStore, SignalStore, StatsStore, WorkerStore
@@ -107,7 +108,11 @@ class JobStore(Protocol):
 
 
 class OperatorStore(Protocol):
-    """What operators and programs do with jobs."""
+    """What operators and programs do with jobs.
+
+    Verbs that take `versions` do nothing to a job that has another version than the one given for it; the check and
+    the change are one step. Its answer is `stale`.
+    """
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         """Jobs by id, in any status."""
@@ -117,26 +122,30 @@ class OperatorStore(Protocol):
         None: not dropped, or unknown.
         """
 
-    async def cancel(self, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+    async def cancel(
+        self, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
+    ) -> list[Transition | None]:
         """Cancel waiting jobs; ask running ones to stop."""
 
-    async def retry(self, ids: Sequence[JobId]) -> list[Transition | None]:
+    async def retry(self, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
         """Make finished or failed jobs pending with a new budget; the attempt number continues.
 
         Dependents that were cancelled with them wait for them again. A cancelled job whose parent has not completed
         waits for it; if the parent has ended, the retry is refused and names the parent.
         """
 
-    async def run_now(self, ids: Sequence[JobId]) -> list[Transition | None]:
+    async def run_now(self, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
         """Make scheduled and failed jobs pending; their budget stays."""
 
-    async def change(self, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
+    async def change(
+        self, ids: Sequence[JobId], change: JobChange, versions: Versions = ANY_VERSION
+    ) -> list[Transition | None]:
         """Change waiting jobs, each completely or not at all; of dead ones only the payload (`may_change`).
 
         A job whose idempotency key is taken in its new queue is not changed; the answer names the holder.
         """
 
-    async def delete(self, ids: Sequence[JobId]) -> list[Transition | None]:
+    async def delete(self, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
         """Drop finished jobs; their ids are kept for a day, their keys until their windows are over."""
 
     async def select(self, wanted: JobFilter, limit: int, after: JobId | None) -> list[JobId]:
@@ -163,24 +172,29 @@ class OperatorStore(Protocol):
 
 
 class QueueStore(Protocol):
-    """Queues and their settings."""
+    """Queues and their settings.
+
+    Verbs that take a `version` raise ChangedSince if the queue has another one, and nothing is written.
+    """
 
     async def declare(self, queues: dict[str, QueueSettings]) -> None:
         """Write the declared settings; an operator's changes stay and win."""
 
-    async def change(self, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+    async def change(
+        self, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
+    ) -> Queue:
         """Replace the operator's settings; with `was`, only if they are still that. Returns the settings now."""
 
-    async def pause(self, name: str, length: Micros | None) -> Queue:
+    async def pause(self, name: str, length: Micros | None, version: str | None = None) -> Queue:
         """Stop claims from this queue, for a time or until resumed."""
 
-    async def resume(self, name: str) -> Queue:
+    async def resume(self, name: str, version: str | None = None) -> Queue:
         """Resume claims."""
 
-    async def close(self, name: str) -> Queue:
+    async def close(self, name: str, version: str | None = None) -> Queue:
         """Refuse new jobs; existing ones go on."""
 
-    async def open(self, name: str) -> Queue:
+    async def open(self, name: str, version: str | None = None) -> Queue:
         """Accept new jobs again."""
 
     async def list(self) -> list[Queue]:

@@ -26,8 +26,11 @@ def to_queue(row: tuple[str, str, str, int, int | None, int], now: Micros) -> Qu
     )
 
 
-def with_change(record: Queue, changed: QueueSettings, was: QueueSettings | None) -> Queue:
+def with_change(
+    record: Queue, changed: QueueSettings, was: QueueSettings | None, version: str | None = None
+) -> Queue:
     """The queue with other operator's settings; unchanged, if they were changed concurrently."""
+    record.check(version)
     return msgspec.structs.replace(record, changed=changed) if was in (None, record.changed) else record
 
 

@@ -173,6 +173,8 @@ class Transition(msgspec.Struct, frozen=True):
     """The job that holds the idempotency key, if a retry or change was refused for it."""
     parent: JobId | None = None
     """The parent that must be retried first, if a retry was refused for it."""
+    stale: bool = False
+    """Whether it was refused because the job has another version than the call asked for."""
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.core.codec import UNREADABLE, readable, readable_tags, readable_value
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Attempt, Job, JobError, LogLine, NewJob, Progress
+from windlass.core.jobs.version import version_of
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
 from windlass.core.status import FINISHED, Status
@@ -31,6 +32,7 @@ _MOMENTS = ("run_at", "created_at", "updated_at", "claimed_at", "started_at", "f
 def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_ends: Micros | None = None) -> Job:
     """A row of FINISHED_COLUMNS, as a live job has them too."""
     fields: dict[str, Any] = dict(zip(_NAMES, row, strict=True))
+    fields["version"] = version_of(fields["attempt"], fields["updated_at"], fields["payload"])
     fields["attempts"] = _attempts(fields)
     fields["priority"] = -fields.pop("sort_priority")
     fields["status"] = Status(fields["status"])

@@ -25,7 +25,8 @@ class DueSchedules(msgspec.Struct, frozen=True):
 class ScheduleStore(Protocol):
     """Schedules.
 
-    Incomplete settings raise InvalidOption, and nothing is written.
+    Incomplete settings raise InvalidOption, and nothing is written. So does ChangedSince, by verbs that take a
+    `version`, for a schedule with another one.
     """
 
     async def declare(self, schedules: dict[str, ScheduleSettings]) -> None:
@@ -34,19 +35,26 @@ class ScheduleStore(Protocol):
     async def add(self, name: str, changed: ScheduleSettings) -> Schedule | None:
         """Add a schedule made by an operator; None if the name is taken."""
 
-    async def change(self, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+    async def change(
+        self,
+        name: str,
+        changed: ScheduleSettings,
+        was: ScheduleSettings,
+        version: str | None = None,
+        pause: bool | None = None,
+    ) -> Schedule | None:
         """Replace the operator's settings if they still are what they `was`; returns the schedule now.
 
-        None: unknown name.
+        With `pause` it is paused or resumed in the same step. None: unknown name.
         """
 
-    async def pause(self, name: str) -> Schedule | None:
+    async def pause(self, name: str, version: str | None = None) -> Schedule | None:
         """Stop firing; None if there is no such schedule."""
 
-    async def resume(self, name: str) -> Schedule | None:
+    async def resume(self, name: str, version: str | None = None) -> Schedule | None:
         """Continue with the first tick after now."""
 
-    async def remove(self, name: str) -> bool:
+    async def remove(self, name: str, version: str | None = None) -> bool:
         """Remove it; its jobs stay. Returns whether there was one."""
 
     async def get(self, names: Sequence[str]) -> list[Schedule | None]:

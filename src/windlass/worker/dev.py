@@ -13,9 +13,10 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Protocol
 
-from windlass.core.events import Emit
+from windlass.core.events import Emit, Event, RunnerStarted
 from windlass.errors import WindlassError
 from windlass.worker.config import WorkerConfig
+from windlass.worker.dev_server import DevServer
 from windlass.worker.stop_signals import on_stop_signals
 from windlass.worker.supervisor.supervisor import Supervisor
 
@@ -122,7 +123,11 @@ class Screen(Protocol):
 class Dev:
     """One `windlass dev`, through all restarts of its worker."""
 
-    def __init__(self, config: WorkerConfig, sources: Sources, emit: Emit, screen: Screen) -> None:
+    def __init__(
+        self, config: WorkerConfig, sources: Sources, emit: Emit, screen: Screen, server: DevServer | None = None
+    ) -> None:
+        self._server = server
+        self._starting: asyncio.Task[None] | None = None
         self._config = config
         self._sources = sources
         self._emit = emit
@@ -136,6 +141,10 @@ class Dev:
         files = self._sources.mark()
         watched = "1 Python file" if files == 1 else f"{files} Python files"
         self._screen.news(f"{self._config.app}, watching {watched}; Ctrl-C ends it")
+        if self._server is not None:
+            self._screen.news(
+                f"dashboard and REST at {self._server.address}/, token of this run: {self._server.token}"
+            )
         while not self._stopping.is_set():
             await self._live_once()
             # Before the app is loaded again: what changes after this is not in it.
@@ -151,7 +160,7 @@ class Dev:
     async def _live_once(self) -> None:
         """One worker, until a source changes or we are told to stop."""
         change = asyncio.create_task(self._sources.changed())
-        supervisor = self._supervisor = Supervisor(self._config, self._emit)
+        supervisor = self._supervisor = Supervisor(self._config, self._heard)
         work = asyncio.create_task(supervisor.work())
         try:
             await asyncio.wait([work, change], return_when=asyncio.FIRST_COMPLETED)
@@ -162,6 +171,19 @@ class Dev:
         finally:
             self._supervisor = None
             change.cancel()
+            await self._stop_server()
+
+    def _heard(self, event: Event) -> None:
+        self._emit(event)
+        # Now the app can be loaded, and its store be reached.
+        if isinstance(event, RunnerStarted) and self._server is not None and self._starting is None:
+            self._starting = asyncio.get_running_loop().create_task(self._server.start())
+
+    async def _stop_server(self) -> None:
+        if self._server is not None and self._starting is not None:
+            await self._starting
+            await self._server.stop()
+            self._starting = None
 
     async def _outcome(self, work: asyncio.Task[int], change: asyncio.Task[list[str]]) -> None:
         """How that worker ended; if its app cannot be loaded, wait for the next save."""

@@ -2,8 +2,8 @@
 
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.audit import AuditEntry, read_entries
+from windlass.client.verbs.filters import check_limit
 from windlass.client.verbs.group import Verbs
-from windlass.client.verbs.jobs import check_limit
 from windlass.store.records import Page
 
 

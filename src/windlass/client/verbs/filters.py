@@ -14,6 +14,7 @@ from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Transition
 
 PAGE = 500
+MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
 """A type of jobs, or the task that has it."""
@@ -110,3 +111,9 @@ async def _pages(operator: OperatorStore, wanted: JobFilter) -> AsyncIterator[Se
     while ids := await operator.select(wanted, PAGE, after):
         yield ids
         after = ids[-1]
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a page that is too large."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")

@@ -11,27 +11,31 @@ from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
-from windlass.client.verbs.filters import JobFilters, count, describe_filter, each_page, job_filter
+from windlass.client.verbs.filters import JobFilters, check_limit, count, describe_filter, each_page, job_filter
 from windlass.client.verbs.find import find_id
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
+from windlass.client.verbs.transitions import require_done
 from windlass.core.ids import JobId, JobRef, check_id, is_id
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Duration
 from windlass.core.status import Status
 from windlass.core.text import cut, printable
 from windlass.core.why.explain import Why, explain
-from windlass.errors import InvalidOption, JobNotFound, KeyConflict, NotAllowedNow
+from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page, Transition
 
-MAX_PAGE = 1000
 _BATCH = 500
 
 
 class Jobs(Verbs):
-    """Read jobs and act on them."""
+    """Read jobs and act on them.
+
+    Verbs that take a `version` raise ChangedSince if the job has another one by then, and change nothing.
+    """
 
     async def aget(self, id: JobRef, *, fetch: bool = True) -> Job:
         """One job, in any status; raises JobNotFound.
@@ -123,34 +127,42 @@ class Jobs(Verbs):
         cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
         return explain(msgspec.structs.replace(found, cause=cause))
 
-    async def acancel(self, id: JobRef, reason: str = CANCELLED) -> Job:
+    async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:
         """Cancel a waiting job, or ask a running one to stop (`cancel_requested`)."""
         store = await self._home._ready()
         before = await self.aget(id, fetch=False)
-        await self._done("cancel", before.id, (await store.operator.cancel([before.id], reason))[0])
+        moved = await store.operator.cancel([before.id], reason, _only(before.id, version))
+        await require_done(store.operator, "cancel", before.id, moved[0])
         # The queue may keep no cancelled jobs: then this is the last record of it.
         after = (await store.operator.get([before.id]))[0]
         after = after or msgspec.structs.replace(before, status=Status.CANCELLED, reason=reason)
         await self._audit("job.cancel", before.id, before=_state(before), after=_state(after))
         return without_values(after)
 
-    async def aretry(self, id: JobRef, *, payload: Mapping[str, Any] | None = None) -> Job:
+    async def aretry(
+        self, id: JobRef, *, payload: Mapping[str, Any] | None = None, version: str | None = None
+    ) -> Job:
         """Run a dead, cancelled, completed or failed job again, now, with a new budget of attempts.
 
         A dead or failed one may get another `payload`, which is written first: see `change`.
         """
         name = _id(id)
         if payload is not None:
-            await self.achange(name, payload=payload)
+            changed = await self.achange(name, payload=payload, version=version)
+            version = None if version is None else changed.version
         store = await self._home._ready()
-        await self._done("retry", name, (await store.operator.retry([name]))[0])
+        await require_done(
+            store.operator, "retry", name, (await store.operator.retry([name], _only(name, version)))[0]
+        )
         return await self._audited("job.retry", name)
 
-    async def arun_now(self, id: JobRef) -> Job:
+    async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
         name = _id(id)
         store = await self._home._ready()
-        await self._done("run", name, (await store.operator.run_now([name]))[0])
+        await require_done(
+            store.operator, "run", name, (await store.operator.run_now([name], _only(name, version)))[0]
+        )
         return await self._audited("job.run", name)
 
     async def achange(
@@ -162,6 +174,7 @@ class Jobs(Verbs):
         delay: Duration | None = None,
         payload: Mapping[str, Any] | None = None,
         queue: str | None = None,
+        version: str | None = None,
     ) -> Job:
         """Change a waiting job, or the payload of a dead one.
 
@@ -175,7 +188,8 @@ class Jobs(Verbs):
         if not fields:
             raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
         store = await self._home._ready()
-        await self._done("change", name, (await store.operator.change([name], JobChange(**fields)))[0])
+        moved = await store.operator.change([name], JobChange(**fields), _only(name, version))
+        await require_done(store.operator, "change", name, moved[0])
         return await self._audited("job.change", name, changed=sorted(fields))
 
     async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
@@ -192,11 +206,13 @@ class Jobs(Verbs):
         """
         return await find_id((await self._home._ready()).operator, part)
 
-    async def adelete(self, id: JobRef) -> None:
+    async def adelete(self, id: JobRef, *, version: str | None = None) -> None:
         """Delete a finished job with its payload, result and log."""
         name = _id(id)
         store = await self._home._ready()
-        await self._done("delete", name, (await self._delete(store.operator, [name]))[0])
+        await require_done(
+            store.operator, "delete", name, (await self._delete(store.operator, [name], _only(name, version)))[0]
+        )
         await self._audit("job.delete", name)
 
     async def aretry_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
@@ -214,28 +230,13 @@ class Jobs(Verbs):
         """
         return await self._each("jobs.delete", job_filter(**wanted), all, self._delete)
 
-    async def _delete(self, operator: OperatorStore, ids: Sequence[str]) -> list[Transition | None]:
+    async def _delete(
+        self, operator: OperatorStore, ids: Sequence[str], versions: Versions = ANY_VERSION
+    ) -> list[Transition | None]:
         blobs = self._home.offload()
-        moved = await operator.delete(ids)
+        moved = await operator.delete(ids, versions)
         await drop_blobs(operator, blobs, moved)
         return moved
-
-    async def _done(self, verb: str, id: str, moved: Transition | None) -> None:
-        if moved is None:
-            raise JobNotFound(id)
-        if moved.holder is not None:
-            raise KeyConflict((await self._look(id)).idempotency_key or "", moved.holder)
-        if not moved.done:
-            raise NotAllowedNow(verb, id, moved.status, parent=moved.parent, first=await self._cause(moved.parent))
-
-    async def _cause(self, parent: str | None) -> str | None:
-        """The job to retry for one that was cancelled with its parent. None: it is not kept."""
-        operator = (await self._home._ready()).operator
-        found = None if parent is None else (await operator.get([parent]))[0]
-        if found is None:
-            return None
-        cause = await cause_of(operator, found)
-        return parent if cause is None else cause.id
 
     async def _audited(self, action: str, id: str, **more: Any) -> Job:
         """The job now, and an audit entry with its state."""
@@ -278,6 +279,10 @@ async def _cancel(operator: OperatorStore, ids: Sequence[str], reason: str) -> l
     return await operator.cancel(ids, reason)
 
 
+def _only(id: JobId, version: str | None) -> Versions:
+    return ANY_VERSION if version is None else {id: version}
+
+
 def _state(job: Job) -> dict[str, Any]:
     """What the audit keeps of a job."""
     return {"status": job.status, "queue": job.queue, "type": job.type, "reason": job.reason}
@@ -288,9 +293,3 @@ def _id(job: JobRef) -> JobId:
     if isinstance(job, str) and not is_id(job.lower()):
         raise JobNotFound(printable(cut(job, 100)))
     return check_id(job)
-
-
-def check_limit(limit: int) -> None:
-    """Refuse a page that is too large."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
-        raise InvalidOption("limit", f"must be a whole number from 1 to {MAX_PAGE}, not {limit!r}")

@@ -21,7 +21,8 @@ PURGED = "purged"
 class Queues(Verbs):
     """Read queues, change, pause, close and empty them.
 
-    Changes are kept in the store, and apply on all workers within a second.
+    Changes are kept in the store, and apply on all workers within a second. Verbs that take a `version` raise
+    ChangedSince if the queue has another one by then, and change nothing.
     """
 
     async def aget(self, name: str) -> Queue:
@@ -37,60 +38,65 @@ class Queues(Verbs):
     async def _by_name(self) -> dict[str, Queue]:
         return {queue.name: queue for queue in await self.alist()}
 
-    async def aset(self, name: str, **options: Unpack[QueueOptions]) -> Queue:
+    async def aset(
+        self, name: str, *, reset: Sequence[str] = (), version: str | None = None, **options: Unpack[QueueOptions]
+    ) -> Queue:
         """Change settings of a queue; they override what the code declares. Other settings stay.
 
         "none" removes a `max_concurrency`, `rate_limit`, `timeout` or `ageing` that the code declares; `reset`
-        restores it. Entries of `retention` and `weights` are changed one by one.
+        restores it, of all settings that it names, before the others are changed. Entries of `retention` and
+        `weights` are changed one by one.
         """
         said = settings(**options)
-        if said == QueueSettings():
+        if said == QueueSettings() and not reset:
             there = ", ".join(QueueOptions.__annotations__)
             raise InvalidOption("set", f'nothing to change; there are {there}; "none" lifts a limit')
-        return await self._amend(name, lambda before: amended(before, said))
+        return await self._amend(
+            name, lambda before: amended(without(before, reset) if reset else before, said), version
+        )
 
-    async def areset(self, name: str, *names: str) -> Queue:
+    async def areset(self, name: str, *names: str, version: str | None = None) -> Queue:
         """Undo an operator's changes, or only those of the named settings."""
-        return await self._amend(name, lambda before: without(before, names))
+        return await self._amend(name, lambda before: without(before, names), version)
 
-    async def _amend(self, name: str, amend: Callable[[QueueSettings], QueueSettings]) -> Queue:
+    async def _amend(self, name: str, amend: Callable[[QueueSettings], QueueSettings], version: str | None) -> Queue:
         """Compare-and-set on the operator's settings, repeated after a concurrent change."""
         check_name(name, "queue")
         while True:
             before = (await self._by_name()).get(name, Queue(name=name)).changed
             changed = amend(before)
             store = await self._home._ready()
-            queue = await store.queues.change(name, changed, before)
+            queue = await store.queues.change(name, changed, before, version)
             if queue.changed == changed:
                 await self._audit("queue.change", name, before=before, after=changed)
                 return queue
 
-    async def apause(self, name: str, length: Duration | None = None) -> Queue:
+    async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
         store = await self._home._ready()
-        queue = await store.queues.pause(check_name(name, "queue"), micros)
+        queue = await store.queues.pause(check_name(name, "queue"), micros, version)
         await self._audit("queue.pause", name, after=_state(queue))
         return queue
 
-    async def aresume(self, name: str) -> Queue:
+    async def aresume(self, name: str, *, version: str | None = None) -> Queue:
         """Resume claims from it."""
         store = await self._home._ready()
-        queue = await store.queues.resume(check_name(name, "queue"))
+        queue = await store.queues.resume(check_name(name, "queue"), version)
         await self._audit("queue.resume", name, after=_state(queue))
         return queue
 
-    async def aclose(self, name: str) -> Queue:
+    async def aclose(self, name: str, *, version: str | None = None) -> Queue:
         """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
         store = await self._home._ready()
-        queue = await store.queues.close(check_name(name, "queue"))
+        queue = await store.queues.close(check_name(name, "queue"), version)
         await self._audit("queue.close", name, after=_state(queue))
         return queue
 
-    async def aopen(self, name: str) -> Queue:
+    async def aopen(self, name: str, *, version: str | None = None) -> Queue:
         """Accept new jobs again."""
         store = await self._home._ready()
-        queue = await store.queues.open(check_name(name, "queue"))
+        queue = await store.queues.open(check_name(name, "queue"), version)
         await self._audit("queue.open", name, after=_state(queue))
         return queue
 

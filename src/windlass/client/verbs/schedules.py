@@ -1,6 +1,6 @@
 """app.schedules: verbs on schedules, each also with the prefix `a`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from windlass.client.handle import Handle
@@ -19,7 +19,8 @@ from windlass.store.schedules import ScheduleStore
 class Schedules(Verbs):
     """Read schedules, add, change, pause, run and remove them.
 
-    Changes are kept in the store and override what the code declares.
+    Changes are kept in the store and override what the code declares. Verbs that take a `version` raise
+    ChangedSince if the schedule has another one by then, and change nothing.
     """
 
     async def aget(self, name: str) -> Schedule:
@@ -34,33 +35,51 @@ class Schedules(Verbs):
         await self._audit("schedule.add", name, after=_times(added))
         return added
 
-    async def aset(self, name: str, job: NewJob | None = None, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+    async def aset(
+        self,
+        name: str,
+        job: NewJob | None = None,
+        /,
+        *,
+        reset: Sequence[str] = (),
+        paused: bool | None = None,
+        version: str | None = None,
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule:
         """Change a schedule; this overrides what the code declares. Other settings stay.
 
-        With other times it starts anew; ticks that were due by the old ones are dropped.
+        With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes changes by
+        name first; `paused` pauses or resumes it in the same step.
         """
         said = settings(job, **options)
-        if said == ScheduleSettings():
+        if said == ScheduleSettings() and not reset and paused is None:
             raise InvalidOption(
                 "set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}"
             )
-        return await self._amend(name, lambda before: amended(before, said))
+        if reset:
+            await self._check_declared(name)
+        return await self._amend(
+            name, lambda before: amended(without(before, reset) if reset else before, said), version, paused
+        )
 
-    async def areset(self, name: str, *names: str) -> Schedule:
+    async def areset(self, name: str, *names: str, version: str | None = None) -> Schedule:
         """Undo an operator's changes, or only those of the named settings."""
+        await self._check_declared(name)
+        return await self._amend(name, lambda before: without(before, names), version)
+
+    async def _check_declared(self, name: str) -> None:
         if (await self.aget(name)).declared == ScheduleSettings():
             raise InvalidOption("reset", f"no code declares {name!r}, so nothing is left to hold; use set, or remove")
-        return await self._amend(name, lambda before: without(before, names))
 
-    async def apause(self, name: str) -> Schedule:
+    async def apause(self, name: str, *, version: str | None = None) -> Schedule:
         """Enqueue nothing until it is resumed."""
-        found = _found(name, await (await self._ready()).pause(check_name(name, "schedule")))
+        found = _found(name, await (await self._ready()).pause(check_name(name, "schedule"), version))
         await self._audit("schedule.pause", name)
         return found
 
-    async def aresume(self, name: str) -> Schedule:
+    async def aresume(self, name: str, *, version: str | None = None) -> Schedule:
         """Continue with the next tick; those that passed meanwhile are not made up."""
-        found = _found(name, await (await self._ready()).resume(check_name(name, "schedule")))
+        found = _found(name, await (await self._ready()).resume(check_name(name, "schedule"), version))
         await self._audit("schedule.resume", name)
         return found
 
@@ -74,9 +93,9 @@ class Schedules(Verbs):
         await self._audit("schedule.run", name, after={"job": handle.id})
         return handle
 
-    async def aremove(self, name: str) -> None:
+    async def aremove(self, name: str, *, version: str | None = None) -> None:
         """Remove it; its jobs stay. A declared one returns with the next process of that code."""
-        if not await (await self._ready()).remove(check_name(name, "schedule")):
+        if not await (await self._ready()).remove(check_name(name, "schedule"), version):
             raise ScheduleNotFound(name)
         await self._audit("schedule.remove", name)
 
@@ -102,12 +121,19 @@ class Schedules(Verbs):
     async def _ready(self) -> ScheduleStore:
         return (await self._home._ready()).schedules
 
-    async def _amend(self, name: str, amend: Callable[[ScheduleSettings], ScheduleSettings]) -> Schedule:
+    async def _amend(
+        self,
+        name: str,
+        amend: Callable[[ScheduleSettings], ScheduleSettings],
+        version: str | None,
+        pause: bool | None = None,
+    ) -> Schedule:
         """Compare-and-set on the operator's settings, repeated after a concurrent change."""
         while True:
             before = await self.aget(name)
             changed = amend(before.changed)
-            found = _found(name, await (await self._ready()).change(name, changed, before.changed))
+            store = await self._ready()
+            found = _found(name, await store.change(name, changed, before.changed, version, pause))
             if found.changed == changed:
                 await self._audit("schedule.change", name, before=_times(before), after=_times(found))
                 return found

@@ -1,5 +1,6 @@
 """A queue's settings: declared by code, changed by an operator, and the effective rules."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
@@ -14,7 +15,7 @@ from windlass.core.moments import DAY, SECOND, Duration, Micros, duration
 from windlass.core.names import check_name
 from windlass.core.status import FINISHED, Status
 from windlass.core.text import shown
-from windlass.errors import InvalidOption
+from windlass.errors import ChangedSince, InvalidOption
 
 T = TypeVar("T")
 
@@ -107,6 +108,16 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self) -> QueueRules:
         """The effective settings."""
         return merge(self.declared, self.changed)
+
+    @property
+    def version(self) -> str:
+        """Changes with every change of the queue; its jobs are no part of it."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+
+    def check(self, version: str | None) -> None:
+        """Raise ChangedSince if a version is given and this is not it."""
+        if version not in (None, self.version):
+            raise ChangedSince(f"queue {self.name!r}", self.version)
 
 
 def merge(declared: QueueSettings, changed: QueueSettings) -> QueueRules:

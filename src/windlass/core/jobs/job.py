@@ -184,6 +184,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     run_at: datetime
     created_at: datetime
     updated_at: datetime
+    version: str = ""
+    """Changes with every change of the job: verbs on it take one, and then change nothing if it has another."""
     claimed_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -160,6 +160,18 @@ def reconfigured(before: Schedule, now: Micros, declared: ScheduleSettings, chan
     return after if _times(before) == _times(after) else _replanned(after, now)
 
 
+def changed_by(
+    before: Schedule, now: Micros, changed: ScheduleSettings, was: ScheduleSettings, pause: bool | None
+) -> Schedule:
+    """The schedule after an operator's change, with `pause` also paused or resumed; as before, if it is not `was`."""
+    if before.changed != was:
+        return before
+    if pause is None:
+        return reconfigured(before, now, before.declared, changed)
+    after = before if changed == was else reconfigured(before, now, before.declared, changed)
+    return paused(after) if pause else resumed(after, now)
+
+
 def paused(before: Schedule) -> Schedule:
     """The schedule, paused."""
     return before if before.paused else msgspec.structs.replace(before, paused=True, revision=before.revision + 1)

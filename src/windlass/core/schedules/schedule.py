@@ -28,7 +28,7 @@ from windlass.core.names import MAX_CONCURRENCY_KEY_LENGTH, check_key
 from windlass.core.schedules.cron import Cron, parse_cron, parse_zone
 from windlass.core.schedules.ticks import CatchUp, Timetable
 from windlass.core.text import shown
-from windlass.errors import InvalidOption, InvalidTime, PayloadTooLarge, WindlassError
+from windlass.errors import ChangedSince, InvalidOption, InvalidTime, PayloadTooLarge, WindlassError
 
 MIN_INTERVAL: Micros = SECOND
 """Between two ticks."""
@@ -111,6 +111,16 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self) -> ScheduleRules:
         """The effective settings."""
         return merge(self.declared, self.changed)
+
+    @property
+    def version(self) -> str:
+        """Changes with every change of the schedule; its ticks are no change."""
+        return f"{to_micros(self.created_at)}-{self.revision}"
+
+    def check(self, version: str | None) -> None:
+        """Raise ChangedSince if a version is given and this is not it."""
+        if version not in (None, self.version):
+            raise ChangedSince(f"schedule {self.name!r}", self.version)
 
     @property
     def in_words(self) -> str:

@@ -130,6 +130,7 @@ class Dashboard:
     def failed(self, request: Request, problem: Problem, visitor: Visitor | None = None) -> Response:
         """A page that says what failed, and what to do."""
         context = {"problem": problem, "request_id": _id(request), "here": _here(request)}
+        context["is_change"] = request.method != "GET"
         title = "The store does not answer" if problem.status == 503 else "This did not work"
         return self._response(request, visitor, Shown("error.html", title, context, problem.status))
 
@@ -182,9 +183,11 @@ def _fields(text: str) -> Fields:
 
 
 def _here(request: Request) -> str:
-    """The page of a request; after a change, the page that it belongs to cannot be told."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    return request.url.path + query if request.method == "GET" else "/"
+    """The page of a request, or the one whose form it is."""
+    if request.method == "GET":
+        return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    parts = request.url.path.split("/")[1:]
+    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues") else parts[:1])
 
 
 def _id(request: Request) -> str:

@@ -22,9 +22,9 @@ from windlass.store.postgres.liveness import leases, workers
 from windlass.store.postgres.liveness import workers as leadership
 from windlass.store.postgres.liveness.rescue import Rescuer, end_runner
 from windlass.store.postgres.verbs import operator_verbs, park
-from windlass.store.postgres.verbs import operator_verbs as change
 from windlass.store.postgres.verbs.admit import admit, expire, is_any_due, oldest
 from windlass.store.postgres.verbs.admit import age as age_jobs
+from windlass.store.postgres.verbs.change import change
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
@@ -142,8 +142,8 @@ class PostgresOperator(Role, read_jobs.ReadVerbs):
     cancel = writing(operator_verbs.cancel)
     delete = writing(operator_verbs.delete)
     retry = announcing(operator_verbs.retry)
-    run_now = announcing(change.run_now)
-    change = announcing(change.change)
+    run_now = announcing(operator_verbs.run_now)
+    change = announcing(change)
 
 
 class PostgresQueues(Role, QueueVerbs):

@@ -36,28 +36,30 @@ async def add_missing(db: Session, names: Collection[str]) -> None:
     await db.run("add_queues", {**queue_values(Queue(name="")), "names": sorted(set(names))})
 
 
-async def change(db: Session, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+async def change(
+    db: Session, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
+) -> Queue:
     """Replace the operator's change, if it is still `was`."""
-    return await _rewrite_one(db, name, lambda each: with_change(each, changed, was))
+    return await _rewrite_one(db, name, lambda each: with_change(each, changed, was, version))
 
 
-async def pause(db: Session, name: str, length: Micros | None) -> Queue:
+async def pause(db: Session, name: str, length: Micros | None, version: str | None = None) -> Queue:
     """Allow no claims from it, for a time or until it is resumed."""
     until = None if length is None else to_datetime(await db.now() + length)
-    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, paused=True, paused_until=until))
+    return await _set(db, name, version, paused=True, paused_until=until)
 
 
-async def resume(db: Session, name: str) -> Queue:
-    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, paused=False, paused_until=None))
+async def resume(db: Session, name: str, version: str | None = None) -> Queue:
+    return await _set(db, name, version, paused=False, paused_until=None)
 
 
-async def close(db: Session, name: str) -> Queue:
+async def close(db: Session, name: str, version: str | None = None) -> Queue:
     """Refuse new jobs."""
-    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, closed=True))
+    return await _set(db, name, version, closed=True)
 
 
-async def open_(db: Session, name: str) -> Queue:
-    return await _rewrite_one(db, name, lambda each: msgspec.structs.replace(each, closed=False))
+async def open_(db: Session, name: str, version: str | None = None) -> Queue:
+    return await _set(db, name, version, closed=False)
 
 
 async def queue(db: Session, name: str) -> Queue:
@@ -69,6 +71,14 @@ async def queue(db: Session, name: str) -> Queue:
 async def all_queues(db: Session) -> list[Queue]:
     """Every queue that was declared, changed, paused or used."""
     return [_queue_of(row) for row in await db.rows("all_queues")]
+
+
+async def _set(db: Session, name: str, version: str | None, **values: object) -> Queue:
+    def rewritten(each: Queue) -> Queue:
+        each.check(version)
+        return msgspec.structs.replace(each, **values)
+
+    return await _rewrite_one(db, name, rewritten)
 
 
 async def _rewrite_one(db: Session, name: str, rewritten: Callable[[Queue], Queue]) -> Queue:

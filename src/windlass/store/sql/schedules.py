@@ -15,6 +15,7 @@ from windlass.core.schedules.firing import (
     Fired,
     Firing,
     after_firing,
+    changed_by,
     fired,
     new_schedule,
     paused,
@@ -85,25 +86,30 @@ async def add(db: Session, name: str, changed: ScheduleSettings) -> Schedule | N
     return None if await _add(db, [record]) else record
 
 
-async def change(db: Session, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+async def change(
+    db: Session,
+    name: str,
+    changed: ScheduleSettings,
+    was: ScheduleSettings,
+    version: str | None = None,
+    pause: bool | None = None,
+) -> Schedule | None:
     """Replace the operator's change, if it is still `was`."""
-
-    def decided(before: Schedule, now: Micros) -> Schedule:
-        return before if before.changed != was else reconfigured(before, now, before.declared, changed)
-
-    return await _rewrite(db, name, decided)
+    return await _rewrite(db, name, lambda before, now: changed_by(before, now, changed, was, pause), version)
 
 
-async def pause(db: Session, name: str) -> Schedule | None:
-    return await _rewrite(db, name, lambda before, now: paused(before))
+async def pause(db: Session, name: str, version: str | None = None) -> Schedule | None:
+    return await _rewrite(db, name, lambda before, now: paused(before), version)
 
 
-async def resume(db: Session, name: str) -> Schedule | None:
-    return await _rewrite(db, name, resumed)
+async def resume(db: Session, name: str, version: str | None = None) -> Schedule | None:
+    return await _rewrite(db, name, resumed, version)
 
 
-async def remove(db: Session, name: str) -> bool:
+async def remove(db: Session, name: str, version: str | None = None) -> bool:
     """Remove it; its jobs stay."""
+    if version is not None and (before := (await _locked(db, [name])).get(name)):
+        before.check(version)
     return bool(await db.run("drop_schedule", {"name": name}))
 
 
@@ -147,11 +153,14 @@ async def _enqueue(db: Session, jobs: Sequence[NewJob], enqueue: Enqueue) -> set
     return {each.id for each in await enqueue(db, [job for job in jobs if job.queue not in closed])}
 
 
-async def _rewrite(db: Session, name: str, decide: Callable[[Schedule, Micros], Schedule]) -> Schedule | None:
+async def _rewrite(
+    db: Session, name: str, decide: Callable[[Schedule, Micros], Schedule], version: str | None = None
+) -> Schedule | None:
     """Lock the row, and write it if it changes."""
     before = (await _locked(db, [name])).get(name)
     if before is None:
         return None
+    before.check(version)
     after = decide(before, await db.now())
     if after is not before:
         await _write(db, [after])

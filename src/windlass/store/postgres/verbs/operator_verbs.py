@@ -3,27 +3,25 @@
 A few statements for any number of jobs: live ones are locked in order, finished ones read after them.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
-from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
-from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
+from windlass.core.jobs.change import may_run_now
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Micros
 from windlass.core.status import RETRYABLE, WAITING, Status
-from windlass.store.keys import Keyed
 from windlass.store.postgres.connection.db import Db
-from windlass.store.postgres.limits import watermarks
-from windlass.store.postgres.limits.idempotency_keys import release, take
+from windlass.store.postgres.limits.idempotency_keys import take
 from windlass.store.postgres.limits.key_queue import let_run
 from windlass.store.postgres.verbs.dependents import cancel_with_dependents, revive_dependents, revive_waiting
 from windlass.store.postgres.verbs.prune import drop
 from windlass.store.records import Transition
 from windlass.store.rows import add_attempt, last_attempt
-from windlass.store.sql.queues import add_missing
+from windlass.store.sql.versions import stale_jobs, with_stale
 
 MAX_READS = 2
 """A job may be revived between the two reads: then the next round finds it."""
@@ -94,6 +92,16 @@ async def _finished(db: Db, ids: list[JobId], *, lock: bool) -> Found:
     }
 
 
+async def unless_changed(db: Db, ids: Sequence[JobId], versions: Versions, verb: Verb) -> list[Transition | None]:
+    """The answers of a verb; jobs that have another version are left out."""
+    if not versions:
+        return await each(ids, verb)
+    await db.rows("lock_pending_parents", {"ids": list(versions)})
+    await find(db, list(versions), lock_finished=True)
+    stale = await stale_jobs(db, versions)
+    return with_stale(ids, stale, await each([id_ for id_ in ids if id_ not in stale], verb))
+
+
 async def each(ids: Sequence[JobId], verb: Verb) -> list[Transition | None]:
     """One answer per id; an id named twice is treated twice, one after the other."""
     answers: list[Transition | None] = [None] * len(ids)
@@ -109,7 +117,9 @@ async def each(ids: Sequence[JobId], verb: Verb) -> list[Transition | None]:
     return answers
 
 
-async def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+async def cancel(
+    db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
+) -> list[Transition | None]:
     """Waiting jobs end now; running ones are asked to stop."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
@@ -122,10 +132,10 @@ async def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Transition |
         moved = {id_: Transition(id_, at.status, done=not at.finished) for id_, at in found.items()}
         return moved | {id_: Transition(id_, Status.CANCELLED, done=True) for id_ in waiting}
 
-    return await each(ids, verb)
+    return await unless_changed(db, ids, versions, verb)
 
 
-async def retry(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+async def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Pending, or waiting for its key, with a fresh budget; the attempt number goes on, the idempotency key is taken
     again.
 
@@ -146,7 +156,7 @@ async def retry(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
                 moved |= await _retry(db, found, list(group))
         return moved
 
-    return await each(ids, verb)
+    return await unless_changed(db, ids, versions, verb)
 
 
 async def _retry(db: Db, found: Found, ids: Sequence[JobId]) -> dict[JobId, Transition]:
@@ -179,7 +189,7 @@ async def _retry_link(db: Db, id_: JobId) -> Transition:
     return Transition(id_, Status.BLOCKED, done=True)
 
 
-async def delete(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+async def delete(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Finished jobs only."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
@@ -187,7 +197,7 @@ async def delete(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
         await drop(db, [id_ for id_, at in found.items() if at.finished])
         return {id_: Transition(id_, at.status, done=at.finished) for id_, at in found.items()}
 
-    return await each(ids, verb)
+    return await unless_changed(db, ids, versions, verb)
 
 
 def _of(found: Found, statuses: Iterable[Status]) -> list[JobId]:
@@ -222,7 +232,7 @@ def _all_attempts(fields: dict[str, Any]) -> str | None:
     return add_attempt(kept, newest) if newest else kept
 
 
-async def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+async def run_now(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Pending, or waiting for its key, behind those that wait already; a pending job stays where it is."""
 
     async def verb(some: list[JobId]) -> dict[JobId, Transition]:
@@ -231,70 +241,4 @@ async def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
         moved = {id_: Transition(id_, at.status, done=id_ in ready) for id_, at in found.items()}
         return moved | await let_run(db, await db.rows("run_now", {"ids": sorted(ready)}) if ready else [])
 
-    return await each(ids, verb)
-
-
-async def change(db: Db, ids: Sequence[JobId], wanted: JobChange) -> list[Transition | None]:
-    """Each job wholly or not at all; its idempotency key moves with it into another queue."""
-
-    async def verb(some: list[JobId]) -> dict[JobId, Transition]:
-        found = await find(db, some, lock_finished=wanted.is_repair)
-        allowed = [id_ for id_ in some if id_ in found and may_change(found[id_].status, wanted)]
-        waiting, dead = [[id_ for id_ in allowed if found[id_].finished is over] for over in (False, True)]
-        holders = await _move_keys(db, found, waiting, wanted.queue)
-        now = await db.now()
-        after = {id_: _changed(found[id_], wanted, now) for id_ in waiting if id_ not in holders}
-        await _write(db, after, wanted)
-        if dead:
-            await db.run("repair", {"ids": dead, "payload": wanted.payload})
-        moved = {id_: Transition(id_, at.status, done=False, holder=holders.get(id_)) for id_, at in found.items()}
-        moved |= {id_: Transition(id_, timing.status, done=True) for id_, (timing, _) in after.items()}
-        return moved | {id_: Transition(id_, Status.DEAD, done=True) for id_ in dead}
-
-    return await each(ids, verb)
-
-
-async def _move_keys(db: Db, found: Found, ids: Sequence[JobId], queue: str | None) -> dict[JobId, JobId]:
-    """Take the keys of these jobs in their new queue; returns {job: holder} of those that are taken."""
-    holders: dict[JobId, JobId] = {}
-    moving = [id_ for id_ in ids if queue is not None and found[id_].queue != queue]
-    if queue is None or not moving:
-        return holders
-    await add_missing(db, [queue])
-    keyed = [(key, id_) for id_ in moving if (key := found[id_].key) is not None]
-    # In order of the keys; of two jobs with the same key, the first that was named gets it.
-    for key, id_ in sorted(keyed, key=lambda each: each[0]):
-        if holder := await take(db, queue, key, id_):
-            holders[id_] = holder
-    await release(db, [Keyed(id_, found[id_].queue, key, None) for key, id_ in keyed if id_ not in holders])
-    return holders
-
-
-def _changed(at: JobState, wanted: JobChange, now: Micros) -> tuple[Timing, int | None]:
-    """Its timing and its slot of the concurrency key after the change."""
-    after = reschedule(Timing(at.status, at.reason, at.run_at, at.rank), wanted, now)
-    slot = slot_after(at.slot, after, wanted, moves=wanted.queue not in (None, at.queue))
-    return or_waiting_for_key(after, at.concurrency_key, slot), slot
-
-
-async def _write(db: Db, after: Mapping[JobId, tuple[Timing, int | None]], wanted: JobChange) -> None:
-    if not after:
-        return
-    timings = [timing for timing, _ in after.values()]
-    values = {
-        "ids": list(after),
-        "statuses": [str(timing.status) for timing in timings],
-        "reasons": [timing.reason for timing in timings],
-        "run_ats": [timing.run_at for timing in timings],
-        "ranks": [timing.rank for timing in timings],
-        "slots": [slot for _, slot in after.values()],
-        "sort_priority": None if wanted.priority is None else -wanted.priority,
-        "payload": wanted.payload,
-        "timed": wanted.is_timed,
-        "queue": wanted.queue,
-    }
-    rows = await db.rows("change", values)
-    # Before it is due: admission adds no watermarks.
-    await watermarks.make_places(db, [tuple(row[:2]) for row in rows if row[3] != Status.PENDING])
-    # It may have moved to another queue or priority, with an old rank.
-    await watermarks.lower(db, [tuple(row[:3]) for row in rows if row[3] == Status.PENDING])
+    return await unless_changed(db, ids, versions, verb)

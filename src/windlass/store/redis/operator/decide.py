@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from windlass.core.ids import JobId
+from windlass.core.jobs.version import ANY_VERSION, Versions
+from windlass.core.jobs.version import version_of as core_version
 from windlass.store.records import Transition
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.dependencies.dependents import notify_dependents, replace_and_notify
@@ -32,8 +34,17 @@ async def replace_decided(access: Access, decided: Decided) -> dict[JobId, Repla
     )
 
 
+def version_of(record: Record) -> str:
+    """The version that people see; the record's own number also grows with notes."""
+    return core_version(record.attempt, record.updated_at, record.payload)
+
+
 async def decide_all(
-    access: Access, ids: Sequence[JobId], decide: Decide, apply: Apply = replace_decided
+    access: Access,
+    ids: Sequence[JobId],
+    decide: Decide,
+    apply: Apply = replace_decided,
+    versions: Versions = ANY_VERSION,
 ) -> list[Transition | None]:
     """The answer for each id. One that was changed meanwhile is decided again; one that comes twice, one by one."""
     asked = dict(enumerate(ids))
@@ -42,21 +53,27 @@ async def decide_all(
         turn = first_of_each({i: id_ for i, id_ in asked.items() if i not in answers})
         if not turn:
             return [answers[i] for i in asked]
-        answers |= await _decide_some(access, turn, decide, apply)
+        answers |= await _decide_some(access, turn, decide, apply, versions)
     raise contended(access, next(id_ for i, id_ in asked.items() if i not in answers))
 
 
-async def _decide_some(access: Access, turn: Numbered, decide: Decide, apply: Apply) -> dict[int, Transition | None]:
+async def _decide_some(
+    access: Access, turn: Numbered, decide: Decide, apply: Apply, versions: Versions
+) -> dict[int, Transition | None]:
     """Each id once: the answers of those that did not change meanwhile."""
     view = await read_anywhere(access, turn.values())
     answers: dict[int, Transition | None] = {}
     wanted: dict[int, tuple[FoundJob, Record]] = {}
     for i, id_ in turn.items():
         seen = view.jobs.get(id_)
-        after = None if seen is None else decide(seen)
         if seen is None:
             answers[i] = None
-        elif after is None or after is seen.record:
+            continue
+        if id_ in versions and version_of(seen.record) != versions[id_]:
+            answers[i] = Transition(id_, seen.record.status, done=False, stale=True)
+            continue
+        after = decide(seen)
+        if after is None or after is seen.record:
             answers[i] = Transition(id_, seen.record.status, done=after is not None)
         else:
             wanted[i] = seen, after

@@ -9,13 +9,14 @@ from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, pending_parents
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Micros
 from windlass.core.status import RETRYABLE, Status
 from windlass.store.records import Transition
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.portion import MAX_WRITTEN, call_in_portions, first_portion
 from windlass.store.redis.dependencies.dependents import notify_dependents, register_children
-from windlass.store.redis.operator.decide import Decided, decide_all, replace_decided
+from windlass.store.redis.operator.decide import Decided, decide_all, replace_decided, version_of
 from windlass.store.redis.operator.move import move_all
 from windlass.store.redis.operator.read_records import FoundJob, read_anywhere
 from windlass.store.redis.operator.replace import Replaced, pairs_by_queue, text_of
@@ -24,7 +25,9 @@ from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, R
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
 
-async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+async def cancel(
+    access: Access, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
+) -> list[Transition | None]:
     """Waiting jobs end now, all at once, before any slot is reassigned. Running ones get a cancel request."""
 
     def decide(seen: FoundJob) -> Record | None:
@@ -37,10 +40,10 @@ async def cancel(access: Access, ids: Sequence[JobId], reason: str) -> list[Tran
         set_status(asked, Status.RUNNING, reason)
         return asked
 
-    return await decide_all(access, ids, decide)
+    return await decide_all(access, ids, decide, versions=versions)
 
 
-async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+async def retry(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Pending or waiting for its key at once, with a fresh budget; attempts are counted on, the key is taken again.
 
     A job with a pending parent waits for it; one with a failed parent stays: the parent must be retried first.
@@ -59,7 +62,7 @@ async def retry(access: Access, ids: Sequence[JobId]) -> list[Transition | None]
             make_due_now(after, seen.now)
         return after
 
-    return await decide_all(access, ids, decide, replace_waiting)
+    return await decide_all(access, ids, decide, replace_waiting, versions)
 
 
 def _revived(seen: FoundJob) -> Record:
@@ -87,7 +90,7 @@ def _all_attempts(seen: FoundJob) -> str | None:
     return add_attempt(kept, newest) if newest else kept
 
 
-async def run_now(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+async def run_now(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Pending or waiting for its key at once, behind jobs that wait already; a pending job keeps its rank."""
 
     def decide(seen: FoundJob) -> Record | None:
@@ -100,7 +103,7 @@ async def run_now(access: Access, ids: Sequence[JobId]) -> list[Transition | Non
         make_due_now(after, seen.now)
         return after
 
-    return await decide_all(access, ids, decide)
+    return await decide_all(access, ids, decide, versions=versions)
 
 
 def make_due_now(record: Record, now: Micros) -> None:
@@ -120,12 +123,32 @@ def slot_of(record: Record) -> int | None:
     return None if record.slot == NO_SLOT else record.slot
 
 
-async def delete(access: Access, ids: Sequence[JobId]) -> list[Transition | None]:
+async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Finished jobs only: a live one must be cancelled first. Of one that comes twice, the first goes."""
+    if versions:
+        return await _delete_unchanged(access, ids, versions)
     found = await _drop(access, access.server.job_locations.places(ids))
     if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
         found |= await _drop(access, dict.fromkeys(await access.queue_names(), missing))
     return [_dropped(found, id_) for id_ in ids]
+
+
+async def _delete_unchanged(access: Access, ids: Sequence[JobId], versions: Versions) -> list[Transition | None]:
+    """Read, compare, and drop what still is the record that was read."""
+    seen = (await read_anywhere(access, ids)).jobs
+    stale = {id_ for id_, job in seen.items() if id_ in versions and version_of(job.record) != versions[id_]}
+    wanted: dict[str, list[tuple[JobId, int]]] = defaultdict(list)
+    for id_, job in seen.items():
+        if id_ not in stale:
+            wanted[job.queue].append((id_, job.record.version))
+    found: dict[JobId, int] = {}
+    async for _, some, letters in call_in_portions(access, "drop_unchanged", wanted):
+        found |= {id_: letter for (id_, _), letter in zip(some, letters, strict=True) if letter}
+    stale |= {id_ for id_ in seen if id_ not in found}
+    return [
+        Transition(id_, seen[id_].record.status, done=False, stale=True) if id_ in stale else _dropped(found, id_)
+        for id_ in ids
+    ]
 
 
 def _dropped(found: dict[JobId, int], id_: JobId) -> Transition | None:
@@ -171,7 +194,9 @@ async def _vain_parents(access: Access, links: Sequence[FoundJob]) -> dict[JobId
     return vain
 
 
-async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> list[Transition | None]:
+async def change(
+    access: Access, ids: Sequence[JobId], wanted: JobChange, versions: Versions = ANY_VERSION
+) -> list[Transition | None]:
     """Each of them wholly or not at all; an idempotency key goes with its job into another queue."""
 
     async def apply(access: Access, decided: Decided) -> dict[JobId, Replaced]:
@@ -186,7 +211,7 @@ async def change(access: Access, ids: Sequence[JobId], wanted: JobChange) -> lis
             await _find_again(access, wanted.queue, [seen for seen, _ in there])
         return replaced
 
-    return await decide_all(access, ids, lambda seen: _changed(seen, wanted), apply)
+    return await decide_all(access, ids, lambda seen: _changed(seen, wanted), apply, versions)
 
 
 async def _find_again(access: Access, queue: str, moved: Sequence[FoundJob]) -> None:

@@ -39,36 +39,45 @@ async def declare(access: Access, queues: dict[str, QueueSettings]) -> None:
     await _write(access, {name: to_say(settings) for name, settings in queues.items()})
 
 
-async def change(access: Access, name: str, changed: QueueSettings, was: QueueSettings | None = None) -> Queue:
+async def change(
+    access: Access, name: str, changed: QueueSettings, was: QueueSettings | None = None, version: str | None = None
+) -> Queue:
     """Replace the operator's change, if it is what it was."""
-    return await _write_one(access, name, lambda kept: with_change(kept.queue, changed, was))
+    return await _write_one(access, name, lambda kept: with_change(kept.queue, changed, was, version))
 
 
-async def pause(access: Access, name: str, length: Micros | None) -> Queue:
+async def pause(access: Access, name: str, length: Micros | None, version: str | None = None) -> Queue:
     """Nothing more is claimed from it, for a time or until resumed."""
 
     def paused(kept: QueueState) -> Queue:
+        kept.queue.check(version)
         until = None if length is None else to_datetime(kept.now + length)
         return msgspec.structs.replace(kept.queue, paused=True, paused_until=until)
 
     return await _write_one(access, name, paused)
 
 
-async def resume(access: Access, name: str) -> Queue:
+async def resume(access: Access, name: str, version: str | None = None) -> Queue:
     """It may be claimed from again."""
-    return await _write_one(
-        access, name, lambda kept: msgspec.structs.replace(kept.queue, paused=False, paused_until=None)
-    )
+    return await _set(access, name, version, paused=False, paused_until=None)
 
 
-async def close(access: Access, name: str) -> Queue:
+async def close(access: Access, name: str, version: str | None = None) -> Queue:
     """It takes no new jobs."""
-    return await _write_one(access, name, lambda kept: msgspec.structs.replace(kept.queue, closed=True))
+    return await _set(access, name, version, closed=True)
 
 
-async def open_(access: Access, name: str) -> Queue:
+async def open_(access: Access, name: str, version: str | None = None) -> Queue:
     """It takes new jobs again."""
-    return await _write_one(access, name, lambda kept: msgspec.structs.replace(kept.queue, closed=False))
+    return await _set(access, name, version, closed=False)
+
+
+async def _set(access: Access, name: str, version: str | None, **values: object) -> Queue:
+    def decide(kept: QueueState) -> Queue:
+        kept.queue.check(version)
+        return msgspec.structs.replace(kept.queue, **values)
+
+    return await _write_one(access, name, decide)
 
 
 async def all_queues(access: Access) -> list[Queue]:

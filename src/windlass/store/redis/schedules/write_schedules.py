@@ -7,7 +7,7 @@ finished first. So what was planned before a change is done before it.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from windlass.core.moments import DAY, Micros
-from windlass.core.schedules.firing import new_schedule, paused, reconfigured, resumed
+from windlass.core.schedules.firing import changed_by, new_schedule, paused, reconfigured, resumed
 from windlass.core.schedules.schedule import Schedule, ScheduleSettings
 from windlass.errors import StoreUnavailable
 from windlass.store.redis.connection.access import Access
@@ -61,33 +61,47 @@ async def add(access: Access, name: str, changed: ScheduleSettings) -> Schedule 
     return new[0] if new else None
 
 
-async def change(access: Access, name: str, changed: ScheduleSettings, was: ScheduleSettings) -> Schedule | None:
+async def change(
+    access: Access,
+    name: str,
+    changed: ScheduleSettings,
+    was: ScheduleSettings,
+    version: str | None = None,
+    pause: bool | None = None,
+) -> Schedule | None:
     """Replace the operator's change, if it is what it was."""
-
-    def decide(before: Schedule | None, now: Micros) -> Schedule | None:
-        if before is None or before.changed != was:
-            return before
-        return reconfigured(before, now, before.declared, changed)
-
-    return (await _write(access, {name: decide}))[name]
+    return await _rewrite(access, name, version, lambda before, now: changed_by(before, now, changed, was, pause))
 
 
-async def pause(access: Access, name: str) -> Schedule | None:
+async def pause(access: Access, name: str, version: str | None = None) -> Schedule | None:
     """Its ticks enqueue nothing."""
-    return (await _write(access, {name: lambda before, now: before and paused(before)}))[name]
+    return await _rewrite(access, name, version, lambda before, now: paused(before))
 
 
-async def resume(access: Access, name: str) -> Schedule | None:
+async def resume(access: Access, name: str, version: str | None = None) -> Schedule | None:
     """Its ticks enqueue jobs again."""
-    return (await _write(access, {name: lambda before, now: before and resumed(before, now)}))[name]
+    return await _rewrite(access, name, version, resumed)
 
 
-async def remove(access: Access, name: str) -> bool:
+async def _rewrite(
+    access: Access, name: str, version: str | None, decide: Callable[[Schedule, Micros], Schedule]
+) -> Schedule | None:
+    def decided(before: Schedule | None, now: Micros) -> Schedule | None:
+        if before is None:
+            return None
+        before.check(version)
+        return decide(before, now)
+
+    return (await _write(access, {name: decided}))[name]
+
+
+async def remove(access: Access, name: str, version: str | None = None) -> bool:
     """Remove a schedule; its jobs stay."""
     for _ in range(MAX_TRIES):
         _, found = await read_by_name(access, [name])
         if not found:
             return False
+        found[name].schedule.check(version)
         if not await _finish_plans(access, found) and await access.call_global(
             "drop_schedule", (name, found[name].stamp)
         ):

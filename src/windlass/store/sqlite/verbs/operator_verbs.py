@@ -1,17 +1,19 @@
 """cancel, retry, delete, run_now, change: what operators do with jobs. A move that the status forbids is a no-op."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from windlass.core.flow.slots import or_waiting_for_key, slot_after
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange, Timing, may_change, may_run_now, reschedule
+from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.status import RETRYABLE, Status
 from windlass.store.drive import drive
 from windlass.store.keys import Keyed
 from windlass.store.records import Transition
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 from windlass.store.sql.queues import add_missing
+from windlass.store.sql.versions import stale_jobs
 from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import release, take
 from windlass.store.sqlite.limits.key_queue import KeyQueue, status_after_move
@@ -41,10 +43,18 @@ def _find(db: Db, id_: JobId) -> Found | None:
     return Found(Status(rows[0][0]), *rows[0][1:]) if rows else None
 
 
-def cancel(db: Db, ids: Sequence[JobId], reason: str) -> list[Transition | None]:
+def _each(
+    db: Db, ids: Sequence[JobId], versions: Versions, verb: Callable[[JobId], Transition | None]
+) -> list[Transition | None]:
+    """The answers of a verb; jobs that have another version are left out."""
+    stale = drive(stale_jobs(SharedDb(db), versions)) if versions else {}
+    return [stale[id_] if id_ in stale else verb(id_) for id_ in ids]
+
+
+def cancel(db: Db, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Cancel waiting jobs, all at once, so that none of them gets a slot first; ask running ones to stop."""
     waiting: dict[JobId, str] = {}
-    answers = [_cancel(db, id_, reason, waiting) for id_ in ids]
+    answers = _each(db, ids, versions, lambda id_: _cancel(db, id_, reason, waiting))
     cancel_waiting(db, waiting)
     return answers
 
@@ -63,12 +73,12 @@ def _cancel(db: Db, id_: JobId, reason: str, waiting: dict[JobId, str]) -> Trans
     return Transition(id_, Status.CANCELLED, done=True)
 
 
-def retry(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+def retry(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Make jobs pending with a fresh budget; the attempt number goes on, the idempotency key is taken again.
 
     Children that were cancelled because of one of them wait for it again; a job with pending parents waits for them.
     """
-    return [_retry(db, id_) for id_ in ids]
+    return _each(db, ids, versions, lambda id_: _retry(db, id_))
 
 
 def _retry(db: Db, id_: JobId) -> Transition | None:
@@ -104,9 +114,9 @@ def _all_attempts(db: Db, id_: JobId) -> str | None:
     return add_attempt(kept, newest) if newest else kept
 
 
-def delete(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+def delete(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Drop finished jobs."""
-    return [_delete(db, id_) for id_ in ids]
+    return _each(db, ids, versions, lambda id_: _delete(db, id_))
 
 
 def _delete(db: Db, id_: JobId) -> Transition | None:
@@ -118,9 +128,9 @@ def _delete(db: Db, id_: JobId) -> Transition | None:
     return Transition(id_, job.status, done=bool(job.finished))
 
 
-def run_now(db: Db, ids: Sequence[JobId]) -> list[Transition | None]:
+def run_now(db: Db, ids: Sequence[JobId], versions: Versions = ANY_VERSION) -> list[Transition | None]:
     """Make jobs pending, or waiting for their key, behind the others; a pending one stays where it is."""
-    return [_run_now(db, id_) for id_ in ids]
+    return _each(db, ids, versions, lambda id_: _run_now(db, id_))
 
 
 def _run_now(db: Db, id_: JobId) -> Transition | None:
@@ -133,9 +143,11 @@ def _run_now(db: Db, id_: JobId) -> Transition | None:
     return Transition(id_, status_after_move(db, id_, Status.PENDING, job.key_queues), done=True)
 
 
-def change(db: Db, ids: Sequence[JobId], change: JobChange) -> list[Transition | None]:
+def change(
+    db: Db, ids: Sequence[JobId], change: JobChange, versions: Versions = ANY_VERSION
+) -> list[Transition | None]:
     """Change jobs, each wholly or not at all; the idempotency key moves with the job to another queue."""
-    return [_change(db, id_, change) for id_ in ids]
+    return _each(db, ids, versions, lambda id_: _change(db, id_, change))
 
 
 def _change(db: Db, id_: JobId, wanted: JobChange) -> Transition | None:

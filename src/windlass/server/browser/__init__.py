@@ -1,0 +1,1 @@
+"""What people see in a browser: log-in by a token, a session, and pages."""
