@@ -1,13 +1,22 @@
 """Plots as SVG, made on the server: shapes only, so that they stretch; labels are HTML beside them."""
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 from markupsafe import Markup
 
+from windlass.server.dashboard.render import span
+
 WIDTH, HEIGHT = 600.0, 120.0
 Values = Sequence[float | None]
+Show = Callable[[float | None], str]
+_SPANS = (
+    *(part * size for size in (0.001, 0.01, 0.1, 1.0) for part in (1, 2, 5)),
+    *(10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400),
+    *(days * 86_400 for days in (2, 5, 10, 20, 50, 100, 400)),
+)
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -48,17 +57,17 @@ class Window(msgspec.Struct, frozen=True):
     """What its left and right edges are."""
 
 
-def lines(title: str, window: Window, series: Sequence[Line], show: Callable[[float | None], str]) -> Plot:
+def lines(title: str, window: Window, series: Sequence[Line], show: Show) -> Plot:
     """One line for each series; the first is the topmost in the legend."""
-    top = _nice(max((value for each in series for value in each.values if value is not None), default=0.0))
+    top = _nice(max((value for each in series for value in each.values if value is not None), default=0.0), show)
     drawn = [_line(each, top) for each in series]
     return _plot(title, window, series, show, top, drawn)
 
 
-def bars(title: str, window: Window, series: Sequence[Line], show: Callable[[float | None], str]) -> Plot:
+def bars(title: str, window: Window, series: Sequence[Line], show: Show) -> Plot:
     """Stacked bars, the first series at the bottom."""
     sums = [sum(each.values[i] or 0 for each in series) for i in range(len(window.starts))]
-    top = _nice(max(sums, default=0.0))
+    top = _nice(max(sums, default=0.0), show)
     below = [0.0] * len(window.starts)
     drawn = []
     for each in series:
@@ -71,7 +80,7 @@ def _plot(
     title: str,
     window: Window,
     series: Sequence[Line],
-    show: Callable[[float | None], str],
+    show: Show,
     top: float,
     drawn: Sequence[Markup],
 ) -> Plot:
@@ -119,7 +128,7 @@ def _stack(line: Line, below: Sequence[float], top: float) -> Markup:
     return Markup('<path class="bar {}" d="{}"/>').format(line.kind, "".join(path))
 
 
-def _hover(starts: Sequence[datetime], i: int, series: Sequence[Line], show: Callable[[float | None], str]) -> Markup:
+def _hover(starts: Sequence[datetime], i: int, series: Sequence[Line], show: Show) -> Markup:
     """A column that says its values under the pointer."""
     step = WIDTH / max(1, len(starts))
     at = starts[i].astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -129,11 +138,11 @@ def _hover(starts: Sequence[datetime], i: int, series: Sequence[Line], show: Cal
     )
 
 
-def _nice(largest: float) -> float:
-    """A round number that is not below the largest value."""
+def _nice(largest: float, show: Show) -> float:
+    """A round number that is not below the largest value: of seconds, one that reads as a length of time."""
     if largest <= 0:
         return 1.0
-    size = 10.0 ** len(str(int(largest))) if largest >= 1 else 1.0
-    while size / 10 >= largest:
-        size /= 10
-    return next((size * part / 10 for part in (1, 2, 2.5, 5, 7.5, 10) if size * part / 10 >= largest), size)
+    if show is span:
+        return next((each for each in _SPANS if each >= largest), largest)
+    size = 10.0 ** math.floor(math.log10(largest))
+    return next((size * part for part in (1, 1.5, 2, 3, 4, 5, 6, 8) if size * part >= largest), size * 10)
