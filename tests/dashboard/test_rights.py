@@ -107,6 +107,20 @@ async def test_a_limited_token_sees_only_its_part(app: App, connect: Connect) ->
     assert "audit" not in page.text.lower()
 
 
+async def test_a_token_that_is_limited_to_types_sees_numbers_of_its_jobs_alone(app: App, connect: Connect) -> None:
+    await app.aenqueue("mail.welcome", {"payload": 1})
+    other = (await app.aenqueue("img.resize", {"steps": 1}, queue="mail")).id
+    limited = await connect("read", "operate", types=["mail.welcome"])
+    for path in ("/", "/jobs", "/queues", "/queues/mail", "/dead", "/types", "/workers", "/actions"):
+        answer = await limited.get(path)
+        assert answer.status_code == 200, path
+        assert "img.resize" not in answer.text, path
+        assert other not in answer.text, path
+    assert "limited to types" in (await limited.get("/")).text
+    assert "1 job<" in (await limited.get("/jobs")).text
+    assert (await limited.post("/queues/mail/resume", data={"a": "b"})).status_code == 403
+
+
 async def test_contents_need_the_scope_payloads(app: App, connect: Connect) -> None:
     secret = "the-secret-of-this-test"
     id_ = (await app.aenqueue("mail.welcome", {"payload": secret}, meta={"m": secret}, delay="1h")).id

@@ -6,7 +6,7 @@ cannot be guessed needs no slow hash.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -60,10 +60,18 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is not limited to other types."""
         return not self.types or type_ in self.types
 
+    def includes(self, queues: Collection[str], types: Collection[str]) -> bool:
+        """Whether what is limited to these (none: not limited) stays within its own limits."""
+        return _is_within(queues, self.queues) and _is_within(types, self.types)
+
     @property
     def is_limited(self) -> bool:
         """Whether it is limited to some queues or types."""
         return bool(self.queues or self.types)
+
+
+def _is_within(names: Collection[str], limits: frozenset[str]) -> bool:
+    return not limits or (bool(names) and limits.issuperset(names))
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):

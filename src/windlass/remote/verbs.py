@@ -1,7 +1,7 @@
 """The verbs of `app.jobs`, `app.queues`, `app.workers` and `app.stats`, through the server."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -27,7 +27,7 @@ from windlass.errors import InvalidName, InvalidOption, JobNotFound
 from windlass.remote.connection import Connection
 from windlass.server.jobs import JobList
 from windlass.server.queues import Purged, QueueList, QueueRecord, SettingsRecord
-from windlass.server.stats import StatsRecord, WorkerList
+from windlass.server.stats import JobCount, StatsRecord, WorkerList
 from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
 
 POLL_SECONDS = 0.5
@@ -50,13 +50,11 @@ class RemoteJobs(Jobs):
         page = await self._connection.get("/jobs", JobList, **query, limit=limit, cursor=cursor)
         return Page(tuple(page.jobs), page.next_cursor)
 
-    async def acount(self, *, limit: int | None = None, **wanted: Unpack[JobFilters]) -> int:
-        found = 0
-        async for _ in self.aiter(**wanted):
-            found += 1
-            if found == limit:
-                break
-        return found
+    async def acount(self, *, most: int | None = None, **wanted: Unpack[JobFilters]) -> int:
+        found = await self._connection.get("/jobs/count", JobCount, **_query(job_filter(**wanted)))
+        if found.exact or (most is not None and found.count > most):
+            return found.count
+        return len([job async for job in self.aiter(**wanted)])
 
     async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
         return await self._connection.get(f"{_job(id)}/links", Links)
@@ -64,7 +62,7 @@ class RemoteJobs(Jobs):
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         return (await self.alist(status=("failed", "dead"), limit=limit)).items
 
-    async def awhy(self, id: JobRef) -> Why:
+    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None) -> Why:
         return await self._connection.get(f"{_job(id)}/why", Why)
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:

@@ -104,7 +104,7 @@ async def _start(call: Call, verb: ActionVerb) -> Answer:
 
 
 async def list_actions(call: Call) -> Answer:
-    """The newest actions first; a limited token sees its own."""
+    """The newest actions first; a limited token sees those that stay within its limits."""
     return Answer(ActionList([each for each in await call.app.actions.alist() if _is_seen(call, each)]))
 
 
@@ -126,7 +126,7 @@ async def _action(call: Call) -> Action:
 
 
 def _is_seen(call: Call, action: Action) -> bool:
-    return not call.caller.rights.is_limited or action.by == call.caller.name
+    return call.caller.rights.includes(action.queues, action.types)
 
 
 def _post(path: str, handler: Any, summary: str, body: Any) -> Operation:

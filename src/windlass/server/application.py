@@ -19,7 +19,7 @@ from windlass.server.access import Access
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
-from windlass.server.dashboard.site import Dashboard, Visitor
+from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
 from windlass.server.health import Probes
@@ -30,10 +30,10 @@ from windlass.server.problem import Refused
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
     *actions.OPERATIONS,
+    *stats.OPERATIONS,
     *jobs.OPERATIONS,
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
-    *stats.OPERATIONS,
     *audit.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
@@ -63,12 +63,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
 
-    async def identify(request: Request, csrf: str) -> Visitor:
-        caller = await access.caller(request, address_of(request), csrf or None)
-        cookie = cookie_of(request)
-        return Visitor(caller, csrf_of(cookie) if cookie else "")
-
-    dashboard = Dashboard(app, identify, OPERATIONS, state, environment=environment)
+    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -88,18 +83,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-
-    async def no_route(request: Request, error: Exception) -> Response:
-        """A path or method that does not exist: a problem for programs, a page for people."""
-        assert isinstance(error, HTTPException)
-        refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
-        if not request.url.path.startswith(PREFIX) and "text/html" in request.headers.get("accept", ""):
-            return dashboard.failed(request, refused.problem)
-        response = refusal(refused, request_id(request.headers))
-        response.headers.update(error.headers or {})
-        return response
-
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_route})
+    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
     served.state.probes = probes
     return served
@@ -149,3 +133,27 @@ def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = F
 
 async def _style(request: Request) -> Response:
     return Response(STYLE, headers={**SAFE_HEADERS, "cache-control": "max-age=3600"}, media_type="text/css")
+
+
+def _identifier(access: Access) -> Identify:
+    async def identify(request: Request, csrf: str) -> Visitor:
+        caller = await access.caller(request, address_of(request), csrf or None)
+        cookie = cookie_of(request)
+        return Visitor(caller, csrf_of(cookie) if cookie else "")
+
+    return identify
+
+
+def _no_route(dashboard: Dashboard) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """A path or method that does not exist: a problem for programs, a page for people."""
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
+        if not request.url.path.startswith(PREFIX) and "text/html" in request.headers.get("accept", ""):
+            return dashboard.failed(request, refused.problem)
+        response = refusal(refused, request_id(request.headers))
+        response.headers.update(error.headers or {})
+        return response
+
+    return no_route

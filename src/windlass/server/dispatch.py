@@ -97,6 +97,8 @@ def refusal(refused: Refused, id_: str) -> Response:
     more: dict[str, str] = {}
     if refused.problem.status == 401:
         more["www-authenticate"] = 'Bearer realm="windlass"'
+    if refused.problem.status in (408, 413):
+        more["connection"] = "close"  # the rest of the body is not read
     if refused.retry_after is not None:
         more["retry-after"] = str(refused.retry_after)
     return _response(refused.problem, id_, more)

@@ -18,7 +18,7 @@ from windlass.core.names import check_name
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound
-from windlass.server.operation import Answer, Call, Operation
+from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.server.problem import Refused
 from windlass.server.requests import IDEMPOTENCY_KEY, once
 
@@ -119,6 +119,8 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> New
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem) from None
     call.caller.need_queue(job.queue, job.type)
+    if job.on_conflict == "replace" and call.caller.rights.types:
+        raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
     if job.parent is not None:
         await _check_parent(call, job.parent)
     return job
@@ -126,10 +128,8 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> New
 
 async def _check_parent(call: Call, parent: str) -> None:
     """A parent outside the token's limits is unknown to it."""
-    if call.caller.rights.is_limited:
-        found = await call.app.jobs.aget(parent, fetch=False)
-        if not call.caller.rights.covers(found.queue, found.type):
-            raise JobNotFound(parent)
+    if call.caller.rights.is_limited and not call.caller.sees_job(await call.app.jobs.aget(parent, fetch=False)):
+        raise JobNotFound(parent)
 
 
 def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str, Any]) -> NewJob:
@@ -169,6 +169,8 @@ async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:
     receipt = _plain_receipt(job, handle)
     if handle.existing or job.concurrency_key is not None:
         found = await call.app.jobs.aget(handle.id, fetch=False)
+        if not call.caller.sees_job(found):
+            raise OutsideLimits("another job has this id or key, and it is outside this token's limits")
         receipt.status = found.status
     if receipt.status in (Status.PENDING, Status.SCHEDULED, Status.BLOCKED) and receipt.estimated_start_at is None:
         receipt.estimated_start_at = await call.state.estimates.start_of(call.app, job, handle.id)

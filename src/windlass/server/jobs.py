@@ -27,8 +27,8 @@ class JobRecord(Job, frozen=True, kw_only=True):
     hidden: tuple[str, ...] = ()
 
 
-class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The filter of a list: every given field must match."""
+class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A filter: every given field must match."""
 
     status: tuple[Status, ...] = ()
     type: str | None = None
@@ -37,14 +37,18 @@ class JobQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     tag: str | None = None
     parent: str | None = None
     schedule: str | None = None
-    limit: int = 50
-    cursor: str | None = None
 
     @property
     def wanted(self) -> dict[str, Any]:
         """The filter without the page."""
-        given = msgspec.structs.asdict(self)
-        return {name: value for name, value in given.items() if name not in ("limit", "cursor") and value}
+        return {name: value for name in CountQuery.__struct_fields__ if (value := getattr(self, name))}
+
+
+class JobQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The filter of a list, and the page."""
+
+    limit: int = 50
+    cursor: str | None = None
 
 
 class JobList(msgspec.Struct):
@@ -83,7 +87,7 @@ async def list_jobs(call: Call) -> Answer:
     found: list[Job] = []
     for _ in range(MAX_PAGES):
         page = await call.app.jobs.alist(**wanted, limit=query.limit - len(found), cursor=position)
-        found += [job for job in page.items if rights.covers(job.queue, job.type)]
+        found += filter(call.caller.sees_job, page.items)
         position = page.next_cursor
         if position is None or len(found) >= query.limit or not rights.is_limited:
             break
@@ -99,14 +103,14 @@ async def get_job(call: Call) -> Answer:
 async def explain_job(call: Call) -> Answer:
     """Why a job does not run, and when it may."""
     job = await visible_job(call)
-    return Answer(await call.app.jobs.awhy(job.id))
+    return Answer(await call.app.jobs.awhy(job.id, sees=call.caller.sees_job))
 
 
 async def list_links(call: Call) -> Answer:
     """The chain of a job, in order."""
     job = await visible_job(call)
     found = await call.app.jobs.alinks(job.id)
-    if not all(call.caller.rights.covers(each.queue, each.type) for each in found.jobs):
+    if not all(map(call.caller.sees_job, found.jobs)):
         found = Links(jobs=(job,), place=1, begins=False, ends=False)
     return Answer(msgspec.structs.replace(found, jobs=tuple(_record(call.caller, each) for each in found.jobs)))
 
@@ -149,7 +153,7 @@ async def visible_job(call: Call, *, fetch: bool = False) -> Job:
     if not is_id(id_):
         raise JobNotFound(id_[:40])
     job = await call.app.jobs.aget(id_, fetch=fetch)
-    if not call.caller.rights.covers(job.queue, job.type):
+    if not call.caller.sees_job(job):
         raise JobNotFound(id_)
     return job
 

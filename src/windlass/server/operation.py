@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass.client.app import App
+from windlass.core.jobs.job import Job
 from windlass.core.tokens import Rights, Scope
 from windlass.errors import ChangedSince, WindlassError
 
@@ -49,6 +50,16 @@ class Caller(msgspec.Struct, frozen=True):
         if not self.rights.covers(queue, type_):
             what = f"queue {queue!r}" if not self.rights.covers_queue(queue) else f"type {type_!r}"
             raise OutsideLimits(f"this token is limited, and {what} is not among what it may use")
+
+    def need_whole_queue(self, queue: str) -> None:
+        """Raise OutsideLimits unless it may act on all jobs of this queue."""
+        self.need_queue(queue)
+        if self.rights.types:
+            raise OutsideLimits(f"this token is limited to types, and this concerns all jobs of queue {queue!r}")
+
+    def sees_job(self, job: Job) -> bool:
+        """Whether this job exists for it."""
+        return self.rights.covers(job.queue, job.type)
 
     @property
     def sees_payloads(self) -> bool:

@@ -37,7 +37,10 @@ class SettingsRecord(msgspec.Struct, kw_only=True):
 
 
 class QueueRecord(msgspec.Struct, kw_only=True):
-    """A queue: its jobs by status, the effective settings, what the code declares, and what an operator changed."""
+    """A queue: its jobs by status, the effective settings, what the code declares, and what an operator changed.
+
+    A token that is limited to types sees no numbers of jobs.
+    """
 
     name: str
     version: str
@@ -85,7 +88,7 @@ class Purged(msgspec.Struct):
 
 async def list_queues(call: Call) -> Answer:
     """All queues, with their jobs by status."""
-    counts = (await call.app.stats.acounts()).queues
+    counts = await _counts(call)
     queues = [queue for queue in await call.app.queues.alist() if call.caller.rights.covers_queue(queue.name)]
     return Answer(QueueList([queue_record(queue, counts.get(queue.name, {})) for queue in queues]))
 
@@ -131,7 +134,8 @@ async def open_queue(call: Call) -> Answer:
 
 async def purge_queue(call: Call) -> Answer:
     """Cancel every waiting job in it."""
-    return Answer(Purged(await call.app.queues.apurge((await _queue(call)).name)))
+    queue, _ = await _matching_queue(call)
+    return Answer(Purged(await call.app.queues.apurge(queue.name)))
 
 
 async def _queue(call: Call) -> Queue:
@@ -145,12 +149,18 @@ async def _queue(call: Call) -> Queue:
 async def _matching_queue(call: Call) -> tuple[Queue, str | None]:
     """The queue of the path, and the version that a change of it must find (If-Match)."""
     queue = await _queue(call)
+    call.caller.need_whole_queue(queue.name)
     return queue, call.expected(queue.version, f"queue {queue.name!r}")
 
 
 async def _answer(call: Call, queue: Queue) -> Answer:
-    counts = (await call.app.stats.acounts()).queues.get(queue.name, {})
-    return Answer(queue_record(queue, counts), headers={"etag": etag(queue.version)})
+    counts = await _counts(call)
+    return Answer(queue_record(queue, counts.get(queue.name, {})), headers={"etag": etag(queue.version)})
+
+
+async def _counts(call: Call) -> dict[str, dict[str, int]]:
+    """Jobs by queue and status; none for a token that is limited to types."""
+    return {} if call.caller.rights.types else (await call.app.stats.acounts()).queues
 
 
 def queue_record(queue: Queue, jobs: dict[str, int]) -> QueueRecord:

@@ -172,9 +172,12 @@ def _with_payload(app: App, schedule: Schedule, payload: dict[str, Any]) -> NewJ
 
 
 def _is_covered(caller: Caller, schedule: Schedule) -> bool:
-    """Whether the token covers its job; one that cannot be read is for tokens without limits."""
-    job = schedule.changed.job or schedule.declared.job
-    return not caller.rights.is_limited or (job is not None and caller.rights.covers(job.queue, job.type))
+    """Whether the token covers its job, and the declared one, which a reset restores; without a job only if it has no
+    limits.
+    """
+    found = [job for job in (schedule.changed.job, schedule.declared.job) if job is not None]
+    covered = all(caller.rights.covers(job.queue, job.type) for job in found)
+    return not caller.rights.is_limited or (bool(found) and covered)
 
 
 def _answer(call: Call, schedule: Schedule) -> Answer:

@@ -14,10 +14,10 @@ from windlass.client.app import App
 from windlass.errors import ConfigError
 from windlass.server.application import DEFAULT_RATE, asgi
 from windlass.server.health import Probes
+from windlass.server.protocol import GuardedProtocol
 
 MAX_CONNECTIONS = 10_000
 KEEP_ALIVE_SECONDS = 30
-MAX_HEADERS = 64 * 1024
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +51,21 @@ async def serve(app: App, config: ServerConfig) -> None:
                 "create one first: windlass token create NAME --scope admin",
             ]
         )
-    served = asgi(app, rate=config.rate, environment=config.environment, development=config.development)
-    server = _Server(_uvicorn(served, config), served.state.probes, config.unready)
+    server = make_server(app, config)
     async with contextlib.AsyncExitStack() as parent:
         if config.development is not None:
             await parent.enter_async_context(_until_input_ends(server))
         await server.serve()
 
 
+def make_server(app: App, config: ServerConfig) -> "Server":
+    """A server that is not started yet."""
+    served = asgi(app, rate=config.rate, environment=config.environment, development=config.development)
+    return Server(_uvicorn(served, config), served.state.probes, config.unready)
+
+
 @contextlib.asynccontextmanager
-async def _until_input_ends(server: "_Server") -> AsyncIterator[None]:
+async def _until_input_ends(server: "Server") -> AsyncIterator[None]:
     """Stop the server when the process that started it ends, however it ends."""
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -101,14 +106,14 @@ def _uvicorn(served: object, config: ServerConfig) -> uvicorn.Config:
         backlog=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=max(1, round(config.drain)),
-        h11_max_incomplete_event_size=MAX_HEADERS,
+        http=GuardedProtocol,
         ssl_certfile=config.certificate,
         ssl_keyfile=config.key,
         ws="none",
     )
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn, which here stops in two steps and exits with 0."""
 
     def __init__(self, config: uvicorn.Config, probes: Probes, unready: float) -> None:

@@ -1,15 +1,19 @@
 """What is there and how it runs: workers, types, counts, samples, scaling, groups of dead jobs."""
 
+import itertools
 from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
+from windlass.client.tasks.task import Definition
+from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.stats.meter import Recent
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
+from windlass.server.jobs import CountQuery
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.store.clock import since_boot
 from windlass.store.records import WorkerInfo
@@ -17,6 +21,8 @@ from windlass.store.records import WorkerInfo
 MAX_DEAD = 20_000
 """Dead jobs that are grouped, the newest."""
 GROUPING_SECONDS = 3.0
+COUNT_SECONDS = 5.0
+MAX_COUNT = 100_000
 DEAD_PAGE = 1_000
 
 
@@ -105,6 +111,42 @@ class DeadGroups(msgspec.Struct):
     complete: bool
 
 
+class JobCountQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A filter, and where counting ends."""
+
+    most: int = MAX_COUNT
+
+
+class JobCount(msgspec.Struct):
+    """How many jobs match; if it is not exact, there are at least so many."""
+
+    count: int
+    exact: bool
+
+
+async def count_jobs(call: Call) -> Answer:
+    """How many jobs match a filter, counted up to a limit."""
+    most = max(1, min(call.query.most, MAX_COUNT))
+    rights, wanted, ends = call.caller.rights, call.query.wanted, since_boot() + COUNT_SECONDS * SECOND
+    queues, types = _within_limits(wanted, "queue", rights.queues), _within_limits(wanted, "type", rights.types)
+    count = 0
+    for queue, type_ in itertools.product(queues, types):
+        if since_boot() > ends:
+            return Answer(JobCount(min(count, most), False))
+        part = {**wanted, "queue": queue, "type": type_}
+        count += await call.app.jobs.acount(most=max(0, most - count), **part)
+    if set(wanted) <= {"status", "queue"} and not rights.types:
+        return Answer(JobCount(count, True))  # the store keeps these counts
+    return Answer(JobCount(min(count, most), count <= most))
+
+
+def _within_limits(wanted: dict[str, Any], name: str, limits: frozenset[str]) -> list[str | None]:
+    """The queues or types to count, one by one; None: any."""
+    if name in wanted:
+        return [wanted[name]] if not limits or wanted[name] in limits else []
+    return [*sorted(limits)] if limits else [None]
+
+
 async def list_workers(call: Call) -> Answer:
     """The live workers."""
     found = await call.app.workers.alist()
@@ -113,8 +155,9 @@ async def list_workers(call: Call) -> Answer:
 
 async def list_types(call: Call) -> Answer:
     """Types, by name."""
-    workers = await call.app.workers.alist()
-    known = {definition.type: definition for definition in call.app.registry}
+    rights = call.caller.rights
+    workers = [worker for worker in await call.app.workers.alist() if any(map(rights.covers_queue, worker.queues))]
+    known = {each.type: each for each in call.app.registry if rights.covers_queue(_queue_of(each))}
     names = {type_ for worker in workers for type_ in worker.types} | set(known)
     return Answer(
         TypeList(
@@ -125,16 +168,21 @@ async def list_types(call: Call) -> Answer:
                     schema=known[type_].signature.json_schema() if type_ in known else None,
                 )
                 for type_ in sorted(names)
-                if call.caller.rights.covers_type(type_)
+                if rights.covers_type(type_)
             ]
         )
     )
+
+
+def _queue_of(definition: Definition) -> str:
+    return str(definition.defaults.get("queue", DEFAULT_QUEUE))
 
 
 async def get_stats(call: Call) -> Answer:
     """Counts by queue and status; with `since`, the samples of that time."""
     query: StatsQuery = call.query
     rights = call.caller.rights
+    _check_counts(call)
     counts = (await call.app.stats.acounts()).queues
     queues = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
     oldest = {name: age for name, age in (await call.app.stats.aoldest()).items() if rights.covers_queue(name)}
@@ -160,11 +208,19 @@ def _check_window(call: Call) -> None:
     if (rights.queues and query.queue is None) or (rights.types and query.type is None):
         raise OutsideLimits("this token is limited: name its queue, and its type, with since=")
     if query.queue is not None:
-        call.caller.need_queue(query.queue, query.type)
+        call.caller.need_queue(query.queue)
+    if query.type is not None and not rights.covers_type(query.type):
+        raise OutsideLimits(f"this token is limited, and type {query.type!r} is not among what it may use")
+
+
+def _check_counts(call: Call) -> None:
+    if call.caller.rights.types:
+        raise OutsideLimits("these counts are by queue, and this token is limited to types: ask /jobs/count")
 
 
 async def get_scale(call: Call) -> Answer:
     """One number for scalers, and its parts."""
+    _check_counts(call)
     rights, chosen = call.caller.rights, call.query.queues
     counts = (await call.app.stats.acounts()).queues
     paused = {queue.name for queue in await call.app.queues.alist() if queue.paused}
@@ -184,7 +240,7 @@ async def group_dead(call: Call) -> Answer:
     while read < MAX_DEAD and since_boot() < ends:
         page = await call.app.jobs.alist(status="dead", limit=DEAD_PAGE, cursor=cursor)
         for job in page.items:
-            if not call.caller.rights.covers(job.queue, job.type):
+            if not call.caller.sees_job(job):
                 continue
             read += 1
             at = job.finished_at or job.updated_at
@@ -211,9 +267,12 @@ def _is_seen(call: Call, worker: WorkerInfo) -> bool:
 
 
 def _within(rights: Rights, worker: WorkerInfo) -> WorkerInfo:
-    """What a limited token may know of a worker."""
+    """What a limited token may know of a worker: not how much it does for others."""
+    if not rights.is_limited:
+        return worker
     queues = tuple(filter(rights.covers_queue, worker.queues))
-    return msgspec.structs.replace(worker, queues=queues, types=tuple(filter(rights.covers_type, worker.types)))
+    types = tuple(filter(rights.covers_type, worker.types))
+    return msgspec.structs.replace(worker, queues=queues, types=types, running=0, per_minute=0.0)
 
 
 def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec.Struct] | None = None) -> Operation:
@@ -229,6 +288,7 @@ def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec
 
 
 OPERATIONS = (
+    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
     _get("/workers", list_workers, "List live workers", WorkerList),
     _get("/types", list_types, "List task types", TypeList),
     _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),

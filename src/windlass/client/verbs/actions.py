@@ -65,11 +65,14 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     state: State
     seen: int
-    """Jobs that were looked at."""
+    """Jobs that were looked at, within its limits."""
     changed: int
     """Jobs that the verb changed; it does not apply to jobs in another status."""
     created_at: datetime
     updated_at: datetime
+    queues: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    """Only jobs of these queues and types are changed; none: of all."""
 
 
 _decoder = msgspec.json.Decoder(_Stored)
@@ -164,6 +167,7 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
     if stored.state not in ("running", "stopping"):
         return False
     ids: Sequence[JobId] = ()
+    covered: Sequence[JobId] = ()
     changed = 0
     if stored.state == "running":
         ids = await store.operator.select(stored.wanted, PAGE, stored.after)
@@ -172,7 +176,7 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
         changed = sum(1 for each in moved if each is not None and each.done)
     ended: dict[str, Any] = {"state": "stopped" if stored.state == "stopping" else "done"} if not ids else {}
     after = ids[-1] if ids else stored.after
-    step = {"seen": stored.seen + len(ids), "changed": stored.changed + changed, "after": after, "beat": _now()}
+    step = {"seen": stored.seen + len(covered), "changed": stored.changed + changed, "after": after, "beat": _now()}
     while not await store.documents.replace(
         KIND, id, _text(msgspec.structs.replace(stored, **step, **ended)), document.version
     ):
@@ -238,4 +242,6 @@ def _action(document: Document) -> Action:
         changed=stored.changed,
         created_at=to_datetime(document.created_at),
         updated_at=to_datetime(stored.beat),
+        queues=stored.queues,
+        types=stored.types,
     )

@@ -73,10 +73,10 @@ def _name(given: str | None, field: str) -> str | None:
     return None if given is None else check_name(given, field)
 
 
-async def count(operator: OperatorStore, wanted: JobFilter, limit: int | None = None) -> int:
+async def count(operator: OperatorStore, wanted: JobFilter, most: int | None = None) -> int:
     """How many jobs match: from the counts by queue and status if these are enough, else from their ids.
 
-    Ids are read until there are `limit`.
+    Once more than `most` ids were read, it stops.
     """
     if wanted == JobFilter(status=wanted.status, queue=wanted.queue):
         counts = await operator.counts()
@@ -86,7 +86,7 @@ async def count(operator: OperatorStore, wanted: JobFilter, limit: int | None = 
     found = 0
     async for ids in _pages(operator, wanted):
         found += len(ids)
-        if limit is not None and found >= limit:
+        if most is not None and found > most:
             break
     return found
 

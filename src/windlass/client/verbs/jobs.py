@@ -90,14 +90,14 @@ class Jobs(Verbs):
             page = self.list(limit=_BATCH, cursor=page.next_cursor, **wanted)
             yield from page
 
-    async def acount(self, *, limit: int | None = None, **wanted: Unpack[JobFilters]) -> int:
-        """How many jobs match (the filters of `list`); counting ends soon after `limit`.
+    async def acount(self, *, most: int | None = None, **wanted: Unpack[JobFilters]) -> int:
+        """How many jobs match (the filters of `list`).
 
-        By `status` and `queue` alone it is as cheap as `app.stats.counts()`, and exact; else the ids of the matching
-        jobs are read, page by page.
+        By `status` and `queue` alone it is as cheap as `app.stats.counts()`; else the ids of the matching jobs are
+        read, page by page, until there are more than `most`.
         """
         matching = job_filter(**wanted)
-        return await count((await self._home._ready()).operator, matching, limit)
+        return await count((await self._home._ready()).operator, matching, most)
 
     async def alinks(self, id: JobRef, *, limit: int = 100) -> Links:
         """The chain of a job, in order: at most `limit` links before it, and as many after it.
@@ -114,10 +114,11 @@ class Jobs(Verbs):
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
 
-    async def awhy(self, id: JobRef) -> Why:
+    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None) -> Why:
         """Why a job does not run, and when it may: reasons, most severe first, each with what to do.
 
-        For a running job: how it runs; for a finished one: how it ended.
+        For a running job: how it runs; for a finished one: how it ended. Another job is named as its cause only if
+        the caller `sees` that one.
         """
         name = _id(id)
         store = await self._home._ready()
@@ -125,7 +126,8 @@ class Jobs(Verbs):
         if found is None:
             raise JobNotFound(name)
         cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
-        return explain(msgspec.structs.replace(found, cause=cause))
+        hidden = cause is not None and sees is not None and not sees(cause)
+        return explain(msgspec.structs.replace(found, cause=None if hidden else cause))
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:
         """Cancel a waiting job, or ask a running one to stop (`cancel_requested`)."""

@@ -14,7 +14,7 @@ from windlass.server.access import Access
 from windlass.server.browser import session
 from windlass.server.browser.pages import html_response, login_page
 from windlass.server.decode import read_body
-from windlass.server.dispatch import address_of, answer_problem, refusal, request_id
+from windlass.server.dispatch import SAFE_HEADERS, address_of, answer_problem, refusal, request_id
 from windlass.server.problem import Refused
 
 MAX_FORM = 4096
@@ -52,7 +52,7 @@ class LogIn:
             token = await self._access.log_in(text, address_of(request))
         except Refused as refused:
             return html_response(login_page(following, str(refused)), refused.problem.status, refused.retry_after)
-        response = RedirectResponse(following, 303)
+        response = RedirectResponse(following, 303, SAFE_HEADERS)
         secure = request.url.scheme == "https"
         response.set_cookie(
             session.cookie_name(secure),
@@ -66,7 +66,7 @@ class LogIn:
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
-        response = RedirectResponse("/login", 303)
+        response = RedirectResponse("/login", 303, SAFE_HEADERS)
         if cookie := session.cookie_of(request):
             session.check_change(request, cookie, (await _form(request)).get(session.CSRF_FIELD))
             await session.end(self._app, cookie)

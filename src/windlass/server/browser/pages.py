@@ -1,6 +1,7 @@
 """Pages: the log-in, and the documentation of the API. Without scripts, and without anything from elsewhere."""
 
 import html
+import re
 from typing import Any
 
 import msgspec
@@ -74,8 +75,12 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     terms = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     return (
         f"<section><h3><span class='method'>{method}</span> <code>{html.escape(path)}</code></h3>"
-        f"<p>{html.escape(operation['description'])}</p><dl>{terms}</dl></section>"
+        f"<p>{_marked(operation['description'])}</p><dl>{terms}</dl></section>"
     )
+
+
+def _marked(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def _type_link(schema: dict[str, Any]) -> str:

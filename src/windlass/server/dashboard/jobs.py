@@ -1,6 +1,5 @@
 """Jobs: a list with filters in the URL, and actions on a selection or on all that match."""
 
-from itertools import islice, product
 from typing import Any
 
 import msgspec
@@ -10,17 +9,15 @@ from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, JobNotFound, WindlassError
 from windlass.server.actions import NewAction, start_action
 from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.numbers import count, counted
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, link, unknown_verb
 from windlass.server.dashboard.search import Search, parse_search, search_text
 from windlass.server.jobs import DeleteQuery, JobList, JobQuery, cancel_job, get_job, list_jobs, retry_job
 from windlass.server.problem import Refused
+from windlass.server.stats import MAX_COUNT
 
 PAGE_SIZE = 50
 MAX_SELECTED = 200
-MAX_COUNTED = 10_000
-"""Counting ends there."""
-MAX_PARTS = 20
-"""Queues and types of a limited token that are counted one by one."""
 VERBS = {"cancel": LIVE, "retry": RETRYABLE, "delete": FINISHED}
 """What can be done to many jobs, and the statuses that it applies to."""
 DONE = {"cancel": "cancelled", "retry": "retried", "delete": "deleted"}
@@ -38,7 +35,7 @@ async def show_jobs(view: View) -> Reply:
         found = (await view.ask(list_jobs, query=query)).body
     except InvalidInput as error:  # a name that no job can have
         problem = str(error)
-    count = None if problem else await _count(view, query.wanted)
+    found_count = None if problem else await count(view, query.wanted)
     here = link("/jobs", **query.wanted)
     context = {
         "jobs": found.jobs,
@@ -47,8 +44,8 @@ async def show_jobs(view: View) -> Reply:
         "query": query,
         "text": search_text(query),
         "tabs": _tabs(query),
-        "count": count,
-        "most": MAX_COUNTED,
+        "count": found_count,
+        "counted": counted(found_count) if found_count else "",
         "problem": problem,
         "verbs": [verb for verb, on in VERBS.items() if not query.status or set(query.status) & on],
         "said": _said(view.asked("said")),
@@ -66,7 +63,7 @@ async def _searched(view: View, search: Search) -> Reply:
             "query": JobQuery(),
             "text": view.asked("q"),
         }
-        context |= {"tabs": _tabs(JobQuery()), "count": None, "most": 0, "problem": search.problem}
+        context |= {"tabs": _tabs(JobQuery()), "count": None, "counted": "", "problem": search.problem}
         return Shown("jobs.html", "Jobs", {**context, "verbs": [], "said": None})
     if search.id:
         id_ = await view.app.jobs.afind(search.id)
@@ -87,24 +84,6 @@ def _tabs(query: JobQuery) -> list[tuple[str, str, bool]]:
     rest = {name: value for name, value in query.wanted.items() if name != "status"}
     every = [("all", link("/jobs", **rest), not query.status)]
     return every + [(str(each), link("/jobs", status=str(each), **rest), query.status == (each,)) for each in Status]
-
-
-async def _count(view: View, wanted: dict[str, Any]) -> int | None:
-    """How many jobs match, up to MAX_COUNTED; None: a limited token has too many parts to add up."""
-    rights = view.caller.rights
-    queues = [wanted["queue"]] if "queue" in wanted else sorted(rights.queues) or [""]
-    types = [wanted["type"]] if "type" in wanted else sorted(rights.types) or [""]
-    parts = list(islice(product(queues, types), MAX_PARTS + 1))
-    if len(parts) > MAX_PARTS:
-        return None
-    found = 0
-    for queue, type_ in parts:
-        if (queue and not rights.covers_queue(queue)) or (type_ and not rights.covers_type(type_)):
-            continue
-        part = {**wanted, "queue": queue, "type": type_}
-        filters = {name: value for name, value in part.items() if value}
-        found += await view.app.jobs.acount(limit=MAX_COUNTED, **filters)
-    return found
 
 
 async def change_jobs(view: View) -> Reply:
@@ -157,12 +136,11 @@ async def _change_matching(view: View, verb: str) -> Reply:
     applies = sorted(VERBS[verb])
     statuses = [each for each in filters.get("status", []) if each in applies] or applies
     wanted = {**filters, "status": tuple(statuses)}
-    count = await _count(view, wanted)
-    about = "" if count is None else f" {_counted(count)}"
+    found = await count(view, wanted, MAX_COUNT)
     question = Change(
-        question=f"{verb.capitalize()}{about} jobs that match {_words(filters)}?",
+        question=f"{verb.capitalize()} {counted(found)} jobs that match {_words(filters)}?",
         button=f"{verb.capitalize()} them",
-        count=count,
+        count=found.count,
         back=link("/jobs", **filters),
         danger=verb != "retry",
         detail=f"It applies to jobs that are {', '.join(statuses)}, and goes on in the background: "
@@ -208,10 +186,6 @@ def _said(code: str) -> Said | None:
 
 def _jobs(count: int) -> str:
     return f"{count:,} {'job' if count == 1 else 'jobs'}"
-
-
-def _counted(count: int) -> str:
-    return f"{count:,}" if count < MAX_COUNTED else f"{MAX_COUNTED:,} or more"
 
 
 PAGES = (

@@ -9,13 +9,14 @@ from windlass.core.stats.meter import Recent
 from windlass.core.stats.recent_stats import recent_stats
 from windlass.core.stats.timeline import Point, Timeline
 from windlass.core.status import Status
+from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Page, Reply, Shown, View
 from windlass.server.dashboard.plots import Line, Plot, Window, bars, lines
 from windlass.server.dashboard.render import number, span
 from windlass.server.dashboard.troubles import State, troubles
 from windlass.server.queues import list_queues
 from windlass.server.schedules import list_schedules
-from windlass.server.stats import StatsQuery, StatsRecord, get_stats, list_workers
+from windlass.server.stats import StatsQuery, list_workers
 from windlass.store.records import WorkerInfo
 
 
@@ -34,9 +35,9 @@ RECENT_SECONDS = 300.0
 async def show_overview(view: View) -> Reply:
     """The state of everything that the caller may see."""
     chosen = next((each for each in RANGES if each.name == view.asked("range")), RANGES[0])
-    queue, type_ = _narrowed(view)
-    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, queue=queue, type=type_)
-    stats: StatsRecord = (await view.ask(get_stats, query=query)).body
+    queue = _queue_of(view)
+    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, queue=queue)
+    stats = await read_stats(view, query)
     workers: list[WorkerInfo] = (await view.ask(list_workers)).body.workers
     queues = (await view.ask(list_queues)).body.queues
     state = State(
@@ -48,7 +49,6 @@ async def show_overview(view: View) -> Reply:
         dead=stats.totals.get(Status.DEAD, 0),
         limited=view.caller.rights.is_limited,
     )
-    assert stats.timeline is not None
     assert stats.recent is not None
     context = {
         "ranges": [each.name for each in RANGES],
@@ -63,18 +63,17 @@ async def show_overview(view: View) -> Reply:
         "slots": sum(each.slots for each in workers),
         "busy": sum(each.busy for each in workers),
         "troubles": troubles(state),
-        "plots": _plots(stats.timeline, chosen),
+        "plots": [] if stats.timeline is None else _plots(stats.timeline, chosen),
         "nothing": not queues and not workers,
     }
     return Shown("overview.html", "Overview", context)
 
 
-def _narrowed(view: View) -> tuple[str | None, str | None]:
-    """The queue and type to plot: samples are sums, so a limited token sees them for one of its own."""
+def _queue_of(view: View) -> str | None:
+    """The queue to plot: samples are sums, so a token that is limited to queues sees them for one of its own."""
     rights = view.caller.rights
     asked = view.asked("queue") or None
-    queue = asked if asked and rights.covers_queue(asked) else min(rights.queues, default=None)
-    return queue, min(rights.types, default=None)
+    return asked if asked and rights.covers_queue(asked) else min(rights.queues, default=None)
 
 
 def _of_queue(recent: Recent, queue: str | None) -> Recent:

@@ -11,6 +11,7 @@ from windlass.core.stats.recent_stats import RecentStats, by_queue
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption
 from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
 from windlass.server.queues import (
     PauseRequest,
@@ -24,7 +25,7 @@ from windlass.server.queues import (
     pause_queue,
     resume_queue,
 )
-from windlass.server.stats import StatsQuery, StatsRecord, get_stats
+from windlass.server.stats import StatsQuery
 
 RECENT_SECONDS = 900.0
 ENDS = (("", "until resumed"), ("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), ("24h", "24 hours"))
@@ -53,7 +54,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 async def show_queues(view: View) -> Reply:
     """All queues."""
-    stats: StatsRecord = (await view.ask(get_stats, query=StatsQuery(recent=RECENT_SECONDS))).body
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
     queues: list[QueueRecord] = (await view.ask(list_queues)).body.queues
     assert stats.recent is not None
     recent = by_queue(stats.recent)
@@ -73,7 +74,7 @@ async def show_queue(view: View) -> Reply:
     """One queue, its settings, and what can be done."""
     answer = await view.ask(get_queue, name=view.path["name"])
     queue: QueueRecord = answer.body
-    stats: StatsRecord = (await view.ask(get_stats, query=StatsQuery(recent=RECENT_SECONDS))).body
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
     assert stats.recent is not None
     context = {
         "queue": queue,

@@ -3,8 +3,9 @@
 import msgspec
 
 from windlass.core.stats.recent_stats import RecentStats, by_type
+from windlass.server.dashboard.numbers import read_stats
 from windlass.server.dashboard.page import Page, Reply, Shown, View
-from windlass.server.stats import StatsQuery, get_stats, list_types, list_workers
+from windlass.server.stats import StatsQuery, list_types, list_workers
 
 RECENT_SECONDS = 3600.0
 
@@ -31,7 +32,8 @@ async def show_workers(view: View) -> Reply:
 async def show_types(view: View) -> Reply:
     """Types with their rates and times, the busiest first."""
     known = {each.type: each.workers for each in (await view.ask(list_types)).body.types}
-    stats = (await view.ask(get_stats, query=StatsQuery(recent=RECENT_SECONDS))).body
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
+    assert stats.recent is not None
     recent = by_type(stats.recent)
     rows = [
         TypeRow(type=name, workers=known.get(name, 0), recent=recent.get(name, RecentStats()))

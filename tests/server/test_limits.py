@@ -1,0 +1,174 @@
+"""A token that is limited to one queue and type sees and changes nothing of others, by any operation."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import Client, Connect, enqueue
+from windlass import App
+from windlass.core.jobs.job import Job, NewJob
+from windlass.core.schedules.schedule import ScheduleSettings, settings
+from windlass.server.application import OPERATIONS
+from windlass.server.operation import Operation
+from windlass.store.records import WorkerInfo
+
+SECRET = "img.resize"
+OTHER_QUEUE = "images"
+BODIES: dict[str, Any] = {
+    "enqueue_job": {"type": SECRET, "payload": {"path": "x"}},
+    "enqueue_bulk": {"jobs": [{"type": SECRET, "payload": {"path": "x"}}]},
+    "start_action": {"verb": "cancel", "all": True},
+    "retry_jobs": {"all": True},
+    "cancel_jobs": {"all": True},
+    "change_job": {"priority": 3},
+    "change_queue": {"fair": True},
+    "add_schedule": {"name": "mine", "type": SECRET, "payload": {"path": "x"}, "every": 60},
+    "change_schedule": {"paused": True},
+}
+
+
+class Others:
+    """What belongs to others: jobs, a queue, a schedule, an action, a worker."""
+
+    def __init__(self, app: App, api: Client) -> None:
+        self._app = app
+        self._api = api
+
+    async def make(self) -> None:
+        """Store it."""
+        job = {"type": SECRET, "payload": {"path": "hidden-path"}}
+        self.id = (await self._api.post("/jobs", json=job)).json()["id"]
+        same_queue = {"type": SECRET, "payload": {"path": "hidden-path"}, "queue": "default"}
+        self.ids = [self.id, (await self._api.post("/jobs", json=same_queue)).json()["id"]]
+        await self._api.post("/schedules", json={"name": "theirs", **job, "every": 60})
+        action = (await self._api.post("/actions", json={"verb": "retry", "queue": OTHER_QUEUE})).json()
+        self.action = await done(self._api, action)
+        worker = WorkerInfo(
+            id="w1",
+            host="secret-host",
+            pid=1,
+            version="1",
+            queues=(OTHER_QUEUE,),
+            types=(SECRET,),
+            processes=1,
+            slots=1,
+        )
+        await (await self._app._ready()).workers.beat(worker)
+
+    async def state(self) -> Any:
+        """All of it, as the store has it."""
+        jobs: list[Job] = [await self._app.jobs.aget(id_) for id_ in self.ids]
+        queues = [each for each in await self._app.queues.alist() if each.name != "mail"]
+        return jobs, queues, await self._app.schedules.aget("theirs"), len((await self._app.audit.alist()).items)
+
+
+async def done(api: Client, action: dict[str, Any]) -> str:
+    """The id of an action that has ended."""
+    async with asyncio.timeout(20):
+        while action["state"] in ("running", "stopping"):
+            action = (await api.get(f"/actions/{action['id']}")).json()
+    return str(action["id"])
+
+
+def path_of(operation: Operation, others: Others) -> str:
+    """The path with the names of others."""
+    owner = operation.path.split("/")[1]
+    name = {"jobs": others.id, "actions": others.action, "queues": OTHER_QUEUE, "schedules": "theirs"}.get(owner, "")
+    return operation.path.replace("{id}", name).replace("{name}", name)
+
+
+@pytest.fixture
+async def others(app: App, api: Client) -> Others:
+    made = Others(app, api)
+    await made.make()
+    return made
+
+
+async def test_nothing_of_others_is_seen_or_changed_by_any_operation(
+    app: App, api: Client, connect: Connect, others: Others
+) -> None:
+    await enqueue(api, queue="mail")
+    limited = await connect("admin", queues=["mail"], types=["mail.welcome"])
+    before = await others.state()
+    started: list[dict[str, Any]] = []
+    for operation in OPERATIONS:
+        answer = await limited.request(
+            operation.method,
+            path_of(operation, others),
+            json=BODIES.get(operation.id, {} if operation.body else None),
+        )
+        assert answer.status_code in (200, 202, 403, 404), (operation.id, answer.text)
+        named = "{" in operation.path
+        assert not named or answer.status_code in (403, 404), (operation.id, answer.text)
+        if answer.status_code < 400:
+            for word in (SECRET, OTHER_QUEUE, "theirs", "hidden-path", "secret-host", *others.ids, others.action):
+                assert word not in answer.text, (operation.id, answer.text)
+        if answer.status_code == 202:
+            started.append(answer.json())
+    for action in started:
+        await done(limited, action)
+        assert (await limited.get(f"/actions/{action['id']}")).json()["seen"] <= 1
+    after = await others.state()
+    assert after[:3] == before[:3]
+    # Only its own actions are new in the audit.
+    assert after[3] == before[3] + len(started)
+
+
+async def test_its_own_queue_and_type_are_open_to_it(api: Client, connect: Connect, others: Others) -> None:
+    mine = await enqueue(api, queue="mail")
+    limited = await connect("admin", queues=["mail"], types=["mail.welcome"])
+    assert [job["id"] for job in (await limited.get("/jobs")).json()["jobs"]] == [mine]
+    assert (await limited.get("/jobs/count")).json() == {"count": 1, "exact": True}
+    assert (await limited.get("/jobs/count", params={"queue": OTHER_QUEUE})).json()["count"] == 0
+    assert (await limited.get(f"/jobs/{mine}/why")).status_code == 200
+    assert (await limited.patch(f"/jobs/{mine}", json={"priority": 4})).json()["priority"] == 4
+    assert [each["name"] for each in (await limited.get("/queues")).json()["queues"]] == ["mail"]
+    schedule = {"name": "own", "type": "mail.welcome", "payload": {"user_id": 1}, "queue": "mail", "every": 60}
+    assert (await limited.post("/jobs", json={**schedule, "name": None})).status_code == 422
+    assert (await limited.delete(f"/jobs/{mine}")).status_code == 200
+
+
+async def test_a_job_is_neither_moved_out_of_nor_joined_to_what_others_own(
+    api: Client, connect: Connect, others: Others
+) -> None:
+    mine = await enqueue(api, queue="mail")
+    limited = await connect("operate", "enqueue", queues=["mail"], types=["mail.welcome"])
+    own = {"type": "mail.welcome", "payload": {"user_id": 1}, "queue": "mail"}
+    for method, path, body, status in (
+        ("PATCH", f"/jobs/{mine}", {"queue": OTHER_QUEUE}, 403),
+        ("POST", "/jobs", {**own, "parent": others.id}, 404),
+        ("POST", "/jobs", {**own, "id": others.id}, 403),
+        ("POST", "/jobs", {**own, "queue": OTHER_QUEUE}, 403),
+        ("POST", "/jobs", {**own, "idempotency_key": "k", "on_conflict": "replace"}, 403),
+        ("POST", "/schedules", {"name": "s", **own, "queue": OTHER_QUEUE, "every": 60}, 403),
+        ("POST", "/queues/mail/purge", None, 403),
+        ("POST", "/queues/mail/pause", None, 403),
+    ):
+        answer = await limited.request(method, path, json=body)
+        assert answer.status_code == status, (path, body, answer.text)
+    assert (await api.get(f"/jobs/{mine}")).json()["status"] == "pending"
+
+
+async def test_samples_and_counts_of_other_types_are_refused(api: Client, connect: Connect, others: Others) -> None:
+    limited = await connect("read", types=["mail.welcome"])
+    for query in ({}, {"since": 60}, {"since": 60, "type": SECRET}, {"since": 60, "queue": OTHER_QUEUE}):
+        assert (await limited.get("/stats", params=query)).json()["code"] == "outside_limits", query
+    assert (await limited.get("/scale")).json()["code"] == "outside_limits"
+    assert all(not each["jobs"] for each in (await limited.get("/queues")).json()["queues"])
+    by_queue = await connect("read", queues=["mail"])
+    assert (await by_queue.get("/stats", params={"since": 60, "queue": OTHER_QUEUE})).status_code == 403
+    assert [each["type"] for each in (await by_queue.get("/types")).json()["types"]] == []
+
+
+async def test_a_schedule_that_a_reset_would_give_to_others_is_not_seen(
+    app: App, api: Client, connect: Connect
+) -> None:
+    store = await app._ready()
+    theirs = settings(NewJob(id="", type=SECRET, payload='{"path":"x"}', queue=OTHER_QUEUE), every=60)
+    await store.schedules.declare({"shared": theirs})
+    mine = settings(NewJob(id="", type="mail.welcome", payload='{"user_id":1}', queue="mail"), every=60)
+    await store.schedules.change("shared", mine, ScheduleSettings())
+    limited = await connect("operate", queues=["mail"])
+    assert (await limited.get("/schedules")).json()["schedules"] == []
+    assert (await limited.patch("/schedules/shared", json={"reset": ["job"]})).status_code == 404
