@@ -12,6 +12,8 @@ from_apt = PATH=$$PATH:/usr/sbin; command -v $(1) >/dev/null || { [ $$(id -u) = 
 # Peers have environments of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
+# Compiled modules are kept, whatever the caller's environment says: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-failed flaky test-versions test-postgres-all check format docs site pictures bench fleet mutants torture soak clean
@@ -61,7 +63,7 @@ fleet: $(READY) $(SERVERS)  ## 200 workers behind PgBouncer, and the whole confo
 	WINDLASS_TEST_FLEET=full $(BIN)/pytest tests/postgres/works/test_fleet.py
 	$(BIN)/pytest tests/conformance tests/model -k postgres-pgbouncer
 
-mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in twenty ways, each in a copy; every one must be noticed
+mutants: $(READY) $(SERVERS)  ## Prove the tests: break the code in many small ways, each in a copy; a test must fail for each
 	$(BIN)/python tools/mutants.py
 
 bench: $(READY) $(PEERS)  ## Measure against the bare driver and peers, into bench/out: STORE=postgres, WHAT="drain latency", FULL=1, PUBLISH=1 into docs/benchmarks

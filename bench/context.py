@@ -11,6 +11,22 @@ from bench.peer import Peer, PeerStore
 from bench.stores.base import StoreBench
 
 
+class Load(msgspec.Struct, frozen=True):
+    """Jobs that are enqueued at a steady rate, however late the ones before them are."""
+
+    rate: float
+    """Jobs per second of each producer."""
+    jobs: int
+    """Of all producers together."""
+    producers: int = 1
+
+    @property
+    def name(self) -> str:
+        """As a row is called."""
+        each = f"{self.rate:g} jobs/s"
+        return each if self.producers == 1 else f"{self.producers} producers, {each} each"
+
+
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """How much of everything."""
 
@@ -22,6 +38,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     coroutines: int
     one_by_one: int
     latency: int
+    loads: tuple[Load, ...]
+    """Under which latency is measured."""
     idle_seconds: float
     waiting: tuple[int, ...]
     """How many jobs wait while a claim is timed; the first is what the others are compared with."""
@@ -59,6 +77,7 @@ FULL = Scale(
     coroutines=20_000,
     one_by_one=2_000,
     latency=200,
+    loads=(Load(1, 100), Load(10, 1_000), Load(50, 1_000), Load(200, 1_000), Load(1_000, 5_000), Load(20, 5_000, 50)),
     idle_seconds=10.0,
     waiting=(1_000, 100_000, 1_000_000),
     history=1_000_000,
@@ -85,6 +104,7 @@ QUICK = Scale(
     coroutines=100,
     one_by_one=10,
     latency=3,
+    loads=(Load(50, 5), Load(20, 4, 2)),
     idle_seconds=0.2,
     waiting=(200, 500),
     history=500,

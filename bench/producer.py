@@ -1,25 +1,38 @@
 """A producer: a process of its own that enqueues jobs that leave stamps."""
 
+import os
 import random
 import sys
 import time
+from collections.abc import Iterator
 
 from bench.tasks import stamp
 
+RATE, BEGIN = "BENCH_RATE", "BENCH_BEGIN"
+"""Variables, for peers too: jobs per second, and the moment of the first, on the clock that all processes share."""
+WARM_UP = 0
+"""What a job that opens the connection says instead of its time; its stamp does not count."""
 
-def main(jobs: int, rate: float | None) -> None:
-    """Enqueue with pauses as the peers' producers make them, or at a steady rate."""
-    if rate is None:
-        pauses = random.Random(1)
-        for _ in range(jobs):
-            time.sleep(pauses.uniform(0.05, 0.15))
-            stamp.enqueue(time.monotonic_ns())
+
+def pauses(jobs: int) -> Iterator[float]:
+    """The seconds before each enqueue: random, or at a rate what is left until its moment."""
+    if RATE not in os.environ:
+        chance = random.Random(1)
+        yield from (chance.uniform(0.05, 0.15) for _ in range(jobs))
         return
-    began = time.monotonic()
+    rate, begin = float(os.environ[RATE]), float(os.environ.get(BEGIN, time.monotonic()))
     for number in range(jobs):
-        time.sleep(max(0.0, began + number / rate - time.monotonic()))
+        yield max(0.0, begin + number / rate - time.monotonic())
+
+
+def main(jobs: int) -> None:
+    """Enqueue them one by one."""
+    if RATE in os.environ:
+        stamp.enqueue(WARM_UP)
+    for pause in pauses(jobs):
+        time.sleep(pause)
         stamp.enqueue(time.monotonic_ns())
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else None)
+    main(int(sys.argv[1]))

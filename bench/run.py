@@ -18,7 +18,7 @@ from bench.measures import (
     growth,
     held,
     history,
-    latency,
+    load,
     memory,
     pooler,
     profile,
@@ -59,7 +59,7 @@ class Measurement(StrEnum):
 MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.DRAIN: drain.measure,
     Measurement.ENQUEUE: enqueue.measure,
-    Measurement.LATENCY: latency.measure,
+    Measurement.LATENCY: load.measure,
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,

@@ -1,6 +1,7 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -31,15 +32,20 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 }
 PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "abuse_input": dict.fromkeys(("postgres", "redis"), ROWS),
+    "blobs": {"postgres": ("test_attempt", "test_client", "test_sweep"), "redis": ("test_client", "test_sweep")},
     "client": dict.fromkeys(("postgres", "redis"), CALLS),
     "dashboard": {"postgres": ("test_actions",)},
     "server": dict.fromkeys(("postgres", "redis"), ("test_requests", "test_resources")),
+    "services": dict.fromkeys(("postgres", "redis"), ("test_coordinator", "test_fire", "test_statements")),
     "e2e": {
-        "postgres": (*AWAY, "test_lease_lost", "test_outcomes", "test_runner_killed"),
-        "redis": (*AWAY, "test_drain", "test_results", "test_supervisor_killed"),
+        "postgres": (*AWAY, "test_runner_killed"),
+        "redis": (*AWAY, "test_results", "test_supervisor_killed"),
     },
 }
 """Store → the files that `make test` runs on it: variants in every folder, and stores in these. Else it runs all."""
+
+FIRST_FEW = 3
+"""`make test` runs so many parameters of a conformance test on PostgreSQL, and every fourth of the rest."""
 
 # What a shell starts in the background is deaf to SIGINT, and so would be every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -70,8 +76,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what one store repeats after another."""
+    seen: Counter[tuple[Path, str]] = Counter()
     for item in items:
-        if _is_repetition(item):
+        if _is_repetition(item) or _is_one_of_many(item, seen):
             item.add_marker("extended")
 
 
@@ -80,6 +87,16 @@ def _is_repetition(item: pytest.Item) -> bool:
     callspec = getattr(item, "callspec", None)
     texts = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
     return any(item.path.stem not in parts.get(text, (item.path.stem,)) for text in texts)
+
+
+def _is_one_of_many(item: pytest.Item, seen: Counter[tuple[Path, str]]) -> bool:
+    """Whether a conformance test has had enough parameters on PostgreSQL, where an empty store costs most."""
+    callspec = getattr(item, "callspec", None)
+    if item.path.parent.name != "conformance" or callspec is None or "postgres" not in callspec.params.values():
+        return False
+    function = (item.path, getattr(item, "originalname", item.name))
+    seen[function] += 1
+    return seen[function] > FIRST_FEW and seen[function] % 4 != 0
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from windlass.client.verbs.filters import MAX_PAGE
 from windlass.coordinator.duties import OLD_SECONDS
 from windlass.core import codec, names
 from windlass.core.flow.queue import DEFAULT_RETENTION, TOMBSTONE_RETENTION
+from windlass.core.hints import HINT_RATE
 from windlass.core.jobs import job, outcome
 from windlass.core.jobs.retry import Exponential
 from windlass.core.moments import MAX_DURATION, show_duration
@@ -13,7 +14,6 @@ from windlass.core.reference import MAX_BLOB_SIZE
 from windlass.store.open import DEFAULT_ADDRESS
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
 from windlass.store.postgres.connection.connect import DEFAULT_SCHEMA, LIBPQ, MAX_CONNECTIONS
-from windlass.store.postgres.connection.hints import QUIET_SECONDS
 from windlass.store.postgres.doctor.server import NEWEST, OLDEST
 from windlass.store.postgres.store import CONNECTIONS
 from windlass.store.sqlite.address import DURABILITY, Driver
@@ -112,5 +112,5 @@ def _postgres() -> dict[str, str]:
         "and 1 for leases",
         "passed on to the driver": ", ".join(f"`{name}`" for name in LIBPQ),
         "a connection must be made within": f"{CONNECT_SECONDS:g}s",
-        "a process tells of new jobs of a queue": f"at most every {QUIET_SECONDS * 1000:g}ms",
+        "hints of a process": f"{HINT_RATE}; more are gathered",
     }

@@ -40,7 +40,7 @@ class Edit(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """One breakage, and who must notice."""
+    """One breakage, and the tests that must notice."""
 
     name: str
     title: str
@@ -139,7 +139,7 @@ def main(names: list[str]) -> int:
         for verdict in pool.map(try_one, chosen):
             verdicts.append(verdict)
             mark = "killed  " if verdict.killed else "SURVIVED"
-            print(f"{mark} {verdict.mutant.name:26} {verdict.seconds:5.1f} s  {verdict.how}", flush=True)
+            print(f"{mark} {verdict.mutant.name:42} {verdict.seconds:5.1f} s  {verdict.how}", flush=True)
     alive = [verdict.mutant.name for verdict in verdicts if not verdict.killed]
     print(
         f"{len(verdicts) - len(alive)} of {len(verdicts)} killed" + (f"; alive: {', '.join(alive)}" if alive else "")

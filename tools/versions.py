@@ -20,13 +20,12 @@ MINORS = (11, 12, 13, 14)
 WHAT = (
     "tests/unit",
     "tests/conformance/test_claim.py",
-    "tests/conformance/test_settle.py",
     "tests/conformance/test_signals.py",
     "tests/services",
     "tests/client/test_eager_tasks.py",
     "tests/e2e/test_outcomes.py",
 )
-"""About two minutes for each: annotations, the loop, threads, processes. WHAT="tests/client tests/e2e" for more."""
+"""About a minute for each: annotations, the loop, threads, processes. WHAT="tests/client tests/e2e" for more."""
 WITHOUT = "not pgbouncer and not cluster"
 """Nothing in between depends on the version of Python."""
 OURS = ("PYTHON", "WINDLASS", "VIRTUAL_ENV")

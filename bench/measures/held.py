@@ -8,6 +8,7 @@ from bench import tasks
 from bench.context import BenchContext
 from bench.environment import bench_environment
 from bench.measures.latency import finish, stamps
+from bench.producer import RATE
 from bench.report.figures import Base, Row, Section, Target, bars, percentile
 from bench.stores.base import Span
 from bench.worker import Worker, fill
@@ -90,8 +91,9 @@ def _trickle(context: BenchContext, pace: HeldRates, *, holding: bool) -> None:
 
 
 def _enqueue(context: BenchContext, environment: dict[str, str], jobs: int) -> None:
-    command = [sys.executable, "-m", "bench.producer", str(jobs), str(context.scale.trickle_rate)]
-    finish(ChildProcess(command, context.folder, {**bench_environment(), **environment}))
+    command = [sys.executable, "-m", "bench.producer", str(jobs)]
+    steady = {RATE: str(context.scale.trickle_rate)}
+    finish(ChildProcess(command, context.folder, {**bench_environment(), **environment, **steady}))
 
 
 def _section(context: BenchContext, free: HeldRates, held: HeldRates) -> Section:

@@ -12,6 +12,7 @@ from bench import tasks, usage
 from bench.context import BenchContext
 from bench.environment import MAX_SECONDS, bench_environment
 from bench.peer import Peer
+from bench.producer import WARM_UP
 from bench.report.figures import Base, Line, Lines, Row, Section, Target, percentile
 from bench.worker import Worker
 from windlass.bench.process import BenchFailed, ChildProcess
@@ -27,9 +28,14 @@ class IdleWorker(msgspec.Struct, frozen=True):
 
     process: ChildProcess
     stamps: Path
-    produce: Callable[[int], None]
+    producer: Callable[[int, dict[str, str]], ChildProcess]
+    """Starts a process that enqueues so many jobs, with these variables."""
     head_start: float = 0.0
     """Seconds before the first enqueue: some workers create their tables first."""
+
+    def produce(self, jobs: int) -> None:
+        """Enqueue them with pauses."""
+        finish(self.producer(jobs, {}))
 
 
 class LatencyRounds(msgspec.Struct):
@@ -58,43 +64,46 @@ def measure(context: BenchContext) -> Section:
         for peer in peers:
             if peer.runs:
                 context.progress(f"latency, {peer.name}: round {number} of {context.scale.rounds}")
-                with _peer(context, peer) as idle_worker:
+                with peer_worker(context, peer) as idle_worker:
                     _watch(context, idle_worker, theirs[peer.name])
     return _section(context, ours, bare, [(peer, theirs[peer.name]) for peer in peers])
 
 
 def watch(context: BenchContext, found: LatencyRounds) -> None:
     """One round of Windlass."""
-    with _windlass(context) as idle_worker:
+    with windlass_worker(context) as idle_worker:
         _watch(context, idle_worker, found)
 
 
 @contextmanager
-def _windlass(context: BenchContext) -> Iterator[IdleWorker]:
+def windlass_worker(context: BenchContext) -> Iterator[IdleWorker]:
+    """Ours, on an empty store."""
     with context.store() as made:
         address = context.route(made)
         stamps = context.scratch() / "stamps"
         environment = {"WINDLASS_STORE": address, tasks.STAMPS: str(stamps)}
 
-        def produce(jobs: int) -> None:
+        def producer(jobs: int, variables: dict[str, str]) -> ChildProcess:
             command = [sys.executable, "-m", "bench.producer", str(jobs)]
-            finish(ChildProcess(command, context.folder, {**bench_environment(), **environment}))
+            return ChildProcess(command, context.folder, {**bench_environment(), **environment, **variables})
 
         with Worker(address, context.folder, environment).start() as process:
-            yield IdleWorker(process, stamps, produce)
+            yield IdleWorker(process, stamps, producer)
 
 
 @contextmanager
-def _peer(context: BenchContext, peer: Peer) -> Iterator[IdleWorker]:
+def peer_worker(context: BenchContext, peer: Peer) -> Iterator[IdleWorker]:
+    """A peer's, on an empty store."""
     with context.peer_store() as peer_store:
 
-        def produce(jobs: int) -> None:
-            peer.run("produce", peer_store, jobs)
+        def producer(jobs: int, variables: dict[str, str]) -> ChildProcess:
+            command = peer.command("produce", peer_store, jobs)
+            return ChildProcess(command, peer_store.folder, {**peer.variables(peer_store), **variables})
 
         with ChildProcess(
             peer.command("serve", peer_store), peer_store.folder, peer.variables(peer_store)
         ) as process:
-            yield IdleWorker(process, peer_store.folder / "stamps", produce, PEER_HEAD_START)
+            yield IdleWorker(process, peer_store.folder / "stamps", producer, PEER_HEAD_START)
 
 
 def finish(process: ChildProcess) -> None:
@@ -123,15 +132,21 @@ def _watch(context: BenchContext, idle_worker: IdleWorker, found: LatencyRounds)
 
 def stamps(process: ChildProcess, path: Path, jobs: int) -> list[float]:
     """Milliseconds from enqueue to start, in the order of enqueue, once all have started."""
+    return [(started - sent) / 1e6 for sent, started in stamp_pairs(process, path, jobs)]
+
+
+def stamp_pairs(process: ChildProcess, path: Path, jobs: int) -> list[tuple[int, int]]:
+    """The moments of enqueue and start of so many jobs, in nanoseconds; those that only warmed up do not count."""
     deadline = time.monotonic() + MAX_SECONDS
     while True:
         lines = path.read_text().splitlines() if path.exists() else []
-        if len(lines) >= jobs:
-            pairs = sorted(tuple(map(int, line.split())) for line in lines)
-            return [(started - sent) / 1e6 for sent, started in pairs]
+        read = [tuple(map(int, line.split())) for line in lines]
+        pairs = sorted((sent, started) for sent, started in read if sent != WARM_UP)
+        if len(pairs) >= jobs:
+            return pairs
         process.raise_if_failed()
         if time.monotonic() > deadline:
-            raise BenchFailed(f"{len(lines)} of {jobs} jobs had started after {MAX_SECONDS:g} s")
+            raise BenchFailed(f"{len(pairs)} of {jobs} jobs had started after {MAX_SECONDS:g} s")
         time.sleep(0.05)
 
 

@@ -26,8 +26,10 @@ const now = () => Number(process.hrtime.bigint()) / 1e9;
 const rest = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 const say = (seconds) => console.log(JSON.stringify({ version, jobs, seconds }));
 
-// The pauses of every producer are between 50 and 150 ms; the order of those does not matter.
-const pause = () => rest(0.05 + 0.1 * Math.random());
+// The pauses of every producer are between 50 and 150 ms, or at a rate what is left until the job's moment.
+const rate = Number(process.env.BENCH_RATE || 0);
+const begin = Number(process.env.BENCH_BEGIN || 0);
+const pause = (i) => rest(rate ? Math.max(0, begin + i / rate - now()) : 0.05 + 0.1 * Math.random());
 
 const verbs = {
   async fill(utils) {
@@ -65,8 +67,9 @@ const verbs = {
     await runner.promise;
   },
   async produce(utils) {
+    if (rate) await utils.addJob("stamp", { sent: "0" });
     for (let i = 0; i < jobs; i++) {
-      await pause();
+      await pause(i);
       await utils.addJob("stamp", { sent: String(process.hrtime.bigint()) });
     }
     say(0);

@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,11 +60,20 @@ def serve() -> None:
     huey.create_consumer().run()
 
 
+def pauses() -> Iterator[float]:
+    """Seconds before each enqueue: random, or at a rate what is left until its moment."""
+    chance, rate = random.Random(1), float(os.environ.get("BENCH_RATE", "0"))
+    begin = float(os.environ.get("BENCH_BEGIN", "0"))
+    for number in range(JOBS):
+        yield max(0.0, begin + number / rate - time.monotonic()) if rate else chance.uniform(0.05, 0.15)
+
+
 def produce() -> None:
-    """Enqueue with pauses."""
-    pauses = random.Random(1)
-    for _ in range(JOBS):
-        time.sleep(pauses.uniform(0.05, 0.15))
+    """Enqueue with pauses, or at a rate after a job that opens the connection."""
+    if "BENCH_RATE" in os.environ:
+        stamp(0)
+    for pause in pauses():
+        time.sleep(pause)
         stamp(time.monotonic_ns())
     _say(0.0)
 

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -93,11 +94,21 @@ async def serve() -> None:
     await queue.run(batch_size=BATCH)
 
 
+def pauses() -> Iterator[float]:
+    """Seconds before each enqueue: random, or at a rate what is left until its moment."""
+    chance, rate = random.Random(1), float(os.environ.get("BENCH_RATE", "0"))
+    begin = float(os.environ.get("BENCH_BEGIN", "0"))
+    for number in range(JOBS):
+        yield max(0.0, begin + number / rate - time.monotonic()) if rate else chance.uniform(0.05, 0.15)
+
+
 async def produce() -> None:
-    """Enqueue with pauses."""
-    queue, pauses = await queries(), random.Random(1)
-    for _ in range(JOBS):
-        await asyncio.sleep(pauses.uniform(0.05, 0.15))
+    """Enqueue with pauses, or at a rate after a job that opens the connection."""
+    queue = await queries()
+    if "BENCH_RATE" in os.environ:
+        await queue.enqueue("stamp", b"0")
+    for pause in pauses():
+        await asyncio.sleep(pause)
         await queue.enqueue("stamp", str(time.monotonic_ns()).encode())
     say(0.0)
 

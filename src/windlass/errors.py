@@ -104,8 +104,7 @@ class UnknownTask(WindlassError):
 
     code = "unknown_task"
 
-    def __init__(self, type_: str, known: Sequence[str] = ()) -> None:
-        hint = f"; known: {', '.join(sorted(known)[:10])}" if known else "; the app has no tasks"
+    def __init__(self, type_: str, hint: str = "") -> None:
         super().__init__(f"no task of type {type_!r}{hint}")
         self.type = type_
 
@@ -186,12 +185,11 @@ class JobNotFound(WindlassError):
 
 
 class QueueNotFound(WindlassError):
-    """No queue has this name: none was used, declared, changed or paused."""
+    """No queue has this name: none was used, declared, added, changed or paused."""
 
     code = "queue_not_found"
 
-    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
-        hint = f"; there are {', '.join(sorted(set(known))[:10])}" if known else ""
+    def __init__(self, name: str, hint: str = "") -> None:
         super().__init__(f"no queue {name!r}{hint}")
         self.name = name
 

@@ -77,7 +77,7 @@ def test_nothing_is_imported_by_a_jobs_type(intake: Terminal, name: str) -> None
 
 def test_a_type_that_the_app_does_not_know_is_refused_with_those_it_knows(intake: Terminal) -> None:
     ran = intake.run("enqueue", "os.system")
-    assert (ran.code, ran.err) == (2, "error: no task of type 'os.system'; known: t\n")
+    assert (ran.code, ran.err) == (2, "error: no task of type 'os.system'; there are t\n")
 
 
 @pytest.mark.parametrize("row", WORDS)

@@ -27,6 +27,7 @@ def test_a_bad_option_of_a_job_is_refused(task: Task[..., Any, Any], row: str) -
 @pytest.fixture
 def untouched(app: App) -> Iterator[App]:
     """A queue that stays as it was."""
+    app.queues.add("q")
     before = app.queues.set("q", max_concurrency=5, weights={"acme": 2})
     yield app
     assert app.queues.list() == [before]
@@ -53,6 +54,7 @@ def test_a_bad_declaration_is_refused_where_it_is_written(row: str) -> None:
 @pytest.mark.parametrize("row", SET_WORDS)
 def test_a_bad_setting_is_refused_on_the_command_line(terminal: Terminal, row: str) -> None:
     words, problem = SET_WORDS[row]
+    terminal.ok("queues", "add", "mail")
     terminal.ok("queues", "pause", "mail")
     refused(terminal.run("queues", "set", "mail", *words), "^" + _literal(problem))
     assert terminal.with_app(lambda app: app.queues.list()) == [Queue(name="mail", paused=True)]

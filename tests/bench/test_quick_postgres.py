@@ -8,6 +8,7 @@ import pytest
 from bench.report.results import read
 
 from tests.bench.command import run_bench
+from tests.support.parts import extended
 
 
 @pytest.fixture
@@ -20,7 +21,10 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [("drain", "enqueue", "latency"), ("delays",), ("flow", "growth", "held", "history", "pooler", "profile")],
+    [
+        ("drain", "enqueue", "latency"),
+        *extended([("delays",), ("flow", "growth", "held", "history", "pooler", "profile")]),
+    ],
 )
 def test_a_quick_run_measures_on_its_own_server_and_leaves_nothing(folder: Path, wanted: tuple[str, ...]) -> None:
     ran = run_bench(folder, "--quick", "--store", "postgres", *wanted, "--out", ".")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.parts import in_part
 from tests.support.processes import alive, children, until
 from tests.support.servers.redis_places import redis_place
 from tests.support.stores import postgres_url
@@ -24,7 +25,7 @@ ADDRESSES = {
 }
 
 
-@pytest.fixture(params=ADDRESSES)
+@pytest.fixture(params=in_part(ADDRESSES, ["sqlite"]))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One of each kind, with a job of somebody else's in it."""
     address: str = ADDRESSES[request.param](tmp_path)

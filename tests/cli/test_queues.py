@@ -56,6 +56,7 @@ def test_stats_tell_how_fast_jobs_ran_and_how_long_they_took(terminal: Terminal)
 
 
 def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
+    terminal.ok("queues", "add", "mail")
     words = ["--max-attempts", "5", "--retry-base", "10s", "--retry-cap", "1h", "--keep-dead", "30d"]
     said = terminal.ok("queues", "set", "mail", *words).out
     assert said.splitlines() == [
@@ -72,6 +73,7 @@ def test_set_changes_a_queue_and_says_what_holds(terminal: Terminal) -> None:
 
 
 def test_set_keeps_the_change_before_and_reset_undoes_it(terminal: Terminal) -> None:
+    terminal.ok("queues", "add", "mail")
     terminal.ok("queues", "set", "mail", "--max-attempts", "5", "--keep-completed", "0s", "--timeout", "none")
     again = terminal.ok("queues", "set", "mail", "--max-attempts", "6").out
     assert again.startswith("mail: 6 attempts, no timeout, unless the task says otherwise; keep cancelled 7d, com")
@@ -85,6 +87,7 @@ def test_set_keeps_the_change_before_and_reset_undoes_it(terminal: Terminal) -> 
 
 
 def test_pause_and_resume(terminal: Terminal) -> None:
+    terminal.ok("queues", "add", "mail")
     assert terminal.ok("queues", "pause", "mail").out == "mail is paused\n"
     assert terminal.ok("queues", "list", "--json").json[0]["paused"] is True
     assert terminal.ok("queues", "resume", "mail").out == "mail is open\n"
@@ -96,6 +99,7 @@ def test_pause_and_resume(terminal: Terminal) -> None:
 
 
 def test_close_and_open(terminal: Terminal) -> None:
+    terminal.ok("queues", "add", "mail")
     assert terminal.ok("queues", "close", "mail").out == "mail is closed to new jobs\n"
     assert terminal.ok("queues", "list", "--json").json[0]["closed"] is True
     ran = terminal.run("enqueue", "t", "{}", "--queue", "mail")
@@ -105,6 +109,18 @@ def test_close_and_open(terminal: Terminal) -> None:
     assert "mail   paused, closed" in terminal.ok("queues", "list").out
     assert terminal.ok("queues", "open", "mail").out == "mail is paused\n"
     assert terminal.ok("queues", "list", "--json").json[0]["closed"] is False
+
+
+def test_a_queue_that_nobody_knows_is_an_error_until_it_is_added(terminal: Terminal) -> None:
+    terminal.enqueue("t", "{}", "--queue", "images")
+    for words in (["pause"], ["resume"], ["close"], ["open"], ["reset"], ["purge"], ["set", "--fair"]):
+        ran = terminal.run("queues", words[0], "imagse", *words[1:])
+        known = "there are default, images; `queues add` makes one before its first job"
+        assert (ran.code, ran.err) == (1, f"error: no queue 'imagse'; did you mean 'images'?; {known}\n")
+    assert [each["name"] for each in terminal.ok("queues", "list", "--json").json] == ["images"]
+    assert terminal.ok("queues", "add", "imagse").out == "imagse is open\n"
+    assert terminal.ok("queues", "pause", "imagse").out == "imagse is paused\n"
+    assert terminal.ok("queues", "add", "imagse").out == "imagse is paused\n"
 
 
 def test_queues_are_listed_with_their_jobs(terminal: Terminal) -> None:

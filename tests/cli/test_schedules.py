@@ -197,3 +197,16 @@ def test_a_job_tells_when_its_schedule_comes_next(terminal: Terminal) -> None:
 def test_of_one_that_is_not_there_it_is_said(terminal: Terminal, verb: str) -> None:
     ran = terminal.run("schedules", verb, "nobody")
     assert (ran.code, ran.err) == (1, "error: no schedule 'nobody'\n")
+
+
+def test_a_list_writes_nothing_of_what_the_app_declares_and_names_it(
+    terminal: Terminal, shop: tuple[str, str]
+) -> None:
+    terminal.ok("queues", "add", "images")
+    for command in (["schedules", "list"], ["queues", "list"], ["jobs", "list"], ["stats"], ["workers", "list"]):
+        listed = terminal.ok(*command, *shop)
+        if command[0] == "schedules":
+            assert "note: shop_of_schedules:app declares report, not in the store yet" in listed.err
+    assert terminal.ok("schedules", "list", "--json").out.strip() == "[]"
+    terminal.ok("schedules", "pause", "report", *shop)
+    assert terminal.ok("schedules", "list", *shop).err == ""

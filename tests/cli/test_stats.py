@@ -160,3 +160,30 @@ def test_a_bar_is_as_high_as_its_share_and_a_gap_has_none() -> None:
     assert bars([0, 1, None, 1000, 500]) == "▁▂ █▅"
     assert bars([0, 1, None, 1000, 500], plain=True) == "_. #="
     assert (bars([]), bars([None, 0])) == ("", " ▁")
+
+
+@pytest.fixture
+def loaded(terminal: Terminal) -> Terminal:
+    """Seven pending jobs in one queue, and two in another that is paused."""
+    for queue, jobs in (("mail", 7), ("images", 2)):
+        for _ in range(jobs):
+            terminal.ok("enqueue", "t", "--queue", queue)
+    terminal.ok("queues", "pause", "images")
+    return terminal
+
+
+def test_scale_prints_one_number_and_with_json_its_parts(loaded: Terminal) -> None:
+    assert loaded.run("scale").out == "7\n"
+    assert loaded.run("scale", "--queues", "images").out == "0\n"
+    assert loaded.run("scale", "--queues", "mail,images", "--json").json == {
+        "value": 7,
+        "queues": {
+            "mail": {"pending": 7, "running": 0, "paused": False},
+            "images": {"pending": 2, "running": 0, "paused": True},
+        },
+    }
+
+
+def test_scale_refuses_a_queue_that_cannot_be(loaded: Terminal) -> None:
+    refused = loaded.run("scale", "--queues", "mail,,x")
+    assert (refused.code, "--queues" in refused.err) == (2, True)

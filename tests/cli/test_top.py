@@ -35,7 +35,7 @@ def queue(name: str = "default", **fields: Any) -> QueueLine:
         "paused": False,
         "jobs": jobs(pending=7),
         "oldest": 61.0,
-        "recent_stats": RATES,
+        "rates": RATES,
         "course": COURSE,
         "hour": HOUR,
     }
@@ -43,7 +43,7 @@ def queue(name: str = "default", **fields: Any) -> QueueLine:
 
 
 def type_(name: str = "mail.welcome", **fields: Any) -> TypeLine:
-    return TypeLine(type=name, **{"recent_stats": RATES, "course": COURSE, **fields})
+    return TypeLine(type=name, **{"rates": RATES, "course": COURSE, **fields})
 
 
 def failure(type_: str = "crm.sync", error: str = "ValueError: no such customer") -> FailureLine:
@@ -147,7 +147,7 @@ def test_what_is_in_line_for_a_key_is_shown_by_queue_where_there_is_any() -> Non
 
 
 def test_where_there_is_no_room_the_busiest_are_shown_in_their_own_order() -> None:
-    lines = [queue(f"q{number}", recent_stats=RecentStats(per_second=number % 7)) for number in range(20)]
+    lines = [queue(f"q{number}", rates=RecentStats(per_second=number % 7)) for number in range(20)]
     found = drawn(snapshot(queues=lines), 80, 24)
     names = [line.split()[0] for line in found if line.startswith("q")]
     assert found[4].startswith("queue (+12)")

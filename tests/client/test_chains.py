@@ -232,6 +232,7 @@ def test_what_cannot_work_is_refused_at_once_and_named(case: str) -> None:
 
 
 def test_a_source_that_keeps_nothing_is_refused() -> None:
+    app.queues.add("brief")
     app.queues.set("brief", retention={"completed": 0})
     with pytest.raises(InvalidOption, match="keeps completed jobs for 0 s"):
         chain(nothing.using(queue="brief").job(), note.job("x", PREVIOUS)).enqueue()

@@ -1,10 +1,14 @@
 """Lists of jobs: pages that can be walked over, all pages, counts, and verbs on all that match."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.client.labour import Labour
-from windlass import App, InvalidOption, QueueNotFound, Status, Task, UseAsync, chain
+from windlass import App, InvalidOption, Queue, QueueNotFound, Status, Task, UseAsync, chain
 from windlass.client.verbs import filters, jobs
+from windlass.store.redis.operator import read_jobs as redis_walk
+from windlass.store.sql import read_jobs
 
 
 @pytest.fixture
@@ -132,11 +136,74 @@ def test_verbs_on_every_job_want_it_said(app: App, task: Task[[int], int, int], 
 def test_a_queue_that_nobody_uses_is_not_found(app: App, task: Task[[int], int, int]) -> None:
     assert app.queues.get("q").name == "q"
     assert app.queues.get("default").rules.max_attempts == 3
-    with pytest.raises(QueueNotFound, match="no queue 'qq'; there are default, q") as missing:
+    with pytest.raises(QueueNotFound, match=r"no queue 'qq'; did you mean 'q'\?; there are default, q") as missing:
         app.queues.get("qq")
     assert (missing.value.name, missing.value.code) == ("qq", "queue_not_found")
-    app.queues.set("qq", max_attempts=5)
-    assert app.queues.get("qq").rules.max_attempts == 5
-    app.queues.pause("late", "5m")
-    assert app.queues.get("late").paused_until is not None
+
+
+VERBS_ON_QUEUES: dict[str, Callable[[App, str], object]] = {
+    "set": lambda app, name: app.queues.set(name, max_attempts=5),
+    "reset": lambda app, name: app.queues.reset(name),
+    "pause": lambda app, name: app.queues.pause(name, "5m"),
+    "resume": lambda app, name: app.queues.resume(name),
+    "close": lambda app, name: app.queues.close(name),
+    "open": lambda app, name: app.queues.open(name),
+    "purge": lambda app, name: app.queues.purge(name),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS_ON_QUEUES)
+def test_no_verb_acts_on_a_misspelt_queue(app: App, task: Task[[int], int, int], verb: str) -> None:
+    app.queue("images")
+    with pytest.raises(QueueNotFound, match="no queue 'imagse'; did you mean 'images'"):
+        VERBS_ON_QUEUES[verb](app, "imagse")
+    assert "imagse" not in [queue.name for queue in app.queues.list()]
+    VERBS_ON_QUEUES[verb](app, "images")
+
+
+def test_a_queue_can_be_added_and_paused_before_its_first_job(app: App, task: Task[[int], int, int]) -> None:
+    assert app.queues.add("late") == Queue(name="late")
+    assert app.queues.pause("late").paused
+    assert app.queues.add("late").paused
+    task.using(queue="late").enqueue(1)
+    assert app.queues.get("late").paused
+
+
+def test_a_queue_that_only_the_app_names_can_be_paused(app: App, task: Task[[int], int, int]) -> None:
+    assert app.queues.pause("default").paused
+
+
+@pytest.fixture
+def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of the store reads two jobs."""
+    monkeypatch.setattr(redis_walk, "MAX_WALKED", 2)
+    monkeypatch.setattr(read_jobs, "MAX_ROWS_PER_PAGE", 2)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_rare_matches_are_searched_for_until_a_page_is_full(app: App, task: Task[[int], int, int]) -> None:
+    for number in range(3):
+        task.using(tags=["rare"]).enqueue(number)
+        app.enqueue_many(task.job(10 + other) for other in range(10))
+    page = app.jobs.list(tag="rare", limit=2)
+    assert numbers(page) == [2, 1]
+    page = app.jobs.list(tag="rare", limit=2, cursor=page.next_cursor)
+    assert (numbers(page), page.next_cursor) == ([0], None)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_search_is_bounded_and_its_cursor_continues_it(
+    app: App, task: Task[[int], int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "MAX_CALLS_PER_PAGE", 3)
+    task.using(tags=["rare"]).enqueue(1)
+    app.enqueue_many(task.job(10 + other) for other in range(10))
+    page = app.jobs.list(tag="rare")
+    assert not page
+    assert page.next_cursor is not None
+    assert numbers(app.jobs.list(tag="rare", cursor=page.next_cursor)) == [1]
+    assert numbers(app.jobs.iter(tag="rare")) == [1]
+
+
+def test_lists_of_one_page_have_no_cursor(app: App, task: Task[[int], int, int]) -> None:
     assert app.jobs.list(status=Status.PENDING).next_cursor is None

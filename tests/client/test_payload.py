@@ -253,3 +253,25 @@ def test_json_from_outside_is_checked_like_a_call(app: App) -> None:
     for wrong in ({}, {"width": "3"}, {"width": 3, "heigth": 4}, [3], None, "3"):
         with pytest.raises(InvalidPayload):
             signature.check(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "option"), [("delay", "delay"), ("queue", "queue"), ("countdown", "delay"), ("eta", "run_at")]
+)
+def test_an_option_among_the_arguments_is_told_where_it_belongs(app: App, given: str, option: str) -> None:
+    @app.task
+    def send(user: int) -> None: ...
+
+    with pytest.raises(InvalidPayload) as refused:
+        send.enqueue(1, **{given: 60})
+    assert f"{given}: is not an argument of send" in str(refused.value)
+    assert f"`send.using({option}=…).enqueue(…)`" in str(refused.value)
+    assert app.jobs.count() == 0
+
+
+def test_an_unknown_argument_is_told_what_the_task_takes(app: App) -> None:
+    @app.task
+    def send(user: int, text: str = "") -> None: ...
+
+    with pytest.raises(InvalidPayload, match="usr: is not an argument of send, which takes user, text"):
+        send.enqueue(usr=1)  # type: ignore[call-arg]

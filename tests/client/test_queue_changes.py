@@ -64,6 +64,7 @@ async def test_operators_who_change_a_queue_at_once_undo_nothing_of_each_others(
         {"weights": {"a": 2}},
         {"weights": {"b": 3}},
     ]
+    await apps[0].queues.aadd("q")
     await asyncio.gather(*(app.queues.aset("q", **change) for app, change in zip(apps, changes, strict=True)))
     changed = (await apps[0].queues.aget("q")).changed
     assert changed == settings(max_concurrency=3, rate_limit="5/s", weights={"a": 2, "b": 3})
@@ -72,6 +73,7 @@ async def test_operators_who_change_a_queue_at_once_undo_nothing_of_each_others(
 
 
 def test_a_queue_is_closed_and_opened_beside_being_paused(app: App) -> None:
+    app.queues.add("mail")
     assert app.queues.close("mail").closed
     assert app.queues.pause("mail").closed
     assert app.queues.resume("mail") == Queue(name="mail", closed=True)

@@ -48,7 +48,7 @@ def test_the_type_is_the_qualified_name_without_the_functions_it_was_made_in(app
 
 def test_an_unknown_type_is_named_beside_the_known_ones(app: App) -> None:
     app.task(plain)
-    with pytest.raises(UnknownTask, match="'plian'; known: plain"):
+    with pytest.raises(UnknownTask, match=r"'plian'; did you mean 'plain'\?; there are plain"):
         app.registry.get("plian")
 
 
@@ -259,3 +259,43 @@ def test_making_an_app_and_decorating_touch_no_file(path: Path, app: App) -> Non
 
 def test_an_app_shows_no_password() -> None:
     assert repr(App("postgresql://me:hunter2@db/jobs")) == "App('postgresql://me:***@db/jobs', 0 tasks)"
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"max_retries": 5}, "did you mean max_attempts?"),
+        ({"priorty": 5}, "did you mean priority?"),
+        ({"bind": True}, "a parameter annotated Context gets the context"),
+        ({"delay": 5}, "it is said of a job: task.using(delay=...)"),
+    ],
+)
+def test_a_wrong_option_of_a_task_is_told_what_to_write(app: App, options: dict[str, Any], hint: str) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        app.task(**options)(lambda: None)
+    assert hint in str(refused.value)
+
+
+def test_a_type_in_the_place_of_the_function_is_told_where_it_belongs(app: App) -> None:
+    with pytest.raises(ConfigError, match=r"not str; its type is given as @app\.task\(type='mail'\)"):
+        app.task("mail")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("jobs.db", "jobs.db is no address of a store: of an SQLite file, write sqlite:///jobs.db"),
+        ("https://jobs.example", "is a REST server and no store: use windlass.remote.RemoteApp"),
+        (Path("jobs.db"), "should be a string such as 'sqlite:///jobs.db', not PosixPath"),
+    ],
+)
+def test_an_odd_address_is_told_what_to_write(address: Any, advice: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        App(address).jobs.list()
+    assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize("id_", [None, 5])
+def test_what_is_no_id_is_shown_as_it_was_given(app: App, id_: Any) -> None:
+    with pytest.raises(InvalidName, match=f"id: {id_} is not a UUID"):
+        app.jobs.get(id_)

@@ -157,6 +157,7 @@ async def _kill_all(app: App, queue: str) -> None:
 
 
 def test_a_queue_is_paused_and_resumed(app: App) -> None:
+    app.queues.add("mail")
     assert app.queues.pause("mail").paused
     assert app.queues.get("mail").paused_until is None
     assert not app.queues.resume("mail").paused

@@ -64,3 +64,18 @@ async def test_nobody_gives_up_the_office_of_another(store: Store) -> None:
 async def test_of_many_at_once_one_wins(store: Store) -> None:
     answers = await asyncio.gather(*(store.leader.campaign(Campaign(f"c{n}", TERM)) for n in range(10)))
     assert sum(answer is not None for answer in answers) == 1
+
+
+async def test_the_present_coordinator_is_known_until_its_term_is_over(store: Store, clock: ManualClock) -> None:
+    assert await store.leader.current() is None
+    await store.leader.campaign(Campaign("a", TERM))
+    clock.advance(TERM - 1)
+    assert await store.leader.current() == "a"
+    clock.advance(1)
+    assert await store.leader.current() is None
+
+
+async def test_no_coordinator_is_named_after_it_resigned(store: Store) -> None:
+    await store.leader.campaign(Campaign("a", TERM))
+    await store.leader.resign("a")
+    assert await store.leader.current() is None

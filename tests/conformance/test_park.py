@@ -66,3 +66,19 @@ async def test_a_parked_job_can_be_cancelled(store: Store) -> None:
     await store.jobs.park()
     await store.operator.cancel([id_], "never mind")
     assert await status_of(store, id_) is Status.CANCELLED
+
+
+async def test_the_types_of_parked_jobs_are_known_until_the_jobs_are_back(store: Store) -> None:
+    await store.workers.beat(worker_info(types=("known",)))
+    for type_, queue in [
+        ("b.strange", "mail"),
+        ("a.strange", "default"),
+        ("b.strange", "default"),
+        ("known", "mail"),
+    ]:
+        await enqueue_one(store, type=type_, queue=queue)
+    assert await store.jobs.parked_types() == []
+    await store.jobs.park()
+    assert await store.jobs.parked_types() == ["a.strange", "b.strange"]
+    await store.workers.beat(worker_info(types=("known", "b.strange")))
+    assert await store.jobs.parked_types() == ["a.strange"]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.clock import ManualClock
 from tests.support.lines import look_again, park_all, take
+from tests.support.parts import extended
 from tests.support.seed import ENDINGS, completed, enqueue, let_lapse, settle, worker_info
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange
@@ -116,7 +117,7 @@ def faults(jobs: list[Job]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 1, *extended(range(2, 12))])
 async def test_a_walk(store: Store, clock: ManualClock, seed: int) -> None:
     walk = Walk(store, clock, seed)
     for _ in range(STEPS):

@@ -123,7 +123,7 @@ def test_a_job_that_changed_meanwhile_is_left_alone(browser: Browser, site: Site
     browser.errors()  # 412 is in the console too
 
 
-@on_sql
+@on_sqlite
 def test_a_queue_is_paused_with_an_end_resumed_closed_opened_and_limited(browser: Browser, site: Site) -> None:
     site.until_status(site.enqueue("mail.welcome", {"payload": 1}), "completed")
     browser.open("/queues/mail")
@@ -165,7 +165,7 @@ def test_a_group_of_dead_letters_is_retried_alone(browser: Browser, site: Site) 
     assert site.app.jobs.get(away).attempt == 1
 
 
-@on_sql
+@on_sqlite
 def test_a_schedule_is_run_paused_and_resumed(browser: Browser, site: Site) -> None:
     browser.open("/schedules")
     assert "At 03:00 every day" in browser.text

@@ -6,7 +6,7 @@ What a block is, is said by its language, and by a comment on the line before it
     ```python                             a script
     ```sh                                 commands for bash; variables hold for the rest of the page
     ```ini, toml, yaml, dockerfile        must be well-formed; `# /etc/…/name` or `# name` first
-    ```text, ```mermaid                   not run
+    ```text                               not run
     postgresql://localhost/shop           wherever it stands: an empty database of the page's own
     redis://localhost/0                   the same: a prefix of the page's own
     <!-- test: output -->                 the text is what the example before it printed; … stands for anything
@@ -23,7 +23,7 @@ import msgspec
 
 RUN = ("python", "sh")
 PARSED = ("ini", "toml", "yaml", "dockerfile")
-SHOWN = ("text", "mermaid")
+SHOWN = ("text",)
 MARKS = ("output", "fails", "background", "needs", "skip")
 
 FENCE = re.compile(

@@ -4,6 +4,8 @@ import json
 import shutil
 import signal
 import socket
+import urllib.error
+import urllib.request
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -168,6 +170,18 @@ class Stage:
         for process in self.processes.started:
             assert "is locked" not in process.output
             assert "Traceback" not in process.output
+
+
+def answer(port: int, path: str) -> int:
+    """The status of the health port; 0 if nobody listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+    except OSError:
+        return 0
 
 
 def free_port() -> int:

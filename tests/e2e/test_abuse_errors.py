@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.stage import Stage
+from tests.support.parts import in_part
 
 KINDS = ("async", "thread", "process")
 
@@ -24,7 +25,7 @@ RAISED = {
 UNKEPT = ("nan", "object", "huge", "loop", "lock")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", in_part(KINDS, ["async"]))
 def test_whatever_a_handler_raises_is_a_failure_of_its_attempt_and_nothing_else(den: Stage, kind: str) -> None:
     raising = {what: den.hand_in_one(f"{kind}.raise", {"max_attempts": 1}, what=what) for what in RAISED}
     good = den.hand_in(f"{kind}.quick", 5, what="")

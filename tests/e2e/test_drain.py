@@ -2,29 +2,16 @@
 
 import shutil
 import signal
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.stage import SHOP, Stage, free_port
+from tests.e2e.stage import SHOP, Stage, answer, free_port
 from tests.support.addresses import on_every_store
+from tests.support.parts import extended
 from tests.support.processes import Processes, alive, let_pass, until
 from windlass.worker.stop_signals import SAME_REQUEST_SECONDS
-
-
-def answer(port: int, path: str) -> int:
-    """The status of the health port; 0 if nobody listens."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
-            return int(response.status)
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code
-    except OSError:
-        return 0
 
 
 @on_every_store
@@ -120,7 +107,7 @@ def stranded(tmp_path: Path, store: str) -> Iterator[Processes]:
     started.end()
 
 
-@pytest.mark.parametrize("store", ["postgresql://127.0.0.1:{port}/jobs", "redis://127.0.0.1:{port}/0"])
+@pytest.mark.parametrize("store", ["postgresql://127.0.0.1:{port}/jobs", *extended(["redis://127.0.0.1:{port}/0"])])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
 def test_a_worker_that_waits_for_its_store_ends_without_a_drain(
     stranded: Processes, number: signal.Signals, code: int

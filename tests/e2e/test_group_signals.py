@@ -29,7 +29,7 @@ def hand_in(den: Stage, gate: str) -> list[str]:
     return [den.hand_in_one(kind, {"max_attempts": 1, "timeout": None}, gate=gate) for kind in KINDS]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, *extended([signal.SIGINT])])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *extended([signal.SIGHUP, signal.SIGINT])])
 def test_a_signal_to_every_process_drains_and_charges_nobody(den: Stage, number: signal.Signals) -> None:
     worker = den.worker("--drain", "30s", app="rogues:app")
     ending, staying = hand_in(den, "soon"), hand_in(den, "late")
@@ -90,7 +90,7 @@ def test_what_a_handler_starts_still_ends_when_it_is_told_to_and_nobody_else_doe
     assert worker.output.index("stopping") < worker.output.index("ended: exit code")
 
 
-@pytest.mark.parametrize("how", ["plain", "setsid"])
+@pytest.mark.parametrize("how", ["setsid", *extended(["plain"])])
 def test_when_a_runner_is_killed_the_children_of_its_handlers_processes_end_too(den: Stage, how: str) -> None:
     id_ = den.hand_in_one("leave_child_and_wait", {"max_attempts": 5}, how=how)
     worker = den.worker(app="rogues:app")

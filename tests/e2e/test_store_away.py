@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.stage import answer, free_port
 from tests.support.processes import Process, Processes, children, until
 from tests.support.servers.postgres import PostgresServer
 from tests.support.servers.redis import RedisServer
+from windlass import App, StoreUnavailable
 
 Server = PostgresServer | RedisServer
 APP = "from windlass import App\napp = App()\n\n@app.task\ndef nothing() -> None: ...\n"
@@ -97,3 +99,36 @@ def test_a_database_that_is_not_there_ends_the_start(server: Server, processes: 
     said = "does not exist" if isinstance(server, PostgresServer) else "out of range"
     assert said in worker.output.splitlines()[-1]
     assert "Traceback" not in worker.output
+
+
+def test_a_worker_without_its_store_is_alive_and_not_ready(server: Server, processes: Processes) -> None:
+    health = f"127.0.0.1:{(port := free_port())}"
+    environment = {"WINDLASS_STORE": url_of(server)}
+    options = ["--health", health, "--lease", "2s"]
+    worker = processes.start("worker", "-m", "windlass", "worker", "small:app", *options, environment=environment)
+    until(lambda: answer(port, "/readyz") == 200, "the worker is ready")
+    signal_server(server, signal.SIGSTOP)
+    try:
+        until(lambda: answer(port, "/readyz") == 503, "its leases are over")
+        assert answer(port, "/healthz") == 200
+    finally:
+        signal_server(server, signal.SIGCONT)
+    until(lambda: answer(port, "/readyz") == 200, "it goes on by itself")
+    assert not worker.ended
+
+
+@pytest.mark.parametrize("silent", [False, True])
+async def test_an_embedded_worker_waits_for_it_no_longer_than_the_deadline(server: Server, silent: bool) -> None:
+    url = url_of(server)
+    if silent:
+        signal_server(server, signal.SIGSTOP)
+    else:
+        server.stop()
+    app = App(url, deadline="500ms")
+    try:
+        with pytest.raises(StoreUnavailable, match=r"opening the store took longer than 0\.5 s: "):
+            async with app.worker():
+                raise AssertionError("it has no store")
+    finally:
+        if silent:
+            signal_server(server, signal.SIGCONT)

@@ -63,15 +63,22 @@ def test_an_out_of_date_page_is_noticed(tmp_path: Path) -> None:
 
 
 def test_the_lifecycle_shows_every_legal_move(tmp_path: Path) -> None:
-    page = (ROOT / "docs/lifecycle.md").read_text()
-    assert page.count(" --> ") == len(INITIAL) + sum(map(len, MOVES.values()))
-    for file in ("tools/lifecycle.py", "docs/lifecycle.md"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
+    page, picture = ((ROOT / "docs" / name).read_text() for name in ("lifecycle.md", "pictures/lifecycle.svg"))
+    moves = len(INITIAL) + sum(map(len, MOVES.values()))
+    assert len(re.findall(r"^\| (?:\(new\)|`\w+`) \| `\w+` \| ", page, re.MULTILINE)) == moves
+    assert picture.count("Q") == moves
+    for file in ("tools/lifecycle.py", "docs/lifecycle.md", "docs/pictures/lifecycle.svg"):
+        (tmp_path / file).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / file).write_text((ROOT / file).read_text())
     check = [sys.executable, str(tmp_path / "tools/lifecycle.py"), "--check"]
     assert subprocess.run(check, check=False).returncode == 0
-    (tmp_path / "docs/lifecycle.md").write_text(page.replace("    dead --> pending: retry\n", ""))
+    (tmp_path / "docs/lifecycle.md").write_text(page.replace("| `dead` | `pending` | retry |\n", ""))
     assert subprocess.run(check, check=False, capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize("path", markdown_files(), ids=name_of)
+def test_no_diagram_needs_a_script_from_elsewhere(path: Path) -> None:
+    assert "```mermaid" not in path.read_text(), "neither the site nor a terminal shows it"
 
 
 @pytest.mark.parametrize("path", markdown_files(), ids=name_of)

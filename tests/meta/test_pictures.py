@@ -12,7 +12,7 @@ PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 
 
 def test_there_are_pictures() -> None:
-    assert "top.svg" in {path.name for path in PICTURES}
+    assert {"top.svg", "lifecycle.svg"} <= {path.name for path in PICTURES}
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=name_of)

@@ -55,7 +55,7 @@ def test_the_commands_are_these() -> None:
     grouped = {
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],
-        "queues": ["list", "set", "reset", "pause", "resume", "close", "open", "purge"],
+        "queues": ["list", "add", "set", "reset", "pause", "resume", "close", "open", "purge"],
         "schedules": ["list", "show", "add", "set", "reset", "pause", "resume", "run", "remove", "prune"],
         "workers": ["list"],
         "token": ["create", "list", "revoke", "rotate"],

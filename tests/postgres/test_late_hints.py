@@ -1,26 +1,37 @@
-"""A hint that is held back for a moment is given after the commit, however long that takes."""
+"""A hint that is delayed is sent after the commit, however long that takes."""
 
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.postgres.other import Other
 from tests.support.seed import enqueue, new_job
+from windlass.core.hints import HINT_RATE
+from windlass.core.moments import SECOND
+from windlass.store.clock import since_boot
 from windlass.store.contract import Store
-from windlass.store.postgres.connection.hints import QUIET_SECONDS
+from windlass.store.postgres.connection import hints
 
 
-async def test_who_listens_is_woken_after_a_slow_commit(store: Store, other: Other, connection: Any) -> None:
+async def test_a_listener_is_woken_after_a_slow_commit(
+    store: Store, other: Other, connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = [since_boot()]
+    monkeypatch.setattr(hints, "since_boot", lambda: moments[-1])
     await enqueue(store)
-    heard = asyncio.Event()
-    await connection.add_listener("windlass.windlass", lambda *_: heard.set())
-    await store.jobs.enqueue([new_job(fresh="here")])
+    for _ in range(HINT_RATE.burst):
+        await store.jobs.enqueue([new_job(fresh="here")])
+    woken = asyncio.Event()
+    await connection.add_listener("windlass.windlass", lambda *_: woken.set())
     await other.does("LOCK TABLE windlass.jobs IN EXCLUSIVE MODE")
-    # Within the quiet time after the one before: it is told of a little later.
-    handing_in = asyncio.create_task(store.jobs.enqueue([new_job(fresh="here")]))
+    # No token is left: its hint comes later.
+    enqueuing = asyncio.create_task(store.jobs.enqueue([new_job(fresh="here")]))
     await other.is_waited_for()
-    await asyncio.sleep(3 * QUIET_SECONDS)
-    heard.clear()
+    moments.append(moments[0] + SECOND)
+    await connection.fetch("SELECT pg_sleep(0.05)")  # hints of the jobs before it
+    woken.clear()
     await other.commits()
-    await handing_in
+    await enqueuing
     async with asyncio.timeout(30):
-        assert await heard.wait()
+        assert await woken.wait()

@@ -70,6 +70,7 @@ async def test_a_grace_counts_from_when_it_could_be_written(store: Store, clock:
     clock.advance(2 * LEASE)
     await other.commits()
     assert await rescuing == []
+    assert await other.does("SELECT expires_at, graces FROM windlass.leases") == [(clock.wall() + LEASE, 1)]
     assert await store.leases.rescue(10) == []
     assert (await store.leases.renew("w1", ["r1"], LEASE)).kept == ("r1",)
     assert await status_of(store, job.id) is Status.RUNNING

@@ -10,7 +10,7 @@ from windlass.core.events import Event
 from windlass.core.jobs.job import Claimed, NewJob
 from windlass.core.jobs.outcome import Outcome
 from windlass.store.clock import since_boot
-from windlass.worker.handlers.work import Work
+from windlass.worker.handlers.work import Work, is_suspect
 from windlass.worker.shared_table import SharedTable
 
 MINUTE = 60_000_000
@@ -38,13 +38,15 @@ def work_of(app: App, table: SharedTable, job: NewJob | Claimed) -> Work:
     held = job if isinstance(job, Claimed) else claimed(job)
     now = since_boot()
     index = table.prefetch(held.id, held.attempt, now, now + MINUTE)
-    return Work(held, app.registry.get(held.type), index, now)
+    definition = app.registry.get(held.type)
+    return Work(held, definition, index, now, definition.in_process or is_suspect(held))
 
 
 def one_work(app: App, job: NewJob | Claimed) -> Work:
     """A job in hand, for what needs no table."""
     held = job if isinstance(job, Claimed) else claimed(job)
-    return Work(held, app.registry.get(held.type), 0, since_boot())
+    definition = app.registry.get(held.type)
+    return Work(held, definition, 0, since_boot(), definition.in_process or is_suspect(held))
 
 
 class Outcomes:

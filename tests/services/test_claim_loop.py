@@ -67,7 +67,7 @@ class Rig:
     def _ended(self, work: Work, outcome: Outcome) -> None:
         assert isinstance(outcome, Done)
         self.ended.append(work)
-        self.held_jobs.remove(work)
+        self.held_jobs.remove([work])
 
     @property
     def claims(self) -> list[ClaimRequest]:

@@ -55,6 +55,23 @@ async def test_alive_and_not_ready(probe: Probe) -> None:
     assert [await probe.get("/healthz"), await probe.get("/readyz")] == [(200, "ok\n"), (503, "not ok\n")]
 
 
+async def test_started_is_what_it_is_told_and_else_alive() -> None:
+    told = Health(lambda: True, lambda: True, started=lambda: False)
+    assert b" 503 " in (await told._answer(b"GET /startupz HTTP/1.1\r\n\r\n")).splitlines()[0]
+    assert (
+        b" 200 " in (await Health(lambda: True, lambda: False)._answer(b"GET /startupz HTTP/1.1\r\n")).splitlines()[0]
+    )
+
+
+async def test_metrics_are_told_what_the_caller_accepts() -> None:
+    async def metrics(accept: str) -> tuple[str, bytes]:
+        return "text/x", accept.encode()
+
+    port = Health(lambda: True, lambda: True, metrics=metrics)
+    answer = await port._answer(b"GET /metrics HTTP/1.1\r\nHost: x\r\nACCEPT: a/b; c=1\r\n\r\n")
+    assert answer.endswith(b"Content-Type: text/x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n a/b; c=1")
+
+
 async def test_ready_is_asked_anew_each_time(probe: Probe) -> None:
     answers = []
     for probe.live in (False, True, False):
@@ -62,7 +79,7 @@ async def test_ready_is_asked_anew_each_time(probe: Probe) -> None:
     assert answers == [503, 200, 503]
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz/", "/../healthz", "*"])
+@pytest.mark.parametrize("path", ["/", "/metrics", "/scale", "/healthz/", "/../healthz", "*"])
 async def test_there_is_nothing_else(probe: Probe, path: str) -> None:
     assert (await probe.get(path))[0] == 404
 

@@ -13,7 +13,7 @@ from windlass.core.events import StoreFailed, WorkerStopped
 from windlass.worker.channel import Hello, StartFailed
 from windlass.worker.config import WorkerConfig
 from windlass.worker.supervisor.removal import Removal
-from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
+from windlass.worker.supervisor.runner_process import FAILING_AFTER, Restarts, RunnerProcess
 from windlass.worker.supervisor.state import SupervisorState
 from windlass.worker.supervisor.supervisor import Supervisor
 from windlass.worker.supervisor.watch import Watch
@@ -75,6 +75,43 @@ async def test_a_start_that_fails_leaves_no_descriptor_open(monkeypatch: pytest.
     await asyncio.sleep(0)  # a transport closes with the next turn of the loop
     await asyncio.sleep(0)
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    ("runner", "lacks_store", "healthy"), [(None, False, False), (None, True, True), ("r1", False, False)]
+)
+async def test_a_worker_that_can_keep_no_runner_is_unhealthy_unless_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch, runner: str | None, lacks_store: bool, healthy: bool
+) -> None:
+    now = 10**12
+    monkeypatch.setattr("windlass.worker.supervisor.runner_process.since_boot", lambda: now)
+    monkeypatch.setattr("windlass.worker.supervisor.runner_process.MAX_PAUSE", SHORT_PAUSE)
+    start, _ = failing(0, OSError(), answer=SimpleNamespace(runner=runner, lacks_store=lacks_store))
+    monkeypatch.setattr(RunnerProcess, "start", start)
+    supervisor = Supervisor(CONFIG, Listener())
+    restarts = Restarts(CONFIG, asyncio.Event(), Listener())
+    supervisor._restarts.append(restarts)
+    for _ in range(3):
+        await restarts.start()
+        await restarts.pause()
+        now += FAILING_AFTER // 2
+        assert supervisor._live() is (healthy or now <= 10**12 + FAILING_AFTER)
+
+
+async def test_a_runner_that_works_for_a_while_makes_a_worker_healthy_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10**12
+    monkeypatch.setattr("windlass.worker.supervisor.runner_process.since_boot", lambda: now)
+    monkeypatch.setattr("windlass.worker.supervisor.runner_process.MAX_PAUSE", SHORT_PAUSE)
+    start, _ = failing(1, OSError(11, "no process"), answer=SimpleNamespace(runner="r1", lacks_store=False))
+    monkeypatch.setattr(RunnerProcess, "start", start)
+    restarts = Restarts(CONFIG, asyncio.Event(), Listener())
+    await restarts.start()
+    now += FAILING_AFTER + 1
+    assert not restarts.failing
+    await restarts.pause()
+    await restarts.start()
+    now += FAILING_AFTER + 1
+    assert not restarts.failing
 
 
 class Gone:

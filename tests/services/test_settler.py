@@ -36,7 +36,7 @@ class Bench:
     def settler(self, *failures: str, verbose: bool = False) -> Settler:
         role: Any = Flaky(self.store.jobs, "settle", failures)
         self.role = role
-        made = Settler(role, self.listener, self.done.append, lambda: False, verbose=verbose)
+        made = Settler(role, self.listener, self.done.extend, lambda: False, verbose=verbose)
         made.runner = "r1"
         return made
 

@@ -84,7 +84,7 @@ async def test_a_beat_extends_what_holds(post: Post) -> None:
     post.child.table.valid_until = 5
     await post.leases._beat()
     assert post.child.table.valid_until > since_boot()
-    assert post.leases.live()
+    assert post.leases.current()
 
 
 async def refuse(*_: object) -> None:
@@ -207,12 +207,11 @@ async def test_a_prefetched_job_that_is_not_late_is_left_alone(post: Post) -> No
     assert await status_of(post.store, id_) is Status.RUNNING
 
 
-async def test_a_worker_that_has_not_beaten_for_long_is_not_live(post: Post) -> None:
-    assert post.leases.live()
+async def test_leases_that_were_not_renewed_for_long_are_not_current(post: Post) -> None:
     post.leases.beat_at = since_boot()
-    assert post.leases.live()
+    assert post.leases.current()
     post.leases.beat_at = since_boot() - 2 * LEASE
-    assert not post.leases.live()
+    assert not post.leases.current()
 
 
 @pytest.mark.parametrize(

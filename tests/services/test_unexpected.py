@@ -40,7 +40,7 @@ class Enqueuer:
         self.jobs: Failing = failing
         self.listener = Listener()
         self.done: list[Work] = []
-        self.settler = Settler(failing, self.listener, self.done.append, lambda: False, verbose=False)
+        self.settler = Settler(failing, self.listener, self.done.extend, lambda: False, verbose=False)
 
     async def add(self, store: Store, queue: str) -> str:
         app = App("sqlite:///never-opened.db")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.seed import nothing
-from windlass import PREVIOUS, App, Context, InvalidOption, InvalidTime, chain, current_job
+from windlass import PREVIOUS, App, Context, Duration, InvalidOption, InvalidTime, Task, chain, current_job
 from windlass.testing import ManualClock, arun_all, run_all
 
 MIDNIGHT = datetime(2030, 1, 1, tzinfo=UTC)
@@ -89,6 +89,8 @@ async def test_a_chain_runs_to_its_end_and_knows_who_came_before(app: App) -> No
     def store(ctx: Context, number: int, *, bucket: str) -> str:
         assert ctx.job.parent is not None
         assert ctx.job.flow == ctx.job.parent
+        assert ctx.job.parents == (ctx.job.parent,)
+        assert ctx.enqueue(fetch.job(1)).job().parents == ()
         return f"{number} in {bucket}"
 
     handle = await chain(fetch.job(21), store.using(delay=60).job(PREVIOUS, bucket="x")).aenqueue()
@@ -106,3 +108,16 @@ def test_what_is_no_moment_is_refused(app: App) -> None:
         run_all(app, until=-DAY)
     with pytest.raises(InvalidOption, match="until: cannot be given together with advance"):
         run_all(app, until=DAY, advance=True)
+
+
+@pytest.mark.parametrize("length", ["1d", 86_400, DAY])
+def test_time_passes_for_any_spelling_of_a_duration(app: App, length: Duration) -> None:
+    app.schedule("hourly", _nothing(app).job(), cron="0 * * * *", catch_up="all")
+    assert len(run_all(app, until=length).jobs) == 24
+
+
+def _nothing(app: App) -> Task[[], None, None]:
+    @app.task
+    def nothing() -> None: ...
+
+    return nothing

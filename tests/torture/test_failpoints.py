@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.parts import in_part
 from tests.torture import scenes
 from tests.torture.grounds import GROUNDS, Ground
 from tests.torture.scene import Scene
@@ -24,6 +25,8 @@ ARM = "WINDLASS_FAILPOINTS"
 # Forked from a process that has everything imported and no threads: forty starts cost as much as one.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload([scenes.__name__])
+# What becomes of an error is the same code on every store; what a kill leaves is not.
+on_one_store = pytest.mark.parametrize("ground", in_part(sorted(GROUNDS), ["sqlite"]), indirect=True, scope="module")
 
 
 class Twin:
@@ -97,6 +100,7 @@ def _die(points: str, verb: str, url: str) -> None:
         scenes.play_alone(verb, url)
 
 
+@on_one_store
 async def test_a_lost_reply_leaves_all_or_nothing_and_says_that_it_does_not_know(
     twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +112,7 @@ async def test_a_lost_reply_leaves_all_or_nothing_and_says_that_it_does_not_know
         await twin.check(path, done=fault.startswith("after_commit"))
 
 
+@on_one_store
 async def test_a_failed_write_leaves_nothing_and_is_certain_of_it(
     twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

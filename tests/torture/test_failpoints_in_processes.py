@@ -36,7 +36,8 @@ TELLING = [points for points in KILLS if points.startswith(("enqueue.after", "cl
 DEATHS = [*product(("postgres", "redis"), TELLING), *product(("sqlite",), KILLS)]
 ALL = [*DEATHS, *product(sorted(GROUNDS), TROUBLES)]
 QUICK = {
-    *product(("postgres", "redis"), ("claim.after_commit=kill", "settle.before_commit=kill")),
+    ("postgres", "claim.after_commit=kill"),
+    ("redis", "settle.before_commit=kill"),
     *product(("sqlite",), (points for points in TELLING if "after_commit=kill" in points)),
     *product(GROUNDS, TROUBLES[-1:]),
 }

@@ -11,6 +11,7 @@ from windlass.core.jobs.dependencies import (
     check_parents,
     due_after,
     effect_of,
+    levels,
     parent_ended_reason,
     parent_in_reason,
     parent_results,
@@ -100,3 +101,8 @@ def test_a_parameter_gets_the_result_of_its_own_parent() -> None:
     takes = msgspec.json.encode([("x", A), ("y", B), ("z", A)]).decode()
     inputs = msgspec.json.encode([(B, '"b"'), (A, None)]).decode()
     assert parent_results(takes, inputs) == {"x": (A, "null"), "y": (B, '"b"'), "z": (A, "null")}
+
+
+def test_a_job_is_one_level_below_the_last_of_its_parents_in_the_batch() -> None:
+    chain_and_join = [job(A), job(B, A), job(C, A, B), job("d", "in the store")]
+    assert levels(chain_and_join) == {A: 1, B: 2, C: 3, "d": 1}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import typer
 
-from windlass.cli.reach import reach
+from windlass.cli.reach import look
 from windlass.client.app import App
 from windlass.core.status import Status
 from windlass.errors import WindlassError
@@ -25,7 +25,7 @@ def schedule_names(context: typer.Context, incomplete: str) -> list[str]:
 def _names(context: typer.Context, incomplete: str, read: Callable[[App], Iterable[str]]) -> list[str]:
     """None if the store cannot be read: a completion says nothing."""
     try:
-        home = reach(context.params.get("store"), context.params.get("app"))
+        home = look(context.params.get("store"), context.params.get("app"))
         try:
             return [name for name in read(home) if name.startswith(incomplete)]
         finally:

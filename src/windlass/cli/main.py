@@ -17,7 +17,7 @@ from windlass.cli.queues.commands import queues, workers
 from windlass.cli.reach import worker_settings
 from windlass.cli.schedules.commands import schedules
 from windlass.cli.serve import serve
-from windlass.cli.stats import stats
+from windlass.cli.stats import scale, stats
 from windlass.cli.tokens import audit, token
 from windlass.cli.top.command import top
 from windlass.core.text import printable
@@ -47,6 +47,7 @@ cli.add_typer(token, name="token")
 cli.command()(audit)
 cli.command()(stats)
 cli.command()(top)
+cli.command()(scale)
 cli.command()(run.migrate)
 cli.command()(doctor)
 cli.command()(bench)

@@ -69,6 +69,7 @@ def reach(
     *,
     blobs: str | None = None,
     make: bool = False,
+    looks: bool = False,
     default: bool = False,
     takes_app: bool = True,
     through_server: bool = True,
@@ -76,12 +77,14 @@ def reach(
     """The named app on the named store; both by the rule of `client/runtime/location.py`.
 
     Only commands that `make` something may create a store, and only a named one: a command that only reads reports a
-    mistyped address. With `default`, the default place of the app counts as named. A command that `takes_app` has the
-    option --app; one that goes `through_server` may be given a server instead of a store.
+    mistyped address. One that `looks` writes no declarations of the app. With `default`, the default place of the app
+    counts as named. A command that `takes_app` has the option --app; one that goes `through_server` may be given a
+    server instead of a store.
     """
     if through_server and (server := _server(store)) is not None:
         return _remote(server)
     home = find(store, app, blobs=blobs)
+    home._declares = not looks
     # Always checked: an address that no command can reach is refused, such as that of an app for tests.
     found, absence = home._location.store, missing(home.store)
     if absence is None or (make and (found.named or default)):
@@ -94,6 +97,11 @@ def reach(
         )
     advice = Advice(store, app)("; a worker makes it, or: windlass migrate") if app else ""
     raise ConfigError(f"there is no store: {absence} ({rule_of(home, store, app)}){advice}")
+
+
+def look(store: str | None, app: str | None = None, *, through_server: bool = True) -> App:
+    """The same for a command that only looks: what the app declares is not written to the store."""
+    return reach(store, app, looks=True, through_server=through_server)
 
 
 def app_to_work(context: typer.Context, argument: str | None, option: str | None) -> str:

@@ -4,7 +4,6 @@ What only one command needs is imported in it, so that the others start faster.
 """
 
 import asyncio
-import os
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +12,9 @@ from windlass.cli.parse import parse_bytes, parse_host
 from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, WorkAppOption, app_to_work, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
-from windlass.core.ids import new_runner_id
 from windlass.core.moments import parse_duration
 from windlass.observe.logs import log_events
 from windlass.store.open import open_store
-from windlass.store.records import ProcessRole
 from windlass.worker.config import WorkerConfig, parse_queues
 
 
@@ -37,7 +34,7 @@ def worker(
     processes: Annotated[int, flag("processes", "Runners.")] = 1,
     lease: Annotated[str, flag("lease", "Silence after which jobs are rescued.")] = "30s",
     drain: Annotated[str, flag("drain", "Time for running jobs after SIGTERM.")] = "30s",
-    health: Annotated[str | None, flag("health", "HOST:PORT for /healthz and /readyz.")] = None,
+    health: Annotated[str | None, flag("health", "HOST:PORT for /healthz, /readyz, /startupz and /metrics.")] = None,
     recycle_jobs: Annotated[
         int, flag("recycle-jobs", "A process for run_in='process' handlers is replaced after so many jobs.")
     ] = 1000,
@@ -89,27 +86,27 @@ async def _work(config: WorkerConfig) -> int:
     return await Supervisor(config, log_events(verbose=config.verbose)).run()
 
 
-def coordinator(store: StoreOption = None, blobs: BlobsOption = None) -> None:
+def coordinator(
+    store: StoreOption = None,
+    blobs: BlobsOption = None,
+    health: Annotated[
+        str | None,
+        typer.Option(
+            "--health",
+            envvar="WINDLASS_COORDINATOR_HEALTH",
+            help="HOST:PORT for /healthz, /readyz, /startupz and /metrics, with the gauges of the store.",
+        ),
+    ] = None,
+) -> None:
     """Do the coordinator's duties without running jobs."""
-    loops.run(_coordinate(reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)))
+    home = reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)
+    loops.run(_coordinate(home, parse_host(health) if health else None))
 
 
-async def _coordinate(home: App) -> None:
-    from windlass.coordinator.coordinator import Coordinator
-    from windlass.worker.stop_signals import on_stop_signals
+async def _coordinate(home: App, health: tuple[str, int] | None) -> None:
+    from windlass.worker.coordinator import coordinate
 
-    blobs, candidate = home.offload(), new_runner_id(os.urandom)
-    store = open_store(home.store, opener=ProcessRole.COORDINATOR)
-    store.leases.hold_liveness_lock(candidate)
-    holder = Coordinator(store, candidate, log_events(), blobs=blobs)
-    duty = asyncio.create_task(holder.run())
-    on_stop_signals(duty.cancel)
-    try:
-        await duty
-    except asyncio.CancelledError:
-        await holder.resign()
-    finally:
-        await store.close()
+    await coordinate(home, health, log_events())
 
 
 def migrate(store: StoreOption = None, app: AppOption = None) -> None:

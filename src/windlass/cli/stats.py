@@ -8,12 +8,14 @@ from rich.console import Console
 
 from windlass.cli.figures import amount, bars, rate, span
 from windlass.cli.output import console, plain, print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.core.moments import DAY, SECOND, parse_duration, show_duration
+from windlass.core.names import check_name
 from windlass.core.stats.meter import Recent
 from windlass.core.stats.recent_stats import DURATION_WINDOW, RecentStats, by_queue, by_type, recent_stats
 from windlass.core.stats.samples import HOUR, SAMPLE_RETENTION
+from windlass.core.stats.scale import scale as make_scale
 from windlass.core.stats.timeline import By, Series, Timeline
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
@@ -74,7 +76,7 @@ def stats(
         for name, value in (("--by", by), ("--queue", queue), ("--type", type_)):
             if value is not None:
                 raise InvalidOption(name, "is for a course: give --since too, such as --since 6h")
-        _print_now(reach(store, app), as_json=as_json)
+        _print_now(look(store, app), as_json=as_json)
         return
     micros = parse_duration(since, "--since")
     if not 0 < micros <= SAMPLE_RETENTION[HOUR]:
@@ -83,7 +85,7 @@ def stats(
         )
     length = micros / SECOND
     by = by or ("type" if type_ and not queue else "queue")
-    home = reach(store, app)
+    home = look(store, app)
     if as_json:
         counts, points_of_all = home.stats.counts(), home.stats.timeline(length, by=by, queue=queue, type=type_)
         print_json({"queues": counts.queues, "totals": counts.totals, "course": points_of_all})
@@ -91,6 +93,22 @@ def stats(
     out = console()
     course = home.stats.timeline(length, by=by, queue=queue, type=type_, points=_points(out.width))
     print_timeline(course, show_duration(micros), out)
+
+
+def scale(
+    queues: Annotated[str | None, typer.Option(help="mail,images - only these queues.")] = None,
+    store: StoreOption = None,
+    app: AppOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print one number for scalers: running jobs, and pending ones that may start. --json adds its parts."""
+    chosen = tuple(check_name(each.strip(), "--queues") for each in queues.split(",")) if queues is not None else ()
+    home = look(store, app)
+    found = make_scale(home.stats.counts().queues, home.queues.list(), chosen)
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(found.value)
 
 
 def _print_now(home: App, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from windlass.cli.output import ago, clock, print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.client.verbs.audit import AuditEntry
 from windlass.client.verbs.tokens import NewToken
 from windlass.core.moments import SECOND, parse_duration
@@ -37,7 +37,7 @@ def create(
 @token.command("list")
 def list_tokens(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List the valid tokens."""
-    found = reach(store, app, through_server=False).tokens.list()
+    found = look(store, app, through_server=False).tokens.list()
     if as_json:
         print_json(found)
         return
@@ -65,7 +65,7 @@ def audit(
     as_json: JsonOption = False,
 ) -> None:
     """List what operators did, the newest first."""
-    entries = reach(store, app, through_server=False).audit.list(limit).items
+    entries = look(store, app, through_server=False).audit.list(limit).items
     if as_json:
         print_json(entries)
         return

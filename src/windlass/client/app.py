@@ -63,6 +63,9 @@ class App(Producer):
     `state` is what handlers find as `ctx.state`: a State, or an instance of your subclass with typed attributes.
     """
 
+    _declares = True
+    """Whether the first verb writes the declarations: not in commands that only look."""
+
     def __init__(
         self,
         store: str | None = None,
@@ -210,7 +213,7 @@ class App(Producer):
     async def _ready(self) -> Store:
         """The store, with the declarations written to it."""
         store = self._store_handle.connect()
-        if self._store_handle.written != self._declared.version:
+        if self._declares and self._store_handle.written != self._declared.version:
             await self.declare(store)
         return store
 
@@ -240,6 +243,9 @@ class App(Producer):
         return self._offload
 
     def _portal(self) -> Portal:
+        door = self._door
+        if door is not None and door.pid == os.getpid():
+            return door
         # A lock that another thread held at a fork stays locked in the child: the child needs a new one.
         if self._guard_of != os.getpid():
             self._guard, self._guard_of = threading.RLock(), os.getpid()

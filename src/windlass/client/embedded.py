@@ -21,9 +21,10 @@ def worker(
     """Run jobs in this process, on this event loop: `async with app.worker(concurrency=10): …`
 
     For the lifespan of a web application and for notebooks; its promises are weaker than those of `windlass worker`
-    (docs/guides/embedded-worker.md). The block begins when it claims jobs; at its end running jobs get the `drain`
-    time, and the rest is handed back. `queues` are names, `"images:4"` for at most 4 slots; by default all that the
-    app names. It installs no signal handlers.
+    (docs/guides/embedded-worker.md). The block begins when it claims jobs, or raises StoreUnavailable if
+    the store is not there within the `deadline` of the app (5 s; None waits for it). At its end running jobs get the
+    `drain` time, and the rest is handed back. `queues` are names, `"images:4"` for at most 4 slots; by default all
+    that the app names. It installs no signal handlers.
     """
     # Here, so that only a process that runs one loads the worker.
     from windlass.worker.embedded import embedded_worker

@@ -115,11 +115,11 @@ class Producer(Registrar):
         self, jobs: list[NewJob], returns: list[Any], connection: object = None
     ) -> list[Handle[Any]]:
         check_no_previous(jobs)
-        enqueue = partial(self._enqueue, connection=connection)
         jobs = self._store_handle.mark_repeated(jobs)
         if are_inline(jobs):
-            answers = await enqueue(jobs)
+            answers = await self._enqueue(jobs, connection)
         else:
+            enqueue = partial(self._enqueue, connection=connection)
             answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 

@@ -66,6 +66,10 @@ class Coordinator:
             if now >= self._due[duty.name]:
                 self._due[duty.name] = now + await self._perform(duty)
 
+    def is_ready(self) -> bool:
+        """Whether the store answered the last campaign."""
+        return self._campaign_at > 0 and CAMPAIGN not in self._failing
+
     async def resign(self) -> None:
         """Give up leadership."""
         if self.term is not None:

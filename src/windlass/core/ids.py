@@ -7,6 +7,7 @@ from uuid import UUID
 
 from uuid_utils import uuid7
 
+from windlass.core.text import shown
 from windlass.errors import InvalidName
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -38,7 +39,8 @@ def check_id(value: object, field: str = "id") -> JobId:
     """A given id, or that of a handle or a job, in its canonical spelling."""
     text = str(getattr(value, "id", value)).lower()
     if len(text) > LENGTH or not _UUID.fullmatch(text):
-        raise InvalidName(field, f"{text[:40]!r} is not a UUID")
+        said = shown(value if value is None or isinstance(value, int) else text[:40])
+        raise InvalidName(field, f"{said} is not a UUID, as ids of jobs are")
     return text
 
 

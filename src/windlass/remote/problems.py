@@ -50,7 +50,7 @@ _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     errors.JobNotFound.code: _about_job(lambda job, _: errors.JobNotFound(job)),
     errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_named(problem), job)),
     errors.ScheduleNotFound.code: lambda problem: errors.ScheduleNotFound(_named(problem)),
-    errors.QueueNotFound.code: lambda problem: errors.QueueNotFound(_named(problem)),
+    errors.QueueNotFound.code: lambda problem: _as_said(errors.QueueNotFound(_named(problem)), problem),
     errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
     errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),
     errors.UnknownTask.code: lambda problem: _as_said(errors.UnknownTask(_named(problem)), problem),

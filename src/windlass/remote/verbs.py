@@ -151,6 +151,10 @@ class RemoteQueues(Queues):
     async def alist(self) -> list[Queue]:
         return [_queue(each) for each in (await self._connection.get("/queues", QueueList)).queues]
 
+    async def aadd(self, name: str) -> Queue:
+        body = {"name": check_name(name, "queue")}
+        return _queue(await self._connection.call("POST", "/queues", QueueRecord, body=body))
+
     async def aset(
         self, name: str, *, reset: Sequence[str] = (), version: str | None = None, **options: Unpack[QueueOptions]
     ) -> Queue:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -108,6 +108,12 @@ class Access:
         self._calls.spend(token.id)
         self._note_use(known)
         return Caller(token.id, token.name, token.rights)
+
+    def last_known(self, headers: Mapping[str, str]) -> Caller | None:
+        """The caller as its token was when it was last checked here: for reading metrics while the store is away."""
+        text = headers.get("authorization", "").partition(" ")[2].strip()
+        known = self._known.get(hashlib.sha256(text.encode()).digest())
+        return None if known is None else Caller(known.token.id, known.token.name, known.token.rights)
 
     async def stop(self) -> None:
         """Wait for nothing that is still to be noted."""

@@ -22,7 +22,7 @@ from windlass.server.browser.session import cookie_of, csrf_of
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
-from windlass.server.health import Probes
+from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
 from windlass.server.problem import Refused
@@ -78,6 +78,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
+        Route("/metrics", Metrics(app, access).show),
         *LogIn(app, access).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),

@@ -1,12 +1,21 @@
-"""Probes: /healthz, /readyz and /startupz answer anyone, and say only ok or not."""
+"""/healthz, /readyz and /startupz answer anyone, and say only ok or not; /metrics needs a token with `read`."""
 
 import asyncio
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 
 from windlass.client.app import App
-from windlass.errors import WindlassError
+from windlass.core.tokens import Scope
+from windlass.errors import StoreUnavailable, WindlassError
+from windlass.observe.exposition import expose
+from windlass.observe.families import Family, process_families
+from windlass.observe.process import want_figures
+from windlass.observe.store_gauges import READ_SECONDS, no_store, store_families
+from windlass.server.access import Access
+from windlass.server.dispatch import SAFE_HEADERS, address_of, refusal, request_id
+from windlass.server.operation import Caller, MissingScope, OutsideLimits
+from windlass.server.problem import Refused
 
 READY_SECONDS = 2.0
 
@@ -39,6 +48,53 @@ class Probes:
         except (WindlassError, TimeoutError):
             return False
         return True
+
+
+class Metrics:
+    """What this process counted, and the gauges of its store."""
+
+    def __init__(self, app: App, access: Access) -> None:
+        self._app = app
+        self._access = access
+        self._figures = want_figures()
+
+    async def show(self, request: Request) -> Response:
+        """A scrape: it waits for the store for at most a second, and works without it for a token known here."""
+        try:
+            caller, answers = await self._caller(request)
+            _check_rights(caller)
+        except Refused as refused:
+            return refusal(refused, request_id(request.headers))
+        gauges = await self._gauges() if answers else no_store()
+        families = [*process_families(self._figures.read()), *gauges]
+        kind, text = expose(families, request.headers.get("accept", ""))
+        return Response(text, headers={**SAFE_HEADERS, "content-type": kind})
+
+    async def _caller(self, request: Request) -> tuple[Caller, bool]:
+        """The caller, and whether the store answers."""
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return await self._access.caller(request, address_of(request)), True
+        except (StoreUnavailable, TimeoutError):
+            if (caller := self._access.last_known(request.headers)) is None:
+                raise Refused(503, "store_unavailable", "the store does not answer") from None
+            return caller, False
+
+    async def _gauges(self) -> list[Family]:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                store = await self._app._ready()
+        except (WindlassError, TimeoutError):
+            return no_store()
+        return await store_families(store)
+
+
+def _check_rights(caller: Caller) -> None:
+    if not caller.rights.allows(Scope.READ):
+        error = MissingScope(Scope.READ)
+        raise Refused(403, error.code, str(error))
+    if caller.rights.is_limited:
+        raise Refused(403, OutsideLimits.code, "metrics are of all queues and types, and this token is limited")
 
 
 def _said(ok: bool) -> PlainTextResponse:

@@ -80,6 +80,12 @@ class PauseRequest(msgspec.Struct, forbid_unknown_fields=True):
     seconds: float | None = None
 
 
+class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
+    """A queue to make known before its first job."""
+
+    name: str
+
+
 class Purged(msgspec.Struct):
     """How many jobs were cancelled."""
 
@@ -91,6 +97,14 @@ async def list_queues(call: Call) -> Answer:
     counts = await _counts(call)
     queues = [queue for queue in await call.app.queues.alist() if call.caller.rights.covers_queue(queue.name)]
     return Answer(QueueList([queue_record(queue, counts.get(queue.name, {})) for queue in queues]))
+
+
+async def add_queue(call: Call) -> Answer:
+    """Make a queue known before its first job; an existing one is left as it is."""
+    name = check_name(call.body.name, "name")
+    if not call.caller.rights.covers_queue(name):
+        raise QueueNotFound(name)
+    return await _answer(call, await call.app.queues.aadd(name))
 
 
 async def get_queue(call: Call) -> Answer:
@@ -216,6 +230,15 @@ OPERATIONS = (
         handler=list_queues,
         summary="List queues",
         answers={200: QueueList},
+    ),
+    Operation(
+        method="POST",
+        path="/queues",
+        scope=Scope.OPERATE,
+        handler=add_queue,
+        summary="Add a queue before its first job",
+        body=NewQueue,
+        answers={200: QueueRecord},
     ),
     Operation(
         method="GET",

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ipaddress
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 
@@ -12,6 +13,7 @@ import uvicorn
 
 from windlass.client.app import App
 from windlass.errors import ConfigError
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.server.application import DEFAULT_RATE, asgi
 from windlass.server.health import Probes
 from windlass.server.protocol import GuardedProtocol
@@ -120,6 +122,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._probes = probes
         self._unready = unready
+        self._systemd = Systemd()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -132,6 +135,18 @@ class Server(uvicorn.Server):
         finally:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell systemd."""
+        await super().startup(sockets)
+        self._systemd.notify(READY)
+        self._watchdog = asyncio.create_task(self._systemd.keep_alive())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and tell systemd first."""
+        self._systemd.notify(STOPPING)
+        await super().shutdown(sockets)
+        self._watchdog.cancel()
 
     def stop(self, loop: asyncio.AbstractEventLoop) -> None:
         """The first call begins the stop, the second waits for nothing."""

@@ -10,6 +10,7 @@ from windlass.client.tasks.task import Definition
 from windlass.core.jobs.job import DEFAULT_QUEUE
 from windlass.core.moments import MAX_DURATION, SECOND
 from windlass.core.stats.meter import Recent
+from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
@@ -72,21 +73,6 @@ class ScaleQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The queues to add up; none: all."""
 
     queues: tuple[str, ...] = ()
-
-
-class QueueLoad(msgspec.Struct):
-    """The parts of a queue's load."""
-
-    pending: int
-    running: int
-    paused: bool
-
-
-class Scale(msgspec.Struct):
-    """`value` is how many slots could be busy now: pending and running jobs, without those of paused queues."""
-
-    value: int
-    queues: dict[str, QueueLoad]
 
 
 class DeadGroup(msgspec.Struct, kw_only=True):
@@ -223,14 +209,8 @@ async def get_scale(call: Call) -> Answer:
     _check_counts(call)
     rights, chosen = call.caller.rights, call.query.queues
     counts = (await call.app.stats.acounts()).queues
-    paused = {queue.name for queue in await call.app.queues.alist() if queue.paused}
-    loads = {
-        name: QueueLoad(jobs.get("pending", 0), jobs.get("running", 0), name in paused)
-        for name, jobs in counts.items()
-        if rights.covers_queue(name) and (not chosen or name in chosen)
-    }
-    value = sum(load.running + (0 if load.paused else load.pending) for load in loads.values())
-    return Answer(Scale(value, loads))
+    seen = {name: jobs for name, jobs in counts.items() if rights.covers_queue(name)}
+    return Answer(scale(seen, await call.app.queues.alist(), chosen))
 
 
 async def group_dead(call: Call) -> Answer:

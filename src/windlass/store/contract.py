@@ -106,6 +106,9 @@ class JobStore(Protocol):
         First releases some parked jobs of types that a live worker knows.
         """
 
+    async def parked_types(self) -> list[str]:
+        """The types that have parked jobs; cheap, without a lock."""
+
 
 class OperatorStore(Protocol):
     """What operators and programs do with jobs.
@@ -165,7 +168,7 @@ class OperatorStore(Protocol):
         """Failed and dead jobs, latest failure first; the cost does not depend on the number of jobs."""
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
-        """Jobs, newest first."""
+        """Jobs, newest first. A page is short, or empty, if matches are rare; its cursor continues the search."""
 
     async def why_facts(self, id: JobId) -> WhyFacts | None:
         """A job and everything that may delay it; bounded cost, without a lock."""

@@ -73,6 +73,9 @@ class LeaderStore(Protocol):
     async def resign(self, candidate: str) -> None:
         """Give up the leadership."""
 
+    async def current(self) -> str | None:
+        """The present coordinator; None if there is none."""
+
 
 OnEnded = Callable[[Collection[JobId]], None]
 """Called with jobs that may have ended."""

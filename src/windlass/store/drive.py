@@ -8,11 +8,8 @@ R = TypeVar("R")
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of this thread. Called outside any `except`, so that later errors have no unrelated cause."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+    """The loop of this thread, without the error of `get_running_loop`, which is most of a call without a loop."""
+    return asyncio._get_running_loop()
 
 
 def drive(work: Coroutine[Any, Any, R]) -> R:

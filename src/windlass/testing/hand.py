@@ -14,7 +14,7 @@ from windlass.core.flow.queue import QueueRules
 from windlass.core.ids import JobId, new_runner_id
 from windlass.core.jobs.job import Claimed, Job
 from windlass.core.jobs.outcome import Outcome, Raised, decide
-from windlass.core.moments import MAX_DURATION, SECOND, Micros, duration, to_datetime, to_micros
+from windlass.core.moments import MAX_DURATION, SECOND, Duration, Micros, duration, to_datetime, to_micros
 from windlass.core.names import check_name
 from windlass.core.status import Status
 from windlass.errors import ConfigError, InvalidOption
@@ -46,7 +46,7 @@ class RunOptions(TypedDict, total=False):
     """
 
     advance: bool
-    until: datetime | timedelta
+    until: datetime | Duration
     raise_errors: bool
     queues: Iterable[str]
     limit: int
@@ -60,7 +60,7 @@ class Hand:
         app: App,
         *,
         advance: bool = False,
-        until: datetime | timedelta | None = None,
+        until: datetime | Duration | None = None,
         raise_errors: bool = False,
         queues: Iterable[str] | None = None,
         limit: int = MAX_ATTEMPTS,
@@ -232,11 +232,11 @@ def _turned(clock: ManualClock | None, field: str) -> ManualClock:
     return clock
 
 
-def _end(now: datetime, until: datetime | timedelta) -> datetime:
+def _end(now: datetime, until: datetime | Duration) -> datetime:
     """A moment, or the one after this long."""
-    if isinstance(until, timedelta):
-        return now + timedelta(microseconds=duration(until, "until"))
-    return to_datetime(to_micros(until, "until"))
+    if isinstance(until, datetime):
+        return to_datetime(to_micros(until, "until"))
+    return now + timedelta(microseconds=duration(until, "until"))
 
 
 class _Even(Random):

@@ -131,9 +131,13 @@ class SharedTable:
 
         Told by the supervisor's steps, which no handler can hold up. Timeouts of handlers count in this time.
         """
+        return now - self.suspended(now)
+
+    def suspended(self, now: Micros) -> Micros:
+        """The time in which the worker stood still."""
         words = self._words
-        watched = words[4] or now
-        return now - words[5] - max(0, now - watched - MAX_STEP)
+        unwatched = now - (words[4] or now) - MAX_STEP
+        return words[5] + unwatched if unwatched > 0 else words[5]
 
     def may_start(self, now: Micros) -> bool:
         """Whether the runner may start or claim jobs under the lease it knows.

@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from windlass.core.events import Emit, StoreFailed, StoreRecovered
+from windlass.core.events import Emit, Event, StoreFailed, StoreRecovered
 from windlass.errors import SchemaMismatch, StoreUnavailable
 
 T = TypeVar("T")
@@ -39,6 +39,25 @@ async def retry_until_done(doing: str, call: Callable[[], Awaitable[T]], emit: E
             if failing:
                 emit(StoreRecovered(doing=doing))
             return answer
+
+
+async def retry_within(
+    seconds: float | None, where: str, doing: str, call: Callable[[], Awaitable[T]], emit: Emit
+) -> T:
+    """The call's answer, if the store is there in time; else StoreUnavailable with the last problem."""
+    problem = "it does not answer"
+
+    def note(event: Event) -> None:
+        nonlocal problem
+        if isinstance(event, StoreFailed):
+            problem = event.problem
+        emit(event)
+
+    try:
+        async with asyncio.timeout(seconds):
+            return await retry_until_done(doing, call, note, hopeful=False)
+    except TimeoutError:
+        raise StoreUnavailable(f"{where}: {doing} took longer than {seconds:g} s: {problem}") from None
 
 
 async def repeat(

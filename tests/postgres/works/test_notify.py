@@ -15,11 +15,11 @@ from tests.support.clock import ManualClock
 from tests.support.processes import until
 from tests.support.seed import new_job
 from windlass import App
+from windlass.core.hints import HINT_RATE
 from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.postgres.connection import hints
-from windlass.store.postgres.connection.hints import QUIET_SECONDS
 from windlass.store.records import ProcessRole
 
 CHANNEL = "windlass.windlass"
@@ -70,12 +70,12 @@ async def test_hints_are_rare_while_jobs_come_one_by_one_and_the_last_is_told(
             clock.advance(millisecond)
             await app.aenqueue_many([new_job(type="quick")])
         last = time.monotonic()
-        clock.advance(int(QUIET_SECONDS * SECOND))
+        clock.advance(SECOND // HINT_RATE.tokens)
         await asyncio.to_thread(until, lambda: heard[-1][0] > last, "the last jobs are told of")
     await app.aclose()
     assert {queue for _, queue in heard} == {"default"}
-    told = 1_000 * millisecond / (QUIET_SECONDS * SECOND)
-    assert told <= len(heard) <= told + 1, "one at once, and one at the end of each quiet time"
+    told = HINT_RATE.burst + HINT_RATE.tokens
+    assert told - 1 <= len(heard) <= told + 1, "a burst at once, and then no more than the rate"
 
 
 async def test_a_hint_of_a_transaction_that_is_rolled_back_is_not_heard(plant: Plant) -> None:

@@ -63,6 +63,10 @@ class RedisCluster:
                 return next(node for node in self.nodes if node.port == port)
         raise LookupError(f"slot {slot} is served by nobody")
 
+    def await_failover(self, key: str, old: RedisServer) -> None:
+        """Until another than `old` keeps this key. A subscriber may notice the loss long before."""
+        until(lambda: self._has_moved(key, old), "there is a new master")
+
     def kill(self) -> None:
         for node in self.nodes:
             node.kill()
@@ -73,6 +77,12 @@ class RedisCluster:
 
     def _alive(self) -> RedisServer:
         return next(node for node in self.nodes if node.running)
+
+    def _has_moved(self, key: str, old: RedisServer) -> bool:
+        try:
+            return self.master_of(key) is not old
+        except LookupError:
+            return False  # neither of the two serves it yet
 
     def _well(self) -> bool:
         alive = [node for node in self.nodes if node.running]

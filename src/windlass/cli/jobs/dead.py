@@ -10,7 +10,7 @@ from windlass.cli.jobs.act import PayloadOption, check_one, retry_each
 from windlass.cli.jobs.filters import LimitOption, QueueOption, TypeOption
 from windlass.cli.jobs.show import what_of
 from windlass.cli.output import ago, print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.store.open import redact
 
 dead = typer.Typer(help="Dead letters: jobs that gave up.", no_args_is_help=True)
@@ -26,7 +26,7 @@ def list_dead(
     as_json: JsonOption = False,
 ) -> None:
     """List dead jobs, newest first."""
-    home = reach(store, app)
+    home = look(store, app)
     page = home.jobs.list(status="dead", type=type_, queue=queue, limit=limit)
     if as_json:
         print_json(page.items)

@@ -20,7 +20,7 @@ from windlass.cli.jobs.relations import place_in, relations_of
 from windlass.cli.jobs.show import describe, row_of
 from windlass.cli.jobs.why import print_first
 from windlass.cli.output import print_json, print_json_lines, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
 from windlass.core.jobs.job import Job
 from windlass.core.status import WAITING
@@ -62,7 +62,7 @@ def list_jobs(
         raise InvalidOption("--limit", "cannot be given together with --all")
     if as_json and as_lines:
         raise InvalidOption("--json", "cannot be given together with --json-lines")
-    home = reach(store, app)
+    home = look(store, app)
     wanted = {"status": status or (), "type": type_, "queue": queue, "tenant": tenant, "tag": tag}
     wanted |= {"parent": parent, "schedule": schedule}
     if chain is not None:
@@ -123,7 +123,7 @@ def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_j
 
     For a waiting job it ends with the main reason why it waits.
     """
-    home, advice = reach(store, app), Advice(store, app)
+    home, advice = look(store, app), Advice(store, app)
     job = home.jobs.get(home.jobs.find(id_), fetch=False)
     if as_json:
         print_json(job)

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from windlass.cli.advice import Advice
 from windlass.cli.jobs.filters import IdArgument
 from windlass.cli.output import console, plain, print_json, styled
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.core.moments import SECOND, show_duration
 from windlass.core.status import WAITING
 from windlass.core.why.explain import Why
@@ -16,7 +16,7 @@ from windlass.core.why.reason import Reason
 
 def why(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Say why a job does not run, what to do about it, and when it may start; of a running one, how it runs."""
-    home = reach(store, app)
+    home = look(store, app)
     found = home.jobs.why(home.jobs.find(id_))
     if as_json:
         print_json(found)

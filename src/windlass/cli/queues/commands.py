@@ -6,12 +6,11 @@ import typer
 
 from windlass.cli.ask import YesOption, ask
 from windlass.cli.output import ago, print_json, print_table
-from windlass.cli.queues.settings import NameArgument, acting_on, reset, set_queue
+from windlass.cli.queues.settings import NameArgument, reset, set_queue
 from windlass.cli.queues.wording import record, sentence
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.core.flow.queue import Queue
 from windlass.core.moments import SECOND, parse_duration
-from windlass.core.names import check_name
 from windlass.core.status import WAITING
 from windlass.store.open import redact
 
@@ -26,10 +25,12 @@ SHOWN = ("pending", "blocked", "running", "failed", "dead")
 def list_queues(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List queues: whether they are paused or closed, their jobs, and their settings.
 
-    Shows what an operator set beside what the code declares.
+    Shows what an operator set beside what the code declares; with --app also queues that are not in the store yet.
     """
-    home = reach(store, app)
-    found, counts = home.queues.list(), home.stats.counts().queues
+    home = look(store, app)
+    stored, counts = {queue.name: queue for queue in home.queues.list()}, home.stats.counts().queues
+    declared = {name: Queue(name=name, declared=said) for name, said in home._declared.queues.items()}
+    found = [queue for _, queue in sorted({**declared, **stored}.items())]
     if as_json:
         print_json([{**_record(queue), "jobs": counts.get(queue.name, {})} for queue in found])
         return
@@ -42,6 +43,12 @@ queues.command()(reset)
 
 
 @queues.command()
+def add(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
+    """Make a queue known before its first job, for example to pause it."""
+    _tell(reach(store, app, make=True).queues.add(name))
+
+
+@queues.command()
 def pause(
     name: NameArgument,
     length: Annotated[str | None, typer.Option("--for", help="Resume by itself after so long, such as 10m.")] = None,
@@ -50,29 +57,25 @@ def pause(
 ) -> None:
     """Stop claims from a queue; running jobs go on."""
     seconds = None if length is None else parse_duration(length, "--for") / SECOND
-    with acting_on(name, reach(store, app)) as home:
-        _tell(home.queues.pause(name, seconds))
+    _tell(reach(store, app).queues.pause(name, seconds))
 
 
 @queues.command()
 def resume(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Resume claims from a queue."""
-    with acting_on(name, reach(store, app)) as home:
-        _tell(home.queues.resume(name))
+    _tell(reach(store, app).queues.resume(name))
 
 
 @queues.command()
 def close(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Refuse new jobs in a queue; existing ones go on."""
-    with acting_on(name, reach(store, app)) as home:
-        _tell(home.queues.close(name))
+    _tell(reach(store, app).queues.close(name))
 
 
 @queues.command("open")
 def open_queue(name: NameArgument, store: StoreOption = None, app: AppOption = None) -> None:
     """Accept new jobs in a queue again."""
-    with acting_on(name, reach(store, app)) as home:
-        _tell(home.queues.open(name))
+    _tell(reach(store, app).queues.open(name))
 
 
 @queues.command()
@@ -80,17 +83,16 @@ def purge(name: NameArgument, yes: YesOption = False, store: StoreOption = None,
     """Cancel every waiting job in a queue, due or not; running jobs go on."""
     home = reach(store, app)
     if not yes:
-        counts = home.stats.counts().queues.get(check_name(name, "queue"), {})
+        counts = home.stats.counts().queues.get(home.queues.get(name).name, {})
         waiting = sum(counts.get(status, 0) for status in WAITING)
         ask(f"cancel the {waiting:,} waiting jobs of {name} in {redact(home.store)}", yes)
-    with acting_on(name, home):
-        typer.echo(f"{home.queues.purge(name):,} cancelled")
+    typer.echo(f"{home.queues.purge(name):,} cancelled")
 
 
 @workers.command("list")
 def list_workers(store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """List the live workers."""
-    found = reach(store, app).workers.list()
+    found = look(store, app).workers.list()
     if as_json:
         print_json(found)
         return

@@ -1,7 +1,5 @@
 """windlass queues set, windlass queues reset."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
@@ -16,8 +14,6 @@ from windlass.core.jobs.retry import Exponential
 from windlass.core.moments import SECOND, parse_duration
 from windlass.errors import InvalidOption
 
-MAX_NAMED = 10
-"""Queues, in a note."""
 _SHORT = {"rate": "rate_limit", "weight": "weights"}
 """Short names that `set` and `reset` accept."""
 
@@ -66,19 +62,18 @@ def set_queue(
     kept = {"completed": keep_completed, "cancelled": keep_cancelled, "dead": keep_dead}
     waits = {"base": retry_base, "cap": retry_cap}
     given = {key: parse_duration(text, f"--retry-{key}") / SECOND for key, text in waits.items() if text is not None}
-    with acting_on(name, home):
-        queue = home.queues.set(
-            name,
-            max_concurrency=_whole(max_concurrency),
-            rate_limit=rate,
-            fair=fair,
-            weights=_weights(weight or []),
-            ageing=_length(ageing, "--ageing"),
-            max_attempts=max_attempts,
-            retry=msgspec.structs.replace(_backoff(home, name), **given) if given else None,
-            timeout=_length(timeout, "--timeout"),
-            retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
-        )
+    queue = home.queues.set(
+        name,
+        max_concurrency=_whole(max_concurrency),
+        rate_limit=rate,
+        fair=fair,
+        weights=_weights(weight or []),
+        ageing=_length(ageing, "--ageing"),
+        max_attempts=max_attempts,
+        retry=msgspec.structs.replace(_backoff(home, name), **given) if given else None,
+        timeout=_length(timeout, "--timeout"),
+        retention={key: parse_duration(text, f"--keep-{key}") / SECOND for key, text in kept.items() if text},
+    )
     typer.echo(f"{queue.name}: {sentence(queue)}")
 
 
@@ -93,19 +88,8 @@ def reset(
 ) -> None:
     """Undo what operators have set, all or by name."""
     chosen = [_SHORT.get(each, each.replace("-", "_")) for each in names or ()]
-    with acting_on(name, reach(store, app)) as home:
-        queue = home.queues.reset(name, *chosen)
+    queue = reach(store, app).queues.reset(name, *chosen)
     typer.echo(f"{queue.name}: {sentence(queue)}")
-
-
-@contextmanager
-def acting_on(name: str, home: App) -> Iterator[App]:
-    """Adds a note if the queue is unused and undeclared: its name may be misspelt."""
-    names = {queue.name for queue in home.queues.list()} | {*home.queue_names}
-    yield home
-    if name not in names:
-        there = ", ".join(sorted(names)[:MAX_NAMED])
-        typer.echo(f"note: no job or app had used or declared a queue {name!r:.100}; there are {there}", err=True)
 
 
 def _whole(text: str | None) -> Any:

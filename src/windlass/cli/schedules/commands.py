@@ -10,7 +10,7 @@ from windlass.cli.ask import YesOption, ask
 from windlass.cli.complete import schedule_names
 from windlass.cli.enqueue import make_job
 from windlass.cli.output import print_json, print_table
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look, reach
 from windlass.cli.schedules.wording import describe, next_run, record, row_of, sentence
 from windlass.client.app import App
 from windlass.core.jobs.job import NewJob
@@ -53,7 +53,7 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
 
     Shows what an operator set beside what the code declares.
     """
-    home = reach(store, app)
+    home = look(store, app)
     found = home.schedules.list()
     if as_json:
         print_json([record(each) for each in found])
@@ -62,12 +62,15 @@ def list_schedules(store: StoreOption = None, app: AppOption = None, as_json: Js
     advice = Advice(store, app)
     rows = [[*cells, advice(what)] for *cells, what in map(row_of, found)]
     print_table(columns, rows, empty=f"No schedules in {redact(home.store)}. {advice(FIRST_STEPS)}")
+    if missing := sorted(home._declared.schedules.keys() - {each.name for each in found}):
+        note = f"{app} declares {', '.join(missing)}, not in the store yet: the next worker or producer writes it"
+        typer.echo(f"note: {note}", err=True)
 
 
 @schedules.command()
 def show(name: NameArgument, store: StoreOption = None, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show all details of a schedule, with its next five runs."""
-    home = reach(store, app)
+    home = look(store, app)
     found = home.schedules.get(name)
     if as_json:
         print_json(record(found))

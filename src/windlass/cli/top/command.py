@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from windlass.cli.output import console, print_json
-from windlass.cli.reach import AppOption, JsonOption, StoreOption, reach
+from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
 from windlass.cli.top.snapshot import Hour, gather
@@ -29,7 +29,7 @@ def top(
     every = parse_duration(interval, "--interval")
     if every < SHORTEST:
         raise InvalidTime("--interval", f"must be at least 100ms, not {interval}")
-    home, out = reach(store, app, through_server=False), console(PLAIN_WIDTH)
+    home, out = look(store, app, through_server=False), console(PLAIN_WIDTH)
     if as_json:
         print_json(gather(home))
     elif once or not sys.stdout.isatty() or out.is_dumb_terminal:

@@ -109,7 +109,7 @@ def queues(lines: Sequence[QueueLine], width: int) -> Section:
     return Section(
         columns=columns,
         rows=[_queue_row(line, _bars(width), blocked=blocked) for line in lines],
-        busy=[line.recent_stats.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
+        busy=[line.rates.per_second * 1e6 + line.jobs["pending"] + line.jobs["running"] for line in lines],
         empty="No queues yet.",
     )
 
@@ -125,14 +125,14 @@ def _queue_row(line: QueueLine, slots: int, *, blocked: bool) -> list[Text]:
     return [
         name,
         *counted,
-        Text(rate(line.recent_stats.per_second)),
+        Text(rate(line.rates.per_second)),
         *map(
             _time,
             (
-                line.recent_stats.wait.p50,
-                line.recent_stats.wait.p95,
-                line.recent_stats.run.p50,
-                line.recent_stats.run.p95,
+                line.rates.wait.p50,
+                line.rates.wait.p95,
+                line.rates.run.p50,
+                line.rates.run.p95,
             ),
         ),
         _time(line.oldest),
@@ -158,22 +158,22 @@ def types(lines: Sequence[TypeLine], width: int) -> Section:
         rows=[
             [
                 plain(line.type),
-                Text(rate(line.recent_stats.per_second)),
-                _count(line.recent_stats.failures, "failed"),
+                Text(rate(line.rates.per_second)),
+                _count(line.rates.failures, "failed"),
                 *map(
                     _time,
                     (
-                        line.recent_stats.wait.p95,
-                        line.recent_stats.run.p50,
-                        line.recent_stats.run.p95,
-                        line.recent_stats.run.p99,
+                        line.rates.wait.p95,
+                        line.rates.run.p50,
+                        line.rates.run.p95,
+                        line.rates.run.p99,
                     ),
                 ),
                 Text(spark(line.course, _bars(width)), "green"),
             ]
             for line in lines
         ],
-        busy=[line.recent_stats.completed + line.recent_stats.failures for line in lines],
+        busy=[line.rates.completed + line.rates.failures for line in lines],
         empty="Nothing ran in the last ten minutes.",
     )
 

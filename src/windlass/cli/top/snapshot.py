@@ -30,7 +30,7 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
     """By status."""
     oldest: float | None
     """Seconds that the oldest pending job has waited."""
-    recent_stats: RecentStats
+    rates: RecentStats
     course: list[int]
     """Completed in each interval of the last minutes, oldest first."""
     hour: list[int | None] = []
@@ -41,7 +41,7 @@ class TypeLine(msgspec.Struct, frozen=True, kw_only=True):
     """One type, over all queues."""
 
     type: str
-    recent_stats: RecentStats
+    rates: RecentStats
     course: list[int]
 
 
@@ -102,7 +102,7 @@ def gather(app: App, hour: Hour | None = None) -> Snapshot:
         course_seconds=INTERVAL / SECOND,
         queues=_queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now)),
         types=[
-            TypeLine(type=name, recent_stats=recent_stats(part), course=part.completed_by_interval(COURSE_SLOTS))
+            TypeLine(type=name, rates=recent_stats(part), course=part.completed_by_interval(COURSE_SLOTS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
         ],
         workers=app.workers.list(),
@@ -121,7 +121,7 @@ def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Tim
             closed=queue.closed,
             jobs=jobs.get(queue.name, none),
             oldest=oldest.get(queue.name),
-            recent_stats=recent_stats(parts.get(queue.name, nothing)),
+            rates=recent_stats(parts.get(queue.name, nothing)),
             course=parts.get(queue.name, nothing).completed_by_interval(COURSE_SLOTS),
             hour=_hour(hour, queue.name),
         )

@@ -85,7 +85,7 @@ class Location:
 
     def _absolute(self, address: str, rule: str, make: Callable[[str, str | None], str]) -> str:
         if not isinstance(address, str):
-            raise ConfigError(f"{rule} should be a string, not {type(address).__name__}")
+            raise ConfigError(f"{rule} should be a string{_such(rule)}, not {type(address).__name__}")
         if not address.strip():
             raise ConfigError(empty(rule))
         if address != address.strip() or _UNSEEN.search(address):
@@ -97,3 +97,7 @@ class Location:
 def empty(name: str) -> str:
     """The message for an empty setting: ignoring it would use an unintended store."""
     return f"{name} is set but empty: give it a value, or leave it out"
+
+
+def _such(rule: str) -> str:
+    return " such as 'sqlite:///jobs.db'" if rule.startswith("store") else ""

@@ -22,7 +22,8 @@ NO_BLOBS = "this app has no blob store: give it the same blobs=... (or WINDLASS_
 def are_inline(jobs: Sequence[NewJob]) -> bool:
     """Whether every payload fits into its row, as nearly all do."""
     # A character is at most four bytes: short texts need not be encoded.
-    return not any(len(job.payload) > _SURELY_INLINE and size_of(job.payload) > INLINE_LIMIT for job in jobs)
+    long = [job for job in jobs if len(job.payload) > _SURELY_INLINE]
+    return not any(size_of(job.payload) > INLINE_LIMIT for job in long) if long else True
 
 
 async def enqueue_large(

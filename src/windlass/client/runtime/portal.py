@@ -10,13 +10,14 @@ import threading
 import weakref
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from functools import partial
+from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from windlass.client.runtime.loops import loop_factory, portal_loops
 from windlass.core.jobs.job import NewJob
 from windlass.errors import ConfigError, InvalidOption, UseAsync
 from windlass.native import Join, is_gevent, pool, start_thread
-from windlass.store.drive import drive
+from windlass.store.drive import drive, running_loop
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,9 +55,7 @@ class Portal:
             raise
         if loop is None:
             return drive(work)
-        if greenlet:
-            return run_elsewhere(loop, work)
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
+        return run_elsewhere(loop, work) if greenlet else run_on(loop, work)
 
     def close(self) -> None:
         """End the thread."""
@@ -116,39 +115,33 @@ class blocking(Generic[S, P, R]):
         `iterable` names the first parameter if it is one: the caller's generator runs in the caller's thread.
         """
         self._method = method
-        self._waits = waits
-        self._here = here
-        self._iterable = iterable
         self.__doc__ = method.__doc__
-        whole = inspect.signature(method)
-        # For help(), which would otherwise show `*args, **kwargs`.
-        self._signature = whole.replace(parameters=[*whole.parameters.values()][1:])
-        self._name = method.__name__.removeprefix("a")
+        verb = method.__name__
+        name = verb.removeprefix("a")
 
-    @overload
-    def __get__(self, instance: None, owner: type[S]) -> "blocking[S, P, R]": ...
-    @overload
-    def __get__(self, instance: S, owner: type[S]) -> Callable[P, R]: ...
-    def __get__(self, instance: S | None, owner: type[S]) -> Any:
-        if instance is None:
-            return self
-        bound, name, waits, here = instance, self._name, self._waits, self._here
-        # By name: a subclass that overrides `averb` has its own `verb`.
-        method: Callable[..., Coroutine[Any, Any, R]] = getattr(type(instance), self._method.__name__, self._method)
-        iterable = self._iterable
-
-        def call(*args: Any, **kwargs: Any) -> R:
+        def call(bound: S, /, *args: Any, **kwargs: Any) -> R:
             refuse_on_loop(name)
             if iterable in kwargs:
                 kwargs[iterable] = as_list(kwargs[iterable], iterable)
             elif iterable is not None and args:
                 args = (as_list(args[0], iterable), *args[1:])
             inside = here(bound, *args, **kwargs)
-            return bound._portal().run(method(bound, *args, **kwargs), waits=waits, here=inside)
+            # By name: a subclass that overrides `averb` has its own `verb`.
+            work = getattr(type(bound), verb, method)(bound, *args, **kwargs)
+            done: R = bound._portal().run(work, waits=waits, here=inside)
+            return done
 
-        call.__name__, call.__doc__ = name, self.__doc__
-        vars(call)["__signature__"] = self._signature
-        return call
+        call.__name__, call.__doc__ = name, method.__doc__
+        # For help(), which would otherwise show `*args, **kwargs`.
+        vars(call)["__signature__"] = inspect.signature(method)
+        self._call = call
+
+    @overload
+    def __get__(self, instance: None, owner: type[S]) -> "blocking[S, P, R]": ...
+    @overload
+    def __get__(self, instance: S, owner: type[S]) -> Callable[P, R]: ...
+    def __get__(self, instance: S | None, owner: type[S]) -> Any:
+        return self if instance is None else MethodType(self._call, instance)
 
 
 def refuse_on_loop(verb: str, instead: str | None = None) -> None:
@@ -159,11 +152,37 @@ def refuse_on_loop(verb: str, instead: str | None = None) -> None:
 
 def is_on_loop() -> bool:
     """Whether an event loop runs in this thread."""
+    return running_loop() is not None
+
+
+def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
+    """Run the coroutine on another thread's loop and wait. A bare lock costs half of a future that threads share."""
+    ended = threading.Lock()
+    ended.acquire()
+    tasks: list[asyncio.Task[R]] = []
+
+    def begin() -> None:
+        task = loop.create_task(work)
+        tasks.append(task)
+        task.add_done_callback(lambda _: ended.release())
+
     try:
-        asyncio.get_running_loop()
+        loop.call_soon_threadsafe(begin)
     except RuntimeError:
-        return False
-    return True
+        work.close()  # the loop is closed
+        raise
+    ended.acquire()
+    return _outcome(tasks)
+
+
+def _outcome(tasks: "list[asyncio.Task[R]]") -> R:
+    task = tasks.pop()
+    try:
+        if task.cancelled():
+            raise concurrent.futures.CancelledError
+        return task.result()
+    finally:
+        del task  # its error refers to this frame
 
 
 def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
@@ -182,7 +201,7 @@ def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R])
     watcher.start(lambda: None)
     try:
         loop.call_soon_threadsafe(begin)
-        task: asyncio.Task[R] = waiter.get()
+        waiter.get()
     except BaseException:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(lambda: begun[0].cancel())
@@ -190,9 +209,7 @@ def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R])
     finally:
         watcher.stop()
         watcher.close()
-    if task.cancelled():
-        raise concurrent.futures.CancelledError
-    return task.result()
+    return _outcome(begun)
 
 
 def as_list(given: Iterable[T], field: str) -> list[T]:

@@ -14,7 +14,9 @@ from windlass.client.runtime.release import Opened, release_with
 from windlass.client.runtime.result_waiter import ResultWaiter
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
+from windlass.observe.calls import measure_calls
 from windlass.observe.history import record_calls
+from windlass.observe.process import process_figures
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.drive import running_loop
@@ -54,6 +56,9 @@ class StoreHandle:
     def connect(self) -> Store:
         """The store, opened at the first call."""
         # A connection must never be shared over a fork: a child opens its own and does not touch its parent's.
+        opened, loop = self.opened, running_loop()
+        if opened is not None and opened[0] == os.getpid() and (loop is None or loop in self._loops):
+            return opened[1]
         with self._own_guard():
             if self.opened is None or self.opened[0] != os.getpid():
                 if self.opened is not None:
@@ -61,8 +66,10 @@ class StoreHandle:
                     self._left_behind.append(self.opened[1])
                 self._borrowed = False
                 self.opened = self._open()
-            if (loop := running_loop()) is not None:
+            if loop is not None:
                 self._loops.add(loop)
+            if (figures := process_figures()) is not None and not self._borrowed:
+                self.opened = (self.opened[0], measure_calls(self.opened[1], figures))
             return self.opened[1]
 
     def _open(self) -> tuple[int, Store]:
@@ -101,6 +108,9 @@ class StoreHandle:
         known about ids that callers give.
         """
         here, before = this_process(), self._newest
+        if len(jobs) == 1 and jobs[0].fresh == here and jobs[0].id > before:
+            self._newest = jobs[0].id
+            return jobs
         made = [job.id for job in jobs if job.fresh == here]
         self._newest = max([before, *made])
         if len(set(made)) == len(jobs) and min(made, default="") > before:

@@ -1,7 +1,8 @@
 """The options of tasks and jobs, checked before anything is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Literal, TypedDict
 
 from windlass.client.tasks.keys import check_key_terms, key_fields
@@ -67,11 +68,33 @@ class TaskOptions(TypedDict, total=False):
     run_in: Literal["process"]
 
 
+OPTIONS_ELSEWHERE = {
+    "countdown": "delay",
+    "eta": "run_at",
+    "task_id": "id",
+    "name": "type",
+    "retries": "max_attempts",
+    "max_retries": "max_attempts",
+    "retry_policy": "retry",
+    "retry_backoff": "retry",
+    "time_limit": "timeout",
+}
+"""Options of other queues, and the closest of ours."""
+
+
+def unknown_option(name: str, known: Collection[str], noun: str) -> InvalidOption:
+    """The error for an option that does not exist: with the closest that does."""
+    ours = OPTIONS_ELSEWHERE.get(name)
+    close = [ours] if ours in known else get_close_matches(name, known, n=1)
+    guess = f"did you mean {close[0]}? " if close else ""
+    return InvalidOption(name, f"is not {noun}; {guess}there are {', '.join(sorted(known))}")
+
+
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     known = JobOptions.__annotations__
     unknown = [name for name in options if name not in known]
     if unknown:
-        raise InvalidOption(unknown[0], f"is not an option; there are {', '.join(sorted(known))}")
+        raise unknown_option(unknown[0], known, "an option")
     if "delay" in options and "run_at" in options:
         raise InvalidOption("delay", "cannot be given together with run_at")
     fields = {name: _CHECKS[name](value) for name, value in options.items() if name in _CHECKS}

@@ -10,14 +10,14 @@ from windlass.client.tasks.context import Home
 from windlass.client.tasks.hooks import is_function, place
 from windlass.client.tasks.keys import KeyTemplate, check_key_terms, key_fields, key_template
 from windlass.client.tasks.middleware import Middleware, fitting, wrap
-from windlass.client.tasks.options import TaskOptions, check_priority
+from windlass.client.tasks.options import TaskOptions, check_priority, unknown_option
 from windlass.client.tasks.signature import Signature
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode
 from windlass.core.flow.queue import check_attempts, check_timeout
 from windlass.core.jobs.retry import RetryPolicy
 from windlass.core.names import check_name, type_of
-from windlass.core.text import shown
+from windlass.core.text import shown, suggest
 from windlass.errors import ConfigError, InvalidOption, InvalidPayload, UnknownTask
 
 _KNOWN = frozenset(TaskOptions.__annotations__)
@@ -67,7 +67,8 @@ class Registry:
         try:
             return self._definitions[type_]
         except KeyError:
-            raise UnknownTask(type_, list(self._definitions)) from None
+            hint = suggest(type_, self._definitions) or "; the app has no tasks"
+            raise UnknownTask(type_, hint) from None
 
     def check(self, type_: str, payload: Any, limit: int = INLINE_LIMIT) -> str:
         """The text of a payload that was given as JSON; checked against the task if it is known here."""
@@ -101,6 +102,11 @@ _ELSEWHERE = {
     "rate_limit": "it " + _OF_QUEUE.format('rate_limit="10/s"', "key_rate"),
     "max_concurrency": "it " + _OF_QUEUE.format("max_concurrency=4", "key_limit"),
     "tenant": 'it is said of a job: task.using(tenant="acme").enqueue(...)',
+    "bind": "a parameter annotated Context gets the context: def task(ctx: Context, ...)",
+    **{
+        name: f"it is said of a job: task.using({name}=...).enqueue(...)"
+        for name in ("delay", "run_at", "expires", "idempotency_key", "tags", "meta", "connection")
+    },
 }
 """Hints for options that belong elsewhere."""
 
@@ -109,8 +115,9 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
     """A definition from a function and its options; the prefix is put before its type."""
     unknown = [name for name in options if name not in _KNOWN]
     if unknown:
-        elsewhere = _ELSEWHERE.get(unknown[0], f"there are {', '.join(sorted(_KNOWN))}")
-        raise InvalidOption(unknown[0], f"is not a task option; {elsewhere}")
+        if unknown[0] in _ELSEWHERE:
+            raise InvalidOption(unknown[0], f"is not a task option; {_ELSEWHERE[unknown[0]]}")
+        raise unknown_option(unknown[0], _KNOWN, "a task option")
     _check_function(function)
     type_ = check_name(prefix + check_name(options.get("type", type_of(function.__qualname__)), "type"), "type")
     signature = Signature(function, type_)
@@ -132,7 +139,8 @@ def define(function: Callable[..., Any], options: Mapping[str, Any], prefix: str
 
 def _check_function(function: Callable[..., Any]) -> None:
     if not is_function(function):
-        raise ConfigError(f"a task is a function, not {type(function).__name__}")
+        named = f"; its type is given as @app.task(type={function!r:.100})" if isinstance(function, str) else ""
+        raise ConfigError(f"a task is a function, not {type(function).__name__}{named}")
     name = function.__qualname__
     if function.__name__ == "<lambda>":
         raise ConfigError(f"a lambda ({place(function)}) cannot be a task: write a `def`")

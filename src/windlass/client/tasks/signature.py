@@ -2,13 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Union
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.tasks.annotations import RETURN, is_context, resolve_annotations
+from windlass.client.tasks.options import OPTIONS_ELSEWHERE, JobOptions
 from windlass.client.tasks.previous import PREVIOUS
 from windlass.core.codec import INLINE_LIMIT, UNREADABLE, check_json, check_size, decode, decode_object, encode
 from windlass.errors import ConfigError, InvalidPayload
@@ -43,8 +44,12 @@ class Signature:
         self._fields = {p.name: hints.get(p.name, Any) for p in own}
         self._typed = frozenset(name for name, hint in self._fields.items() if hint not in _UNTYPED)
         self._check_types()
+        self._optional = tuple(name for name in self._fields if name not in self._needed)
         self._struct = self._make_struct()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(self._struct, dec_hook=decode_object)
+        self._complete: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+            self._make_struct(self._needed), dec_hook=decode_object
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -101,7 +106,7 @@ class Signature:
                 check_json(value, name, typed=name in self._typed, most=limit)
             text = check_size(encode(given, "payload"), "payload", limit)
             # Validated as in the worker: a call it would refuse is refused at the producer.
-            self._decode(text)
+            self._read(text)
         except InvalidPayload as error:
             value = _at(given, error.field)
             problem = _WITHIN if value is PREVIOUS else _as_given(error.problem, value)
@@ -121,6 +126,11 @@ class Signature:
 
     def decode(self, text: str) -> dict[str, Any]:
         """The keyword arguments of a stored payload."""
+        if not self._extra:
+            try:
+                return self._without_unset(self._complete.decode(text))
+            except Exception:
+                pass  # what is wrong is found again below, in the words of a producer's error
         given = self._decode(text)
         self._check_complete(given)
         return given
@@ -145,9 +155,16 @@ class Signature:
             if name in given:
                 raise InvalidPayload(name, f"is given to {self._type} twice")
             if name == self.context or (name not in self._fields and not self._extra):
-                raise InvalidPayload(str(name), f"is not an argument of {self._type}")
+                raise InvalidPayload(str(name), f"is not an argument of {self._type}{self._hint(name)}")
             given[name] = value
         return given
+
+    def _hint(self, name: str) -> str:
+        """What to write instead, for options of jobs, also as other queues spell them; else what the task takes."""
+        option = OPTIONS_ELSEWHERE.get(name, name)
+        if option in JobOptions.__annotations__:
+            return f": it is an option of the job, which `{self._type}.using({option}=…).enqueue(…)` takes"
+        return f", which takes {', '.join(self._fields) or 'no arguments'}"
 
     def _check_complete(self, given: Mapping[str, Any]) -> None:
         if not given.keys() >= self._needed:
@@ -155,10 +172,13 @@ class Signature:
             raise InvalidPayload(missing[0], f"is missing: {self._type} needs {', '.join(self._required)}")
 
     def _decode(self, text: str) -> dict[str, Any]:
+        read = self._read(text)
+        return read if self._extra else self._given(read)
+
+    def _read(self, text: str) -> Any:
+        """The validated arguments: a struct, or a dict if the task takes any."""
         try:
-            if self._extra:
-                return self._decode_extra(text)
-            return self._given(self._decoder.decode(text))
+            return self._decode_extra(text) if self._extra else self._decoder.decode(text)
         except msgspec.ValidationError as error:
             if unknown := self.unknown(text):
                 takes = ", ".join(self._fields) or "no arguments"
@@ -180,6 +200,13 @@ class Signature:
         given = msgspec.structs.asdict(struct)
         return {name: value for name, value in given.items() if value is not UNSET}
 
+    def _without_unset(self, struct: Any) -> dict[str, Any]:
+        given = msgspec.structs.asdict(struct)
+        for name in self._optional:
+            if given[name] is UNSET:
+                del given[name]
+        return given
+
     def _check_types(self) -> None:
         """Refuse annotations that JSON cannot tell apart, here and not at the first job."""
         for name, hint in self._fields.items():
@@ -191,14 +218,14 @@ class Signature:
                     "annotate it Any to pass plain JSON"
                 ) from None
 
-    def _make_struct(self) -> type:
+    def _make_struct(self, needed: Collection[str] = ()) -> type:
+        """One field per argument; it may be missing unless it is needed."""
+        fields = [
+            (name, _plain(hint)) if name in needed else (name, Union[_plain(hint), UnsetType], UNSET)  # noqa: UP007
+            for name, hint in self._fields.items()
+        ]
         try:
-            return msgspec.defstruct(
-                "Arguments",
-                [(name, Union[_plain(hint), UnsetType], UNSET) for name, hint in self._fields.items()],  # noqa: UP007
-                forbid_unknown_fields=True,
-                module=__name__,
-            )
+            return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True, module=__name__)
         except TypeError as error:
             raise ConfigError(f"task {self._type}: {error}") from None
 

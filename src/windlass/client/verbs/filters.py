@@ -7,13 +7,16 @@ import msgspec
 
 from windlass.client.tasks.task import Task
 from windlass.core.ids import JobId, JobRef, check_id
+from windlass.core.jobs.job import Job
 from windlass.core.names import check_name
 from windlass.core.status import Status
 from windlass.errors import InvalidOption
 from windlass.store.contract import OperatorStore
-from windlass.store.records import JobFilter, Transition
+from windlass.store.records import JobFilter, Page, Transition
 
 PAGE = 500
+MAX_CALLS_PER_PAGE = 20
+"""Of the store, in search of the jobs of one page."""
 MAX_PAGE = 1000
 
 TaskType = str | Task[Any, Any, Any]
@@ -71,6 +74,18 @@ def _statuses(given: str | Iterable[str]) -> tuple[Status, ...]:
 
 def _name(given: str | None, field: str) -> str | None:
     return None if given is None else check_name(given, field)
+
+
+async def list_page(operator: OperatorStore, wanted: JobFilter, limit: int, cursor: str | None) -> Page[Job]:
+    """A page: one call of the store reads 10,000 jobs in search of matches, and is repeated until it is full."""
+    found: list[Job] = []
+    for _ in range(MAX_CALLS_PER_PAGE):
+        page = await operator.list(wanted, limit - len(found), cursor)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= limit:
+            break
+    return Page(tuple(found), cursor)
 
 
 async def count(operator: OperatorStore, wanted: JobFilter, most: int | None = None) -> int:

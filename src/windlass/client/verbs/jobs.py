@@ -11,7 +11,15 @@ from windlass.client.handle import CANCELLED
 from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
-from windlass.client.verbs.filters import JobFilters, check_limit, count, describe_filter, each_page, job_filter
+from windlass.client.verbs.filters import (
+    JobFilters,
+    check_limit,
+    count,
+    describe_filter,
+    each_page,
+    job_filter,
+    list_page,
+)
 from windlass.client.verbs.find import find_id
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
@@ -57,12 +65,11 @@ class Jobs(Verbs):
     async def alist(self, *, limit: int = 50, cursor: str | None = None, **wanted: Unpack[JobFilters]) -> Page[Job]:
         """Jobs, newest first: `list(status="dead", type=task)`; see `JobFilters`. `next_cursor` continues the list.
 
-        Blobs are not fetched.
+        A page is full while there are more jobs, unless matches are rare: a call reads at most 200,000 jobs, and its
+        page may then be short, or empty with a `next_cursor`. `iter` goes on by itself. Blobs are not fetched.
         """
         check_limit(limit)
-        matching = job_filter(**wanted)
-        store = await self._home._ready()
-        page = await store.operator.list(matching, limit, cursor)
+        page = await list_page((await self._home._ready()).operator, job_filter(**wanted), limit, cursor)
         return Page(tuple(map(without_values, page.items)), page.next_cursor)
 
     async def aiter(self, **wanted: Unpack[JobFilters]) -> AsyncIterator[Job]:

@@ -10,8 +10,9 @@ from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, amended
 from windlass.core.moments import Duration, duration
 from windlass.core.names import check_name
 from windlass.core.status import WAITING, Status
+from windlass.core.text import suggest
 from windlass.errors import InvalidOption, QueueNotFound
-from windlass.store.contract import OperatorStore
+from windlass.store.contract import OperatorStore, Store
 from windlass.store.records import JobFilter, Transition
 
 PURGED = "purged"
@@ -28,12 +29,30 @@ class Queues(Verbs):
     async def aget(self, name: str) -> Queue:
         """One queue: its `declared` settings, what an operator `changed`, and the effective `rules`.
 
-        Raises QueueNotFound, if it was never used, declared, changed or paused, and this app does not name it.
+        Raises QueueNotFound, like every verb here but `add`, if it was never used, declared, added, changed or
+        paused, and this app does not name it.
         """
         queues = await self._by_name()
         if check_name(name, "queue") not in queues and name not in self._home.queue_names:
-            raise QueueNotFound(name, [*queues, *self._home.queue_names])
+            hint = suggest(name, [*queues, *self._home.queue_names])
+            raise QueueNotFound(name, f"{hint}; `queues add` makes one before its first job")
         return queues.get(name, Queue(name=name))
+
+    async def aadd(self, name: str) -> Queue:
+        """Make a queue known before its first job, for example to pause it; an existing one is left as it is."""
+        check_name(name, "queue")
+        queues = await self._by_name()
+        if name in queues:
+            return queues[name]
+        store = await self._home._ready()
+        queue = await store.queues.change(name, QueueSettings(), QueueSettings())
+        await self._audit("queue.add", name)
+        return queue
+
+    async def _store_of(self, name: str) -> Store:
+        """The store, if it has this queue: a misspelt name must not succeed."""
+        await self.aget(name)
+        return await self._home._ready()
 
     async def _by_name(self) -> dict[str, Queue]:
         return {queue.name: queue for queue in await self.alist()}
@@ -61,9 +80,8 @@ class Queues(Verbs):
 
     async def _amend(self, name: str, amend: Callable[[QueueSettings], QueueSettings], version: str | None) -> Queue:
         """Compare-and-set on the operator's settings, repeated after a concurrent change."""
-        check_name(name, "queue")
         while True:
-            before = (await self._by_name()).get(name, Queue(name=name)).changed
+            before = (await self.aget(name)).changed
             changed = amend(before)
             store = await self._home._ready()
             queue = await store.queues.change(name, changed, before, version)
@@ -74,29 +92,29 @@ class Queues(Verbs):
     async def apause(self, name: str, length: Duration | None = None, *, version: str | None = None) -> Queue:
         """Stop claims from it, for a time or until resumed; running jobs go on."""
         micros = None if length is None else duration(length, "length")
-        store = await self._home._ready()
-        queue = await store.queues.pause(check_name(name, "queue"), micros, version)
+        store = await self._store_of(name)
+        queue = await store.queues.pause(name, micros, version)
         await self._audit("queue.pause", name, after=_state(queue))
         return queue
 
     async def aresume(self, name: str, *, version: str | None = None) -> Queue:
         """Resume claims from it."""
-        store = await self._home._ready()
-        queue = await store.queues.resume(check_name(name, "queue"), version)
+        store = await self._store_of(name)
+        queue = await store.queues.resume(name, version)
         await self._audit("queue.resume", name, after=_state(queue))
         return queue
 
     async def aclose(self, name: str, *, version: str | None = None) -> Queue:
         """Refuse new jobs: enqueueing one raises QueueClosed. Existing jobs go on."""
-        store = await self._home._ready()
-        queue = await store.queues.close(check_name(name, "queue"), version)
+        store = await self._store_of(name)
+        queue = await store.queues.close(name, version)
         await self._audit("queue.close", name, after=_state(queue))
         return queue
 
     async def aopen(self, name: str, *, version: str | None = None) -> Queue:
         """Accept new jobs again."""
-        store = await self._home._ready()
-        queue = await store.queues.open(check_name(name, "queue"), version)
+        store = await self._store_of(name)
+        queue = await store.queues.open(name, version)
         await self._audit("queue.open", name, after=_state(queue))
         return queue
 
@@ -106,18 +124,19 @@ class Queues(Verbs):
         Running jobs go on; one that starts at this moment is asked to stop, and not counted. Each page of jobs is
         cancelled atomically, the whole is not: close the queue first to keep new jobs out.
         """
-        wanted = JobFilter(queue=check_name(name, "queue"), status=tuple(sorted(WAITING)))
-        store = await self._home._ready()
+        store = await self._store_of(name)
+        wanted = JobFilter(queue=name, status=tuple(sorted(WAITING)))
         count = await each_page(store.operator, wanted, _purge)
         await self._audit("queue.purge", name, after={"jobs": count})
         return count
 
     async def alist(self) -> list[Queue]:
-        """Every queue that was declared, changed, paused, closed or used."""
+        """Every queue that was declared, added, changed, paused, closed or used."""
         store = await self._home._ready()
         return await store.queues.list()
 
     get = blocking(aget)
+    add = blocking(aadd)
     set = blocking(aset)
     reset = blocking(areset)
     pause = blocking(apause)

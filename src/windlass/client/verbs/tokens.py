@@ -3,13 +3,12 @@
 import hmac
 import os
 from collections.abc import Iterable
-from datetime import timedelta
 
 import msgspec
 
 from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.group import Verbs
-from windlass.core.moments import Micros, duration, to_datetime
+from windlass.core.moments import Duration, Micros, duration, to_datetime
 from windlass.core.names import check_name
 from windlass.core.tokens import (
     MAX_TOKENS,
@@ -69,7 +68,7 @@ class Tokens(Verbs):
         *,
         queues: Iterable[str] = (),
         types: Iterable[str] = (),
-        expires: float | timedelta | None = None,
+        expires: Duration | None = None,
     ) -> NewToken:
         """A new token. Its text is in the answer and nowhere else.
 

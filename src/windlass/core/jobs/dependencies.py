@@ -108,6 +108,14 @@ def check_parents(jobs: Iterable[NewJob], sources: Mapping[JobId, ParentState], 
         known[job.id] = ParentState(Status.BLOCKED, job.queue)
 
 
+def levels(jobs: Iterable[NewJob]) -> dict[JobId, int]:
+    """How many jobs of a batch run before each of them, one after the other: in chains, the place of the link."""
+    level: dict[JobId, int] = {}
+    for job in jobs:
+        level[job.id] = 1 + max((level.get(parent, 0) for parent in job.parents), default=0)
+    return level
+
+
 def pending_parents(parents: str, inputs: str | None) -> list[JobId]:
     """The parents, as JSON, that have not completed yet."""
     come = {parent for parent, _ in _inputs.decode(inputs or "[]")}

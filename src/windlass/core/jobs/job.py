@@ -134,7 +134,7 @@ class JobError(msgspec.Struct, frozen=True):
     traceback: str | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class Attempt(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """One attempt of a job: its runner, its times, and how it ended (`running` while it has not)."""
 
     attempt: int
@@ -163,7 +163,7 @@ class LogLine(msgspec.Struct, frozen=True):
     text: str
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A job as people and programs see it; the names are those of REST and `--json`."""
 
     id: JobId

@@ -70,6 +70,7 @@ class PostgresJobs(Role):
     """The life of a job."""
 
     grouped = False
+    parked_types = reading(park.parked_types)
 
     def __init__(self, access: Access, hints: Hints, enqueuer: Enqueuer, claims: Claims) -> None:
         super().__init__(access, hints)
@@ -227,6 +228,7 @@ class PostgresLeader(Role):
         return await self._access.write(lambda db: leadership.campaign(db, bid))
 
     resign = writing(leadership.resign)
+    current = reading(leadership.current_leader)
 
 
 class PostgresSignals(Role):

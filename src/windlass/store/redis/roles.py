@@ -73,6 +73,7 @@ class RedisJobs(Role):
     """The lifecycle of a job."""
 
     grouped = False
+    parked_types = verb(park.parked_types)
 
     def __init__(self, access: Access, rotation: QueueRotation) -> None:
         super().__init__(access.background())
@@ -209,6 +210,7 @@ class RedisLeader(Role):
 
     campaign = verb(workers.campaign)
     resign = verb(workers.resign)
+    current = verb(workers.current)
 
 
 class RedisSignals(Role):

@@ -22,6 +22,7 @@ _TEXT_COLUMNS = (
 UNREADABLE_PREFIX = "not UTF-8: "
 
 
+_encode = msgspec.json.Encoder().encode
 _SPELLINGS = (
     (re.compile(r"::[a-z]+(\[\])?"), ""),
     (re.compile(r"= ANY\((:\w+)\)"), r"IN (SELECT value FROM json_each(\1))"),
@@ -147,7 +148,7 @@ class SharedDb:
 
 def array(values: Iterable[Any]) -> str:
     """Many values as one parameter, for json_each."""
-    return msgspec.json.encode(list(values)).decode()
+    return _encode(values if isinstance(values, list) else list(values)).decode()
 
 
 def repair_text(db: Db) -> int:

@@ -28,7 +28,7 @@ from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
 from windlass.store.sqlite.verbs.claim import claim, has_work
 from windlass.store.sqlite.verbs.completion_watcher import SqliteCompletionWatcher
 from windlass.store.sqlite.verbs.enqueue import enqueue
-from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, unpark, unpark_known
+from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, parked_types, unpark, unpark_known
 from windlass.store.sqlite.verbs.prune import prune
 from windlass.store.sqlite.verbs.settle import note, settle
 
@@ -45,6 +45,7 @@ class SqliteJobs(Role):
     settle = write_verb(settle)
     note = write_verb(note)
     held = reading(read_jobs.held)
+    parked_types = read_verb(parked_types)
 
     async def enqueue(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._access.write_combined(enqueue, jobs)
@@ -153,6 +154,7 @@ class SqliteLeader(Role):
     """The leadership of the coordinator."""
 
     resign = write_verb(workers.resign)
+    current = read_verb(workers.leader)
 
     async def campaign(self, bid: Campaign) -> int | None:
         if await self._access.read(lambda db: workers.is_led_by_other(db, bid)):

@@ -50,7 +50,8 @@ class SqliteStore:
         return view
 
     async def tidy(self) -> None:
-        """No-op."""
+        """Copy the log into the file now and then."""
+        await self._threads.checkpoint()
 
     async def migrate(self) -> list[str]:
         """Opening migrates: the names of the steps that this store applied."""

@@ -4,9 +4,10 @@ import asyncio
 import inspect
 import os
 import traceback
-from typing import Any
+from typing import Any, NoReturn
 
 from windlass.blobs.offload import off_loop
+from windlass.client.runtime.process_id import FORKS
 from windlass.client.tasks import middleware
 from windlass.client.tasks.context import Context, entered
 from windlass.core.codec import INLINE_LIMIT, check_json, check_size, encode, size_of
@@ -36,6 +37,7 @@ MAX_FRAMES = 50
 MISFIT = "the stored arguments do not fit the task"
 MISFIT_RESULT = "the result of the link before it does not fit the task"
 NOT_KEPT = "the result of the link before it was not kept"
+NO_RESULT = Done("null")
 _PUBLIC = {"builtins": "", Dead.__module__: "windlass."}
 """By module: under which name people know what is in it."""
 _OURS = frozenset([middleware.__file__])
@@ -43,24 +45,30 @@ _OURS = frozenset([middleware.__file__])
 
 @record_run
 async def run_async(work: Work) -> Outcome:
-    """Run an `async def` handler on the loop."""
+    """Run an `async def` handler on the loop. The outcome is kept with the work too: see `Run`."""
     notice_unawaited()
-    process, token = os.getpid(), entered.set(work)
+    token, forks = entered.set(work), FORKS.count
     try:
         if is_offloaded(work):
             await off_loop(fetch_payload, [work])
-        arguments = _arguments(work)
-        result = _checked(await work.definition.handler(**arguments), work)
+        result = _checked(await work.definition.handler(**_arguments(work)), work)
     except _Misfit as error:
-        return error.outcome if not error.unknown else await _left_to_another(work, error)
+        work.outcome = error.outcome if not error.unknown else await _left_to_another(work, error)
+        return work.outcome
     except BaseException as error:
         # Everything, also SystemExit and CancelledError: the attempt failed, the runner goes on.
-        return halted(work) or Raised(error, report(error))
+        work.outcome = halted(work) or Raised(error, report(error))
+        return work.outcome
     finally:
         entered.reset(token)
-        _end_copy(process)
+        if FORKS.count != forks:
+            _end_copy()
+    if result is None:
+        work.outcome = NO_RESULT
+        return work.outcome
     text = _result(result, work)
-    return Done(text if size_of(text) <= INLINE_LIMIT else await _off_loop_result(work, text))
+    work.outcome = Done(text if size_of(text) <= INLINE_LIMIT else await _off_loop_result(work, text))
+    return work.outcome
 
 
 def halted(work: Work) -> Outcome | None:
@@ -86,27 +94,28 @@ def timed_out(timeout: Micros) -> Raised:
 def run_sync(work: Work) -> Outcome:
     """Run a `def` handler, in the thread that calls this."""
     notice_unawaited()
-    process, token = os.getpid(), entered.set(work)
+    token, forks = entered.set(work), FORKS.count
     try:
         if is_offloaded(work):
             fetch_payload(work)
-        arguments = _arguments(work)
-        result = _checked(work.definition.handler(**arguments), work)
+        result = _checked(work.definition.handler(**_arguments(work)), work)
     except _Misfit as error:
         return error.outcome if not error.unknown else work.home._portal().run(_left_to_another(work, error))
     except BaseException as error:
         return Raised(error, report(error))
     finally:
         entered.reset(token)
-        _end_copy(process)
+        if FORKS.count != forks:
+            _end_copy()
+    if result is None:
+        return NO_RESULT
     text = _result(result, work)
     return Done(text if size_of(text) <= INLINE_LIMIT else offload_result(work, text))
 
 
-def _end_copy(process: int) -> None:
+def _end_copy() -> NoReturn:
     """A handler that forked may return in both processes; only the one that began the attempt may go on from here."""
-    if os.getpid() != process:
-        os._exit(0)
+    os._exit(0)
 
 
 def report(error: BaseException) -> JobError:
@@ -202,7 +211,7 @@ async def _left_to_another(work: Work, misfit: _Misfit) -> Outcome:
 
 def _checked(result: Any, work: Work) -> Any:
     """A coroutine that is not awaited must not count as done."""
-    if inspect.iscoroutine(result):
+    if result is not None and inspect.iscoroutine(result):
         result.close()
         advice = "say `return await …`" if work.is_async else "make the task, or what wraps it, an `async def`"
         raise TypeError(f"the handler returned a coroutine, which nobody awaits: {advice}")
@@ -215,8 +224,6 @@ def _checked(result: Any, work: Work) -> Any:
 
 
 def _result(result: Any, work: Work) -> str:
-    if result is None:
-        return "null"
     limit = work.home.payload_limit
     try:
         check_json(result, "result", typed=True, most=limit)

@@ -18,7 +18,7 @@ def is_offloaded(work: Work) -> bool:
     payload, inputs = work.claimed.payload, work.claimed.parent_results
     # The row may have been edited by hand: then it may be of any type.
     return (isinstance(payload, str) and payload.startswith(PREFIX)) or (
-        isinstance(inputs, str) and f'"{PREFIX}' in inputs
+        inputs is not None and isinstance(inputs, str) and f'"{PREFIX}' in inputs
     )
 
 

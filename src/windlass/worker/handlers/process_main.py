@@ -22,12 +22,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from typing import Any
 
 import msgspec
 
 from windlass.client.app import App
-from windlass.client.tasks.registry import Registry
-from windlass.core.jobs.job import Claimed, Progress
+from windlass.core.jobs.job import Progress
 from windlass.core.jobs.outcome import Outcome, decide
 from windlass.errors import WindlassError
 from windlass.observe.logs import log_events
@@ -107,40 +107,34 @@ class RunnerConnection:
             time.sleep(NOTES_EVERY)
 
 
-class ProcessWork(Work):
+class ProcessWork(Work, eq=False, kw_only=True):
     """A job in a handler process: a thread sends its notes to the runner without delaying the handler."""
 
-    __slots__ = ("_guard", "_runner", "_unsent_notes")
-
-    def __init__(self, claimed: Claimed, registry: Registry, runner: RunnerConnection) -> None:
-        now = since_boot()
-        super().__init__(claimed, registry.get(claimed.type), -1, now)
-        self.started_on = now
-        self._runner = runner
-        self._guard = threading.Lock()
-        self._unsent_notes = False
+    runner: RunnerConnection
+    guard: Any = msgspec.field(default_factory=threading.Lock)
+    has_unsent_notes: bool = False
 
     def progress(self, progress: Progress) -> None:
         """Called by the handler."""
-        super().progress(progress)
-        self._unsent_notes = True
-        self._runner.has_notes.set()
+        Work.progress(self, progress)
+        self.has_unsent_notes = True
+        self.runner.has_notes.set()
 
     def log(self, text: str) -> None:
         """Called by the handler."""
-        super().log(text)
-        self._unsent_notes = True
-        self._runner.has_notes.set()
+        Work.log(self, text)
+        self.has_unsent_notes = True
+        self.runner.has_notes.set()
 
     def send_notes(self) -> None:
         """Send new notes to the runner."""
-        with self._guard:
-            if self._unsent_notes:
-                self._unsent_notes = False
+        with self.guard:
+            if self.has_unsent_notes:
+                self.has_unsent_notes = False
                 lines = tuple(self.lines)
                 # In place, and only what we have seen: the handler's thread may be adding to it.
                 del self.lines[: len(lines)]
-                self._runner.send(Reported(self.latest_progress, lines))
+                self.runner.send(Reported(self.latest_progress, lines))
 
 
 def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
@@ -148,7 +142,8 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
     random, jobs, globals_ = Random(), runner.messages(), ProcessGlobals()
     runner.send(Ready())
     while isinstance(message := jobs.get(), Run):
-        work = runner.work = ProcessWork(message.job, app.registry, runner)
+        now, definition = since_boot(), app.registry.get(message.job.type)
+        work = runner.work = ProcessWork(message.job, definition, -1, now, started_on=now, runner=runner)
         outcome = _run(work, loop)
         runner.work = None
         settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)

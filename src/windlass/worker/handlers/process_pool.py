@@ -16,7 +16,7 @@ from windlass.worker.handlers.process import (
     HandlerProcess,
     HandlerProcessFailed,
 )
-from windlass.worker.handlers.work import Work
+from windlass.worker.handlers.work import Work, is_suspect
 from windlass.worker.store_retry import FailureReports, describe_error
 
 MAX_PROBLEM_LENGTH = 4_000
@@ -63,7 +63,7 @@ class HandlerProcessPool:
         finally:
             self._busy.pop(work, None)
             if process is not None:
-                await self._put_away(process, again=isinstance(outcome, Decided) and not work.suspect)
+                await self._put_away(process, again=isinstance(outcome, Decided) and not is_suspect(work.claimed))
 
     async def _put_away(self, process: HandlerProcess, *, again: bool) -> None:
         if again and process.fit(self._config):
@@ -93,7 +93,7 @@ class HandlerProcessPool:
 
     def _idle_process(self, work: Work) -> HandlerProcess | None:
         """One that was used before and lives."""
-        while self._idle and not work.suspect:
+        while self._idle and not is_suspect(work.claimed):
             process = self._idle.pop()
             if process.alive:
                 return process

@@ -8,7 +8,7 @@ import queue
 import sys
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any
 
@@ -16,8 +16,11 @@ from windlass.core.jobs.outcome import Outcome, Raised
 from windlass.worker.handlers.attempt import halted, report, run_async, run_sync
 from windlass.worker.handlers.work import Work
 
-Run = Callable[[Work], Awaitable[Outcome]]
+Run = Callable[[Work], Coroutine[Any, Any, Outcome]]
+"""Runs an attempt and keeps its outcome with the work: a task with a pending cancellation counts as cancelled."""
 Ended = Callable[[Work, Outcome], None]
+STARTS_EAGERLY = sys.version_info >= (3, 12)
+"""Whether a handler runs, up to its first wait, while it is started."""
 
 
 def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_async) -> None:
@@ -25,7 +28,15 @@ def start_attempt(work: Work, context: Context, ended: Ended, run: Run = run_asy
 
     Where Python can start a task eagerly, a handler that never waits has ended when this returns.
     """
-    task = _new_task(_attempt(work, run), f"{work.claimed.type} {work.claimed.id}", context)
+    loop, name = asyncio.get_running_loop(), f"{work.claimed.type} {work.claimed.id}"
+    task: asyncio.Task[Outcome]
+    if loop.get_task_factory() is not None:
+        # An app may have set one, to trace tasks for example: then that one makes ours too.
+        task = loop.create_task(run(work), name=name, context=context)
+    elif sys.version_info >= (3, 12):
+        task = asyncio.Task(run(work), loop=loop, name=name, context=context, eager_start=True)
+    else:
+        task = asyncio.Task(run(work), loop=loop, name=name, context=context)
     if task.done():
         _report(work, ended, task)
     else:
@@ -51,12 +62,7 @@ async def run_attempt(work: Work) -> Outcome:
         raise
 
 
-async def _attempt(work: Work, run: Run) -> None:
-    # The outcome is kept beside the task: the task of a handler that left a cancellation behind counts as cancelled.
-    work.outcome = await run(work)
-
-
-def _report(work: Work, ended: Ended, task: asyncio.Task[None]) -> None:
+def _report(work: Work, ended: Ended, task: asyncio.Task[Outcome]) -> None:
     work.task = None
     outcome = work.outcome
     if outcome is None:
@@ -65,14 +71,6 @@ def _report(work: Work, ended: Ended, task: asyncio.Task[None]) -> None:
         assert error is not None
         outcome = halted(work) or Raised(error, report(error))
     ended(work, outcome)
-
-
-def _new_task(attempt: Coroutine[Any, Any, None], name: str, context: Context) -> asyncio.Task[None]:
-    loop = asyncio.get_running_loop()
-    # An app may have set a task factory, to trace tasks for example: then that one makes ours too.
-    if sys.version_info >= (3, 12) and loop.get_task_factory() is None:
-        return asyncio.Task(attempt, loop=loop, name=name, context=context, eager_start=True)
-    return loop.create_task(attempt, name=name, context=context)
 
 
 class Threads:

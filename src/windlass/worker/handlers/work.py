@@ -12,6 +12,7 @@ from windlass.blobs.offload import Offload
 from windlass.client.tasks.context import Home
 from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
+from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
 from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
@@ -30,53 +31,32 @@ class Halt(Enum):
     CANCEL = "it was cancelled"
 
 
-class Work:
+class Work(msgspec.Struct, eq=False):
     """What the runner knows of a job it holds; also what its context talks to."""
 
-    __slots__ = (
-        "cancelled_on",
-        "claimed",
-        "claimed_on",
-        "definition",
-        "ended_on",
-        "halted",
-        "halted_on",
-        "in_process",
-        "index",
-        "latest_progress",
-        "lines",
-        "outcome",
-        "started_on",
-        "suspended",
-        "task",
-        "unawaited",
-        "unsent",
-    )
-
-    def __init__(self, claimed: Claimed, definition: Definition, index: int, now: Micros) -> None:
-        self.claimed = claimed
-        self.definition = definition
-        self.index = index
-        self.in_process = definition.in_process or self.suspect
-        """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
-        self.claimed_on = now
-        self.started_on: Micros | None = None
-        self.suspended: Micros = 0
-        """By how much active time was behind the boot clock when the handler started."""
-        self.ended_on: Micros | None = None
-        self.task: asyncio.Task[Any] | None = None
-        """In which its `async def` handler runs."""
-        self.outcome: Outcome | None = None
-        """How that handler ended."""
-        self.unawaited: str | None = None
-        """The coroutine of ours that the handler made and never awaited."""
-        self.cancelled_on: Micros | None = None
-        self.halted: Halt | None = None
-        self.halted_on: Micros = 0
-        self.latest_progress: Progress | None = None
-        self.lines: list[LogLine] = []
-        self.unsent: set[Work] | None = None
-        """The set to join when there is a new note; shared with the sender of notes."""
+    claimed: Claimed
+    definition: Definition
+    index: int
+    claimed_on: Micros
+    in_process: bool = False
+    """Whether it runs in a process of its own: its task says so, or it was there when a runner died."""
+    unsent: "set[Work] | None" = None
+    """The set to join when there is a new note; shared with the sender of notes."""
+    started_on: Micros | None = None
+    suspended: Micros = 0
+    """By how much active time was behind the boot clock when the handler started."""
+    ended_on: Micros | None = None
+    task: asyncio.Task[Any] | None = None
+    """In which its `async def` handler runs."""
+    outcome: Outcome | None = None
+    """How that handler ended."""
+    unawaited: str | None = None
+    """The coroutine of ours that the handler made and never awaited."""
+    cancelled_on: Micros | None = None
+    halted: Halt | None = None
+    halted_on: Micros = 0
+    latest_progress: Progress | None = None
+    lines: list[LogLine] = []
 
     @property
     def is_async(self) -> bool:
@@ -117,17 +97,12 @@ class Work:
         return self.started_on - self.suspended + self.claimed.timeout
 
     @property
-    def suspect(self) -> bool:
-        """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
-
-        A lost machine is no job's fault, but the same job each time is more than chance.
-        """
-        return bool(self.claimed.crashes or self.claimed.suspicions or self.claimed.rescues >= MANY_RESCUES)
-
-    @property
     def started_after(self) -> Micros | None:
         """From the claim to the handler's start."""
-        return None if self.started_on is None else max(0, self.started_on - self.claimed_on)
+        if self.started_on is None:
+            return None
+        after = self.started_on - self.claimed_on
+        return after if after > 0 else 0
 
     def job(self) -> Job:
         """The public record, as of the claim."""
@@ -147,6 +122,7 @@ class Work:
             meta=readable(claimed.meta) if claimed.meta else None,
             tick=None if claimed.tick is None else to_datetime(claimed.tick),
             cancel_requested=self.cancelled,
+            parents=_parents(claimed),
         )
 
     def progress(self, progress: Progress) -> None:
@@ -168,6 +144,20 @@ class Work:
         del self.lines[:-MAX_UNSENT_LINES]
         if self.unsent is not None:
             self.unsent.add(self)
+
+
+def is_suspect(job: Claimed) -> bool:
+    """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
+
+    A lost machine is no job's fault, but the same job each time is more than chance.
+    """
+    return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
+
+
+def _parents(claimed: Claimed) -> tuple[JobId, ...]:
+    """A link of a chain has one parent, after the first; a child of a handler has no flow, and waited for nothing."""
+    is_link = claimed.parent is not None and claimed.flow not in (None, claimed.id)
+    return (claimed.parent,) if claimed.parent is not None and is_link else ()
 
 
 def to_claimed(job: Job) -> Claimed:

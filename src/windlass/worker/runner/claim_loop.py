@@ -60,7 +60,7 @@ class ClaimLoop:
         self._outage: str | None = None
         self._failures = FailureReports(emit)
         self._memory_errors = MemoryErrors()
-        self._admitted = 0.0
+        self._admitted, self._found_work = 0.0, False
         self._reconciled = 0.0
         self._reconcile_every = reconcile_every
         self.asking = False
@@ -106,10 +106,11 @@ class ClaimLoop:
             self._memory_errors.end()
             if not self._slots.buffered:
                 self._settler.go()
-            self._drop_taken()
+            self._held_jobs.remove(self._slots.taken_away())
             if self._now() - self._reconciled > self._reconcile_every:
                 await self._reconcile()
-            if self._now() - self._admitted > ADMIT_EVERY:
+            missed, self._found_work = self._found_work and not jobs, False  # perhaps due, and not admitted yet
+            if missed or self._now() - self._admitted > ADMIT_EVERY:
                 await self._admit(tuple(queues))
             if len(jobs) == room or len(jobs) >= MANY:
                 continue
@@ -255,7 +256,7 @@ class ClaimLoop:
                 # A read without a lock: most hints are about work of other runners.
                 if await signals.has_work(queues, self._held_jobs.claimable(types)):
                     await self._back_off_if_empty()
-                    await self._admit(queues)
+                    self._found_work = True
                     return
                 self._empty_claims = 0
             except StoreUnavailable:
@@ -289,10 +290,6 @@ class ClaimLoop:
             raise
         except Exception as error:
             self._failures.failed("comparing what is held", describe_error(error))
-
-    def _drop_taken(self) -> None:
-        for work in self._slots.taken_away():
-            self._held_jobs.remove(work)
 
     @staticmethod
     def _now() -> float:

@@ -12,6 +12,7 @@ from windlass.core.events import Emit, JobOverdue, StoreFailed
 from windlass.core.jobs.outcome import Done, NotRun, OtherVersion, Outcome, Policy, Requeued, completed, decide
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.process import process_figures
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.worker.channel import Cancel, Channel, Hint, LeaseGranted, LeaseLapsed, Overdue, Stop
@@ -52,6 +53,7 @@ class Engine:
         emit: Emit,
         mark: str,
     ) -> None:
+        """`emit` gets every event; figures of the process, if it has any, are counted."""
         self._app = app
         self._store = store
         self._config = config
@@ -64,7 +66,8 @@ class Engine:
         self._rules = QueueRetryRules(store.queues, emit)
         self._notes = Notes(store.jobs, emit)
         self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app))
-        self._meters = Meters(store.stats, emit)
+        figures = process_figures()
+        self._meters = Meters(store.stats, emit, figures)
         self._settler = Settler(
             store.jobs,
             self._dead.listening(emit),
@@ -76,7 +79,13 @@ class Engine:
         stop_seconds = STOP_SECONDS if app.hooks.stop else 0
         self._processes = HandlerProcessPool(config, mark, stop_seconds=stop_seconds, emit=emit)
         self._slots = Slots(
-            config.concurrency, table, self._processes, retry=self._queue_retry, ended=self._ended, emit=emit
+            config.concurrency,
+            table,
+            self._processes,
+            retry=self._queue_retry,
+            ended=self._ended,
+            emit=emit,
+            figures=figures,
         )
         self._loop = ClaimLoop(
             store, self._slots, self._held_jobs, self._settler, table, emit, reconcile_every=config.lease / SECOND
@@ -86,6 +95,7 @@ class Engine:
         self._final_notes = FinalNotes(self._notes, self._settler.add)
         self._deadline: Micros | None = None
         self._stopping = asyncio.Event()
+        self._completed = 0
         self.orphan = False
         """Whether the supervisor has gone before us."""
         self.failure: BaseException | None = None
@@ -169,8 +179,7 @@ class Engine:
         self._store.leases.hold_liveness_lock(runner)
         if self._locked_as is not None:
             # The old lease is gone, and other runners have its jobs: start none of them.
-            for work in self._slots.take_unstarted():
-                self._held_jobs.remove(work)
+            self._held_jobs.remove(self._slots.take_unstarted())
             self._store.leases.release_liveness_lock(self._locked_as)
         self._locked_as = self._settler.runner = runner
         self._table.serving = lease
@@ -182,20 +191,22 @@ class Engine:
         An interrupted one is put back when this process has ended, and not before: something of it, such
         as a thread it waited for, may still be running here.
         """
+        if isinstance(outcome, Done):
+            work.ended_on = since_boot()
+            self._completed += 1
+            self._final_notes.settle(work, completed(work.claimed, outcome.result, work.started_after))
+            return
         if isinstance(outcome, Requeued):
             return
         if isinstance(outcome, OtherVersion):
             self._held_jobs.leave(work.claimed.type)
+        settlement = decide(work.claimed, outcome, self._policy(work), self._random)
         if isinstance(outcome, NotRun | OtherVersion):
-            self._settler.add(work, decide(work.claimed, outcome, self._policy(work), self._random))
+            self._settler.add(work, settlement)
             return
-        self._table.completed += 1
         work.ended_on = since_boot()
-        if isinstance(outcome, Done):
-            settlement = completed(work.claimed, outcome.result, work.started_after)
-        else:
-            settlement = decide(work.claimed, outcome, self._policy(work), self._random)
-            settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
+        self._completed += 1
+        settlement = msgspec.structs.replace(settlement, started_after=work.started_after)
         self._final_notes.settle(work, settlement)
 
     def _flowing(self) -> bool:
@@ -209,10 +220,11 @@ class Engine:
         return self._rules.retry(work.claimed.queue)
 
     async def _tick(self) -> None:
-        """Show the supervisor that the loop turns; keep the queues' rules fresh."""
+        """Show the supervisor that the loop turns, and what it has done; keep the queues' rules fresh."""
         refreshed = since_boot()
         while True:
             self._table.tick = self._table.active_time(since_boot())
+            self._table.completed = self._completed
             await asyncio.sleep(TICK_SECONDS)
             self._slots.feed()
             if self._slots.lost:

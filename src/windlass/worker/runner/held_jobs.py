@@ -1,14 +1,15 @@
 """Everything a runner holds: from the claim's answer until the settlement is durable."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from windlass.client.tasks.registry import Registry
+from windlass.client.tasks.task import Definition
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
-from windlass.worker.handlers.work import Work
+from windlass.worker.handlers.work import Work, is_suspect
 from windlass.worker.shared_table import SharedTable
 
 MAX_PREFETCH_WAIT: Micros = 2 * SECOND
@@ -43,8 +44,22 @@ class HeldJobs:
 
     def add(self, claimed: Sequence[Claimed]) -> list[Work]:
         """What a claim brought; jobs that a repeated claim brings again are held once."""
-        now = since_boot()
-        return [self._add(job, now) for job in claimed if not self.holds(job.id, job.attempt)]
+        now, works = since_boot(), self._works
+        definitions: dict[str, Definition] = {}
+        added: list[Work] = []
+        for job in claimed:
+            key = (job.id, job.attempt)
+            if key in works:
+                continue
+            definition = definitions.get(job.type)
+            if definition is None:
+                definition = definitions[job.type] = self._registry.get(job.type)
+            index = self._table.prefetch(job.id, job.attempt, now, now + MAX_PREFETCH_WAIT)
+            in_process = self._isolate and (definition.in_process or is_suspect(job))
+            work = works[key] = Work(job, definition, index, now, in_process, self._unsent)
+            self.by_queue[job.queue] += 1
+            added.append(work)
+        return added
 
     def leave(self, type_: str) -> None:
         """Leave a type for a while to workers with another version of its task."""
@@ -66,20 +81,13 @@ class HeldJobs:
         """The attempt, if it is held."""
         return self._works.get((id_, attempt))
 
-    def remove(self, work: Work) -> None:
-        """It is settled, or no longer ours."""
-        if self._works.pop((work.claimed.id, work.claimed.attempt), None) is not None:
-            self.by_queue[work.claimed.queue] -= 1
-            self._table.free(work.index)
-
-    def _add(self, job: Claimed, now: Micros) -> Work:
-        index = self._table.prefetch(job.id, job.attempt, now, now + MAX_PREFETCH_WAIT)
-        work = Work(job, self._registry.get(job.type), index, now)
-        work.in_process = work.in_process and self._isolate
-        work.unsent = self._unsent
-        self._works[job.id, job.attempt] = work
-        self.by_queue[job.queue] += 1
-        return work
+    def remove(self, works: Iterable[Work]) -> None:
+        """These are settled, or no longer ours."""
+        for work in works:
+            job = work.claimed
+            if self._works.pop((job.id, job.attempt), None) is not None:
+                self.by_queue[job.queue] -= 1
+                self._table.free(work.index)
 
 
 class PrefetchSize:

@@ -4,14 +4,17 @@ Nothing waits for it: what is not recorded when the process dies or the store is
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from windlass.core.events import Emit, StoreFailed
 from windlass.core.jobs.outcome import Settlement
+from windlass.core.moments import Micros
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter, bucket
 from windlass.core.status import Status
+from windlass.observe.figures import Figures
+from windlass.observe.reading import ending_counters
 from windlass.store.contract_upkeep import StatsStore
 from windlass.store.records import Settled
 from windlass.worker.handlers.work import Work
@@ -47,9 +50,11 @@ class _Gauge:
 class Meters:
     """Collects measurements and records them."""
 
-    def __init__(self, store: StatsStore, emit: Emit) -> None:
+    def __init__(self, store: StatsStore, emit: Emit, figures: Figures | None = None) -> None:
+        """`figures` are for Prometheus; None: nobody reads them."""
         self._store = store
         self._emit = emit
+        self._figures = figures
         self._random = Random()
         self._gauges: defaultdict[tuple[str, str], _Gauge] = defaultdict(_Gauge)
 
@@ -69,21 +74,31 @@ class Meters:
         for (queue, type_, status), works in groups.items():
             gauge = self._gauges[queue, type_]
             gauge.counted[_ENDING[status]] += len(works)
-            self._sample(gauge, works)
+            times = self._sample(gauge, works)
+            if self._figures is not None:
+                self._figures.observe(queue, type_, times, len(works))
+                if status is Status.COMPLETED:
+                    self._figures.count("completed", queue, type_, len(works))
+        if self._figures is not None and any(status is not Status.COMPLETED for *_, status in groups):
+            rest = [(work, end) for work, end in batch if end.status is not Status.COMPLETED]
+            count_ended(self._figures, [(work.claimed.type, end) for work, end in rest if work.ended_on is not None])
 
-    def _sample(self, gauge: _Gauge, works: Sequence[Work]) -> None:
+    def _sample(self, gauge: _Gauge, works: Sequence[Work]) -> list[tuple[Micros, Micros]]:
+        """Add the times of a sample, and return them: waited, run."""
         step = len(works) // SAMPLE or 1
-        waits, runs = gauge.waits, gauge.runs
+        waits, runs, times = gauge.waits, gauge.runs, []
         for work in works[int(self._random.random() * step) :: step] if step > 1 else works:
             job, started, ended = work.claimed, work.started_on, work.ended_on
             if started is None or ended is None:
                 continue
             due = job.run_at if job.run_at > job.created_at else job.created_at
             # The claim is by the store's clock, what comes after it by ours.
-            wait = bucket(job.claimed_at - due + started - work.claimed_on)
-            run = bucket(ended - started)
+            waited, ran = job.claimed_at - due + started - work.claimed_on, ended - started
+            wait, run = bucket(waited), bucket(ran)
             waits[wait] = waits.get(wait, 0) + step
             runs[run] = runs.get(run, 0) + step
+            times.append((waited, ran))
+        return times
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -102,6 +117,14 @@ class Meters:
         except Exception as error:
             # Any error: a few statistics are lost, the jobs go on.
             self._emit(StoreFailed(doing="recording statistics", problem=f"{type(error).__name__}: {error}"))
+
+
+def count_ended(figures: Figures, ended: Iterable[tuple[str, Settlement]]) -> None:
+    """Count settled attempts by how they ended, each with its type."""
+    for (queue, type_, name), number in Counter(
+        (each.queue, type_, name) for type_, each in ended for name in ending_counters(each)
+    ).items():
+        figures.count(name, queue, type_, number)
 
 
 def _meter(queue: str, type_: str, gauge: _Gauge) -> Meter:

@@ -7,6 +7,7 @@ supervisor goes away, the channel closes: the runner claims nothing more, finish
 import asyncio
 import faulthandler
 import functools
+import gc
 import os
 import signal
 import socket
@@ -20,8 +21,11 @@ from windlass.client.runtime.loops import loop_factory
 from windlass.core.events import Emit
 from windlass.core.jobs.retry import ByError, StoredPolicy
 from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.observe.calls import count_events, measure_calls
+from windlass.observe.figures import Figures
 from windlass.observe.history import record_calls, record_events
 from windlass.observe.logs import log_events
+from windlass.observe.process import process_figures, want_figures
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -47,6 +51,8 @@ class RunnerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptor of the shared table."""
     stacks: int
     """The descriptor of the file for stack traces."""
+    figures: int | None = None
+    """The descriptor of the memory for figures, if the supervisor exposes them."""
     mark: str
     """Of the processes of its handlers: by it the supervisor finds them when the runner is gone."""
 
@@ -60,7 +66,8 @@ async def serve(config: RunnerConfig) -> None:
     """Load the app, say hello, and run."""
     end = socket.socket(fileno=config.socket)
     channel = await Channel.over(end)
-    emit = record_events(log_events(verbose=config.worker.verbose), "runner")
+    figures = None if config.figures is None else want_figures(Figures.shared(config.figures))
+    emit = record_events(count_events(log_events(verbose=config.worker.verbose), figures), "runner")
     try:
         app = load_app_for_work(config.worker.app)
     except BaseException as error:
@@ -68,7 +75,8 @@ async def serve(config: RunnerConfig) -> None:
         return
     try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = record_calls(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
+        store = measure_calls(open_store(app.store, opener=ProcessRole.RUNNER), process_figures())
+        store = record_calls(store, "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
         if not await _opened(app, store, channel, emit):
@@ -85,6 +93,9 @@ async def serve(config: RunnerConfig) -> None:
     add_job_to_records()
     show_app_logs()
     keep_job_logs(app.keep_logs)
+    # The app stays: without this, each full collection of the garbage collector looks through all of it.
+    gc.collect()
+    gc.freeze()
     on_sigterm(functools.partial(engine.stop, config.worker.drain))
     channel.send(hello(app, store, undeclared))
     try:

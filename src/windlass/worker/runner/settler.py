@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from windlass.core.codec import problem_of_result
+from windlass.core.codec import is_unstorable, problem_of_result
 from windlass.core.events import AttemptEnded, Emit, ResultNotKept, StaleWrite, StoreFailed, StoreRecovered
 from windlass.core.ids import JobId
 from windlass.core.jobs.outcome import Settlement
@@ -51,7 +51,7 @@ class Settler:
         self,
         store: JobStore,
         emit: Emit,
-        done: Callable[[Work], None],
+        done: Callable[[Sequence[Work]], None],
         flowing: Callable[[], bool],
         *,
         verbose: bool,
@@ -89,7 +89,8 @@ class Settler:
             self._added.set()
         elif len(self._waiting) == self._enough:
             self._gathered.set()
-        self._delays.wake()
+        if self._delays.any:
+            self._delays.wake()
 
     def go(self, *, claiming: bool = False) -> None:
         """Now is the moment: a claim is about to be asked, or none is near."""
@@ -145,9 +146,11 @@ class Settler:
         self._delays.end(settlements)
         self._drop(batch)
         self._measure(batch, answers)
+        self._done([work for work, _ in batch])
         for (work, settlement), answer in zip(batch, answers, strict=True):
-            self._done(work)
-            self._emit_settled(work, settlement, answer)
+            plain = answer is not Settled.STALE and settlement.status is Status.COMPLETED
+            if self._verbose or not plain or is_unstorable(settlement.result):
+                self._emit_settled(work, settlement, answer)
 
     async def _write_apart(self, batch: Sequence[Outcome], error: RowsHeld) -> None:
         """Another transaction holds some of the rows: find out which, and write the others."""
@@ -227,11 +230,14 @@ class WriteDelays:
         self._queues: dict[str, _Delay] = {}
         self._jobs: dict[JobId, _Delay] = {}
         """Those that another transaction holds."""
+        self.any = False
+        """Whether there are any."""
         self._more = asyncio.Event()
 
     def delay(self, queue: str, error: Exception) -> None:
         """A write failed. Raises the error if it is not the store's and does not pass."""
         self._emit_failed(error)
+        self.any = True
         delay = self._queues.setdefault(queue, _Delay(MIN_PAUSE, 0.0, queue))
         delay.unexpected = 0 if isinstance(error, StoreUnavailable) else delay.unexpected + 1
         if delay.unexpected > MAX_UNEXPECTED:
@@ -241,24 +247,26 @@ class WriteDelays:
     def hold(self, settlement: Settlement, error: Exception) -> None:
         """Another transaction holds this row."""
         self._emit_failed(error)
+        self.any = True
         self._jobs.setdefault(settlement.id, _Delay(MIN_HELD, 0.0, settlement.queue)).begin(MAX_HELD)
 
     def _emit_failed(self, error: Exception) -> None:
-        if not self._queues and not self._jobs:
+        if not self.any:
             self._emit(StoreFailed(doing="settling", problem=describe_error(error)))
 
     def end(self, settlements: Sequence[Settlement]) -> None:
         """These were written."""
-        if self._queues or self._jobs:
+        if self.any:
             for each in settlements:
                 self._queues.pop(each.queue, None)
                 self._jobs.pop(each.id, None)
-            if not self._queues and not self._jobs:
+            self.any = bool(self._queues or self._jobs)
+            if not self.any:
                 self._emit(StoreRecovered(doing="settling"))
 
     def pass_over(self, waiting: list[Outcome]) -> list[Outcome]:
         """Those that may be tried now, together."""
-        if not self._queues and not self._jobs:
+        if not self.any:
             return waiting
         self._more.clear()
         late = self._late()

@@ -13,10 +13,11 @@ from windlass.core.events import Emit, InternalError
 from windlass.core.jobs.outcome import Crashed, Outcome, Raised, Requeued
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.figures import Figures
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import describe_internal_error, report
 from windlass.worker.handlers.process_pool import HandlerProcessPool
-from windlass.worker.handlers.start import Threads, start_attempt
+from windlass.worker.handlers.start import STARTS_EAGERLY, Threads, start_attempt
 from windlass.worker.handlers.work import Halt, Work
 from windlass.worker.shared_table import SharedTable
 from windlass.worker.store_retry import FailureReports, describe_error
@@ -46,8 +47,10 @@ class Slots:
         retry: Callable[[Work], StoredPolicy],
         ended: Callable[[Work, Outcome], None],
         emit: Emit,
+        figures: Figures | None = None,
     ) -> None:
         self.concurrency = concurrency
+        self._figures = figures
         self._processes = processes
         self._retry = retry
         self.running = 0
@@ -57,7 +60,7 @@ class Slots:
         self.lost = False
         """Whether an outcome was lost by an error of ours: its job goes back when this process ends."""
         self.changed = asyncio.Event()
-        """Set whenever a slot became free or the waiting ones fewer."""
+        """Set after slots became free or the waiting ones fewer."""
         self._table = table
         self._report = ended
         self._emit = emit
@@ -66,6 +69,9 @@ class Slots:
         self._failures = FailureReports(emit)
         self._taken: list[Work] = []
         self._feeding = False
+        self._now: Micros = 0
+        self._suspended: Micros = 0
+        self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
 
     @property
@@ -91,17 +97,28 @@ class Slots:
     def feed(self) -> None:
         """Fill free slots."""
         if self._feeding:
-            return  # a handler ended as it was started, or the loop runs other tasks: the running feed goes on
+            return  # a handler ended as it was started, or a feed is about to run
         self._feeding = True
         try:
-            for _ in range(STREAK):
-                if self.running >= self.concurrency or (work := self._next()) is None:
+            for number in range(STREAK):
+                if self.running >= self.concurrency or not self._buffer:
+                    return
+                # Where a start only schedules a task, clock and lease are the same for the whole streak.
+                if (STARTS_EAGERLY or not number) and not self._may_start():
+                    return
+                if (work := self._next()) is None:
                     return
                 self._start(work)
         finally:
             self._feeding = False
-        asyncio.get_running_loop().call_soon(self._feed_again)
-        self._feeding = True
+            self.changed.set()
+        self._feed_soon()
+
+    def _feed_soon(self) -> None:
+        """One feed for all attempts that end in the same turn of the loop."""
+        if not self._feeding:
+            self._feeding = True
+            self._loop.call_soon(self._feed_again)
 
     def _feed_again(self) -> None:
         self._feeding = False
@@ -109,6 +126,8 @@ class Slots:
 
     def _start(self, work: Work) -> None:
         self.running += 1
+        if self._figures is not None:
+            self._figures.count("started", work.claimed.queue, work.claimed.type)
         try:
             if work.in_process:
                 start_attempt(work, self._context.copy(), self._ended, self._in_process)
@@ -146,31 +165,36 @@ class Slots:
         self._threads.close()
 
     async def idle(self) -> None:
-        """Until nothing runs."""
-        while self.running:
+        """Until nothing runs, and nothing is about to start."""
+        while self.running or self._feeding:
             self.changed.clear()
             await self.changed.wait()
 
+    def _may_start(self) -> bool:
+        """Read the clock; whether the lease is valid."""
+        now = self._now = since_boot()
+        self._suspended = self._table.suspended(now)
+        return self._table.may_start(now)
+
     def _next(self) -> Work | None:
         """The next job that may start here and now, marked as started."""
-        now = since_boot()
-        while self._buffer and self._table.may_start(now) and self._has_thread(self._buffer[0]):
-            work = self._buffer.popleft()
-            self.changed.set()
+        buffer, table, now = self._buffer, self._table, self._now
+        while buffer and (buffer[0].definition.is_async or self._has_thread(buffer[0])):
+            work = buffer.popleft()
             # A handler process may load the app first, which does not count as handler time.
             work.started_on = None if work.in_process else now
-            work.suspended = now - self._table.active_time(now)
-            if self._table.start(work.index, now, work.deadline):
+            work.suspended = self._suspended
+            if table.start(work.index, now, work.deadline):
                 self.active.add(work)
                 return work
             work.started_on = None
-            self._table.end(work.index)
+            table.end(work.index)
             self._taken.append(work)
         return None
 
     def _has_thread(self, work: Work) -> bool:
-        """Whether there is a thread for it, if it needs one; else it waits, and is requeued if that takes long."""
-        if work.in_process or work.definition.is_async:
+        """Whether there is a thread for a `def` job; else it waits, and is requeued if that takes long."""
+        if work.in_process:
             return True
         try:
             self._threads.make_ready()
@@ -182,14 +206,15 @@ class Slots:
 
     def _begin(self, work: Work) -> None:
         now = work.started_on = since_boot()
-        work.suspended = now - self._table.active_time(now)
+        work.suspended = self._table.suspended(now)
         self._table.start(work.index, now, work.deadline)
 
     async def _in_process(self, work: Work) -> Outcome:
         try:
-            return await self._processes.run(work, self._retry(work), self._begin)
+            work.outcome = await self._processes.run(work, self._retry(work), self._begin)
         except Exception as error:
-            return Crashed(report(error))
+            work.outcome = Crashed(report(error))
+        return work.outcome
 
     def _ended(self, work: Work, outcome: Outcome) -> None:
         """A handler has returned, whatever its kind: its slot is free, also if what follows fails."""
@@ -204,8 +229,7 @@ class Slots:
             self._emit(InternalError(doing=ENDING, problem=describe_internal_error(error), job=work.claimed.id))
         finally:
             self.running -= 1
-            self.changed.set()
-            self.feed()
+            self._feed_soon()
 
 
 class Deadlines:

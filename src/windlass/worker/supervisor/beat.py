@@ -62,10 +62,14 @@ class LeaseKeeper:
         beat = self._state.config.beat / SECOND
         await repeat("renewing leases", self._beat, self._state.emit, every=beat, after_failure=min(1.0, beat / 4))
 
-    def live(self) -> bool:
-        """The last good beat is no older than a lease; before the first one, we are starting."""
-        config = self._state.config
-        return self.beat_at == 0 or since_boot() - self.beat_at < config.lease + config.beat
+    def current(self) -> bool:
+        """Whether the store answered one of the last two renewals."""
+        return since_boot() - self.beat_at < 2 * self._state.config.beat + SECOND
+
+    def held(self) -> bool:
+        """Whether a runner has a lease that is valid."""
+        now = since_boot()
+        return any(child.table.valid_until > now for child in self._state.serving.values())
 
     async def _beat(self) -> None:
         """Renew leases and nothing else: other writes may wait for a lock."""

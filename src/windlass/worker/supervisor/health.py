@@ -1,7 +1,8 @@
-"""The health port: /healthz and /readyz, for orchestrators. It answers ok or not, and nothing else."""
+"""The health port: /healthz, /readyz and /startupz for orchestrators, which say only ok or not, and /metrics."""
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable
 
 from windlass.errors import ConfigError
 
@@ -10,10 +11,19 @@ SECONDS = 5.0
 
 
 class Health:
-    """A listener that answers two questions: is it alive, and does it want work."""
+    """A listener that answers: is it alive, does it want work, has it started, and what has it counted."""
 
-    def __init__(self, live: Callable[[], bool], ready: Callable[[], bool]) -> None:
-        self._checks = {"/healthz": live, "/readyz": ready}
+    def __init__(
+        self,
+        live: Callable[[], bool],
+        ready: Callable[[], bool],
+        *,
+        started: Callable[[], bool] | None = None,
+        metrics: Callable[[str], Awaitable[tuple[str, bytes]]] | None = None,
+    ) -> None:
+        """`metrics` gets the Accept header, and returns a content type and the text."""
+        self._checks = {"/healthz": live, "/readyz": ready, "/startupz": started or live}
+        self._metrics = metrics
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -33,26 +43,33 @@ class Health:
         try:
             async with asyncio.timeout(SECONDS):
                 request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(self._answer(request))
+                writer.write(await self._answer(request))
                 await writer.drain()
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, RuntimeError):
             pass  # a malformed request or a closed connection (RuntimeError: uvloop) gets no answer
         finally:
             writer.close()
 
-    def _answer(self, request: bytes) -> bytes:
+    async def _answer(self, request: bytes) -> bytes:
         words = request.split(b" ", 2)
         path = words[1].split(b"?")[0].decode("latin-1") if len(words) == 3 else ""
-        check = self._checks.get(path)
-        if check is None:
-            return _response("404 Not Found", "there are /healthz and /readyz\n")
+        check, metrics = self._checks.get(path), self._metrics if path == "/metrics" else None
+        if check is None and metrics is None:
+            return _response("404 Not Found", f"there are {', '.join([*self._checks, '/metrics'])}\n".encode())
         if words[0] not in (b"GET", b"HEAD"):
-            return _response("405 Method Not Allowed", "only GET\n")
-        return _response("200 OK", "ok\n") if check() else _response("503 Service Unavailable", "not ok\n")
+            return _response("405 Method Not Allowed", b"only GET\n")
+        if metrics is not None:
+            kind, text = await metrics(_accept(request))
+            return _response("200 OK", text, kind)
+        assert check is not None
+        return _response("200 OK", b"ok\n") if check() else _response("503 Service Unavailable", b"not ok\n")
 
 
-def _response(status: str, text: str) -> bytes:
-    return (
-        f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
-        f"Connection: close\r\n\r\n{text}"
-    ).encode()
+def _accept(request: bytes) -> str:
+    found = re.search(rb"\r\naccept:([^\r]*)", request, re.IGNORECASE)
+    return "" if found is None else found[1].decode("latin-1")
+
+
+def _response(status: str, text: bytes, kind: str = "text/plain") -> bytes:
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + text

@@ -11,6 +11,7 @@ import msgspec
 from windlass.core.events import Emit
 from windlass.core.ids import JobId
 from windlass.core.moments import SECOND, Micros
+from windlass.observe.figures import Figures
 from windlass.store.clock import since_boot
 from windlass.worker.channel import Channel, Overdue, Stop
 from windlass.worker.config import WorkerConfig
@@ -23,6 +24,8 @@ from windlass.worker.store_retry import FailureReports
 MIN_PAUSE, MAX_PAUSE = 0.1, 5.0
 STABLE_AFTER = 10 * SECOND
 """A runner that lived this long is replaced at once; a younger one is likely to die again, so its start waits."""
+FAILING_AFTER = 60 * SECOND
+"""If no runner gets to work for this long, and not for want of the store, the worker is not healthy."""
 STARTING = "starting a runner"
 
 
@@ -53,6 +56,8 @@ class RunnerProcess(Runner):
     ) -> None:
         super().__init__(process.pid, channel, table)
         self.process = process
+        self.figures: Figures | None = None
+        """What it counts, if that is exposed."""
         self._mark = mark
         self.stacks = stacks
         self.hung = False
@@ -61,6 +66,8 @@ class RunnerProcess(Runner):
         self.stopping = False
         self.said_goodbye = False
         self.problem: str | None = None
+        self.lacks_store = False
+        """Whether it could not start because the store is away."""
 
     @classmethod
     async def start(cls, config: WorkerConfig) -> "RunnerProcess":
@@ -77,21 +84,32 @@ class RunnerProcess(Runner):
                 made.callback(table.close)
                 stacks = Stacks.create()
                 made.callback(stacks.close)
+                figures = None if config.health is None else Figures.create_shared()
+                if figures is not None:
+                    made.callback(figures.close)
                 channel = await Channel.over(ours)
                 made.callback(channel.close)
                 runner_config = RunnerConfig(
-                    worker=config, socket=theirs.fileno(), table=table.descriptor, stacks=stacks.descriptor, mark=mark
+                    worker=config,
+                    socket=theirs.fileno(),
+                    table=table.descriptor,
+                    stacks=stacks.descriptor,
+                    figures=None if figures is None else figures.descriptor,
+                    mark=mark,
                 )
+                shared = (theirs.fileno(), table.descriptor, stacks.descriptor, runner_config.figures)
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     "-m",
                     "windlass.worker.runner.process",
                     msgspec.json.encode(runner_config).decode(),
-                    pass_fds=(theirs.fileno(), table.descriptor, stacks.descriptor),
+                    pass_fds=tuple(each for each in shared if each is not None),
                     start_new_session=True,
                 )
             made.pop_all()
-        return cls(process, channel, table, stacks, mark)
+        child = cls(process, channel, table, stacks, mark)
+        child.figures = figures
+        return child
 
     @property
     def gone(self) -> bool:
@@ -136,25 +154,42 @@ class Restarts:
         self._stopping = stopping
         self._failures = FailureReports(emit)
         self._started: Micros = 0
+        self._failing: Micros = 0
+        """Since when runners have not got to work; 0 while they do."""
         self._pause = 0.0
+        self._child: RunnerProcess | None = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether no runner can be kept alive, for another reason than the store: a new process may help."""
+        return self._failing != 0 and since_boot() - self._failing > FAILING_AFTER and not self._works
+
+    @property
+    def _works(self) -> bool:
+        """Whether the runner has a lease, and had time to fail."""
+        leased = self._child is not None and self._child.runner is not None
+        return leased and since_boot() - self._started > STABLE_AFTER
 
     async def start(self) -> RunnerProcess | None:
         """A new runner, as soon as the system has a process and descriptors for it; None: the worker stops first."""
         while not self._stopping.is_set():
-            self._started = since_boot()
+            self._started, self._child = since_boot(), None
             try:
-                child = await RunnerProcess.start(self._config)
+                self._child = await RunnerProcess.start(self._config)
             except OSError as error:
                 self._failures.failed(STARTING, str(error))
                 await self.pause()
             else:
                 self._failures.succeeded(STARTING)
-                return child
+                return self._child
         return None
 
     async def pause(self) -> None:
         """Before the next start, after a runner has ended or could not be started."""
         old = since_boot() - self._started > STABLE_AFTER
+        lacks_store = self._child is not None and self._child.lacks_store
+        self._failing = 0 if self._works or lacks_store else self._failing or self._started
+        self._child = None
         self._pause = 0.0 if old else min(MAX_PAUSE, max(MIN_PAUSE, self._pause * 2))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._pause):

@@ -11,7 +11,10 @@ from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
+from windlass.observe.calls import count_events, measure_calls
 from windlass.observe.history import record_calls, record_events
+from windlass.observe.process import process_figures, want_figures
+from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -21,6 +24,7 @@ from windlass.worker.processes import reaping_orphans
 from windlass.worker.stop_signals import on_stop_signals
 from windlass.worker.supervisor.beat import SHORT_UNREGISTER, UNREGISTER_SECONDS, LeaseKeeper, Registration, Reports
 from windlass.worker.supervisor.health import Health
+from windlass.worker.supervisor.metrics import WorkerMetrics
 from windlass.worker.supervisor.removal import Removal
 from windlass.worker.supervisor.runner_process import Restarts, RunnerProcess
 from windlass.worker.supervisor.side_tasks import keep_time, lead, relay, until_empty, watch_schema
@@ -38,14 +42,20 @@ class Supervisor:
 
     def __init__(self, config: WorkerConfig, emit: Emit) -> None:
         self._config = config
-        self._emit = emit = record_events(emit, "supervisor")
+        figures = None if config.health is None else want_figures()
+        self._emit = emit = record_events(count_events(emit, figures), "supervisor")
         self._children: set[RunnerProcess] = set()
+        self._metrics = WorkerMetrics(config, self._children)
         self._state = SupervisorState(new_runner_id(os.urandom), config, emit, self._children)
         self._registration = Registration(self._state)
         self._leases = LeaseKeeper(self._state)
         self._reports = Reports(self._state, self._registration)
+        self._restarts: list[Restarts] = []
         self._opening_store = asyncio.Lock()
         self._registered = asyncio.Event()
+        self._started = False
+        """Whether a runner has had a lease."""
+        self._systemd = Systemd()
         self._stopping = asyncio.Event()
         self._removal = Removal(self._state, self._stopping)
         self._second_signal = asyncio.Event()
@@ -64,16 +74,19 @@ class Supervisor:
         keepers = [asyncio.create_task(self._keep_runner()) for _ in range(self._config.processes)]
         services = asyncio.create_task(self._serve())
         timekeeping = asyncio.create_task(keep_time(self._children))
+        watchdog = asyncio.create_task(self._systemd.keep_alive())
         try:
             await self._until_stopped([*keepers, services, timekeeping])
         finally:
             self._stopping.set()
+            self._systemd.notify(STOPPING)
             self._registration.draining = True
             services.cancel()
             await asyncio.gather(services, return_exceptions=True)
             await self._end_runners(keepers)
             timekeeping.cancel()
             await self._unregister()
+            watchdog.cancel()
             await health.stop()
         if self._problem is not None:
             raise self._problem
@@ -98,12 +111,14 @@ class Supervisor:
     async def _keep_runner(self) -> None:
         """Keep one runner alive: start it, and start it again when it dies."""
         restarts = Restarts(self._config, self._stopping, self._emit)
+        self._restarts.append(restarts)
         while (child := await restarts.start()) is not None:
             self._children.add(child)
             if self._stopping.is_set():
                 child.stop(0)
             await self._follow(child)
             self._children.discard(child)
+            self._metrics.retire(child.figures)
             await self._removal.remove(child, announce=child.runner is not None or self._problem is None)
             await restarts.pause()
 
@@ -149,7 +164,7 @@ class Supervisor:
 
     def _on_start_failed(self, child: RunnerProcess, problem: StartFailed) -> None:
         """A runner cannot start. It is tried again while others work, or if the store has answered before."""
-        child.problem = problem.text
+        child.problem, child.lacks_store = problem.text, problem.of_store
         if not self._state.serving and not (problem.of_store and self._registered.is_set()):
             self._give_up(StoreUnavailable(problem.text) if problem.of_store else ConfigError(problem.text))
 
@@ -160,7 +175,8 @@ class Supervisor:
     async def _on_hello(self, child: RunnerProcess, hello: Hello) -> None:
         async with self._opening_store:
             if not self._state.has_store:
-                store = record_calls(open_store(hello.store, opener=ProcessRole.SUPERVISOR), "supervisor")
+                store = open_store(hello.store, opener=ProcessRole.SUPERVISOR)
+                store = record_calls(measure_calls(store, process_figures()), "supervisor")
                 store.leases.hold_liveness_lock(self._state.id)
                 self._state.set_store(store, hello)
                 try:
@@ -171,6 +187,9 @@ class Supervisor:
                     self._give_up(error)
         if self._registered.is_set():
             await self._leases.open(child)
+            if not self._started:
+                self._started = True
+                self._systemd.notify(READY)
 
     async def _end_runners(self, keepers: list[asyncio.Task[None]]) -> None:
         """Drain until a second signal or the drain time; leases are kept until the last runner has ended."""
@@ -253,10 +272,15 @@ class Supervisor:
             await self._registration.unregister(UNREGISTER_SECONDS if answers else SHORT_UNREGISTER)
 
     async def _open_health(self) -> Health:
-        health = Health(self._leases.live, self._ready)
+        health = Health(self._live, self._ready, started=lambda: self._started, metrics=self._metrics.expose)
         if self._config.health is not None:
             await health.start(*self._config.health)
         return health
 
+    def _live(self) -> bool:
+        """Whether a restart would help: not while the store is away. A loop that hangs does not answer at all."""
+        return not any(each.failing for each in self._restarts)
+
     def _ready(self) -> bool:
-        return bool(self._state.serving) and not self._stopping.is_set() and self._leases.live()
+        """The store answers, a lease is held, and no drain is on."""
+        return self._leases.current() and self._leases.held() and not self._stopping.is_set()

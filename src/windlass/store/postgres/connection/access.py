@@ -223,6 +223,8 @@ class Access:
             raise translate(conflict.reason, self.server.shown) from conflict.reason
         except TimeoutError as error:
             raise self._too_late(maybe_done=call.doubtful) from error
+        finally:
+            call.end()
 
     def _too_late(self, *, maybe_done: bool) -> StoreUnavailable:
         why = f"; {self.server.obstacle.text}" if self.server.obstacle.text else ""
@@ -236,7 +238,7 @@ class Access:
         except TROUBLE as error:
             raise translate(error, self.server.shown) from error
         session.ending = session.spoken = False
-        alarm = call.watch(session)
+        call.watch(session)
         try:
             await session.replan()
             async with frame(session):
@@ -264,7 +266,6 @@ class Access:
                 raise self._too_late(maybe_done=getattr(told, "maybe_done", False)) from error
             raise told from error
         finally:
-            alarm.cancel()
             call.unwatch()
             pool.give(session)
 

@@ -21,6 +21,23 @@ READ_SIZE = 16 * 1024
 """Bytes per read, instead of asyncio's 256 KiB. Each read takes a block of that size from the heap, and the part that
 is kept leaves a gap: a client at 15 jobs a second grew by 12 MB in 40 minutes. 16 KiB stays flat, 64 KiB does not."""
 
+_ARRAY_OIDS = {"bool": (16, 1000), "int2": (21, 1005), "int4": (23, 1007), "int8": (20, 1016), "uuid": (2950, 2951)}
+"""Types and the arrays of them, by the numbers that every server has given them."""
+_NO_PARTS = dict.fromkeys(("basetype", "range_subtype", "attrtypoids", "attrnames"))
+_ARRAYS = [
+    {
+        "oid": array,
+        "ns": "pg_catalog",
+        "name": f"_{name}",
+        "kind": b"b",
+        "elemtype": oid,
+        "elemdelim": ",",
+        **_NO_PARTS,
+    }
+    for name, (oid, array) in _ARRAY_OIDS.items()
+]
+"""Given to the driver, which would ask each server on each new connection: 3 ms of processor time."""
+
 DEFAULT_SCHEMA = "windlass"
 OPTIONS = ("schema", "notify", "connections")
 LIBPQ = (
@@ -154,6 +171,7 @@ async def _connect(dsn: str, seconds: float, settings: dict[str, str], cached: i
     )
     _watch_line(socket_of(connection))
     _limit_reads(connection)
+    connection._protocol.get_settings().register_data_types(_ARRAYS)
     return connection
 
 

@@ -168,4 +168,4 @@ def pack_numbers(values: Iterable[int | None]) -> str:
 
 def pack_texts(values: Sequence[str | None]) -> Sequence[str | None] | None:
     """Texts as an array, since they may contain anything; None if all are None."""
-    return values if any(value is not None for value in values) else None
+    return None if values.count(None) == len(values) else values

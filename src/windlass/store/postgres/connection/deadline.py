@@ -14,19 +14,35 @@ class Call:
 
     def __init__(self, until: float) -> None:
         self.until = until
-        self.limit = asyncio.timeout_at(until)
+        self.limit = asyncio.timeout(None)
         self.doubtful = False
+        self._session: Session | None = None
+        # One timer for both ends: setting and moving a timer of the limit costs more than the rest of a call.
+        self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
-    def watch(self, session: Session) -> asyncio.TimerHandle:
+    def watch(self, session: Session) -> None:
         """From now on the deadline cancels on the server.
 
         The call itself is aborted only if the server does not answer that either.
         """
-        self.limit.reschedule(self.until + CANCEL_SECONDS + SLACK_SECONDS)
-        return asyncio.get_running_loop().call_at(self.until, session.cancel_statement)
+        self._session = session
 
     def unwatch(self) -> None:
         """From now on the deadline aborts the call."""
+        self._session = None
         # Without a loop: the call is closed by a loop that has just stopped.
-        if not self.limit.expired() and running_loop() is not None:
+        if self.limit.when() is not None and not self.limit.expired() and running_loop() is not None:
             self.limit.reschedule(self.until)
+
+    def end(self) -> None:
+        """The call has ended."""
+        self._timer.cancel()
+
+    def _expire(self) -> None:
+        if self.limit.expired():
+            return
+        if self._session is None:
+            self.limit.reschedule(self.until)
+        else:
+            self.limit.reschedule(self.until + CANCEL_SECONDS + SLACK_SECONDS)
+            self._session.cancel_statement()

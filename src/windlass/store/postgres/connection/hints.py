@@ -1,8 +1,8 @@
 """Wake-up hints by NOTIFY. They may be lost; polling is always enough.
 
-A process notifies at once, and then at most every 20 milliseconds per queue; hints in between are sent at the end of
-that time. Each notification takes a lock that serializes commits and wakes every listener, so one per job would be a
-brake. Only supervisors listen, on the connection that is not for leases, and wake their runners.
+Each notification takes a lock that serializes commits and wakes every listener, so one per job would be a brake. A
+process notifies with its enqueues while its bucket holds tokens; later hints are gathered until it holds one again.
+Only supervisors listen, on the connection that is not for leases, and wake their runners.
 """
 
 import asyncio
@@ -10,17 +10,19 @@ import contextlib
 from collections.abc import Collection, Coroutine
 from contextvars import Context
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
-from windlass.core.moments import SECOND, Micros
+from windlass.core.flow.rate import full
+from windlass.core.hints import HINT_RATE, spend_hint
+from windlass.core.moments import SECOND
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import since_boot
+from windlass.store.drive import running_loop
 from windlass.store.postgres.connection.access import Access, Server
 from windlass.store.postgres.connection.session import Session
 
-QUIET_SECONDS = 0.02
-SLACK_SECONDS = 0.005
-"""While jobs keep coming, the next enqueue takes the hint along before this."""
+SLACK_SECONDS = 0.001
+"""While jobs keep coming, the next enqueue takes delayed hints along before this."""
 PATIENCE_SECONDS = 2.0
 PROBE = "?"
 """A listener's message to itself, as a test: the name of no queue."""
@@ -43,8 +45,10 @@ class Hints:
         self._channel = f"windlass.{server.address.schema}"
         self._cursor = 0
         self._waiting: set[asyncio.Future[None]] = set()
-        self._hinted_at: dict[str, int] = {}
+        self._bucket = full(HINT_RATE, since_boot())
         self._delayed: WeakKeyDictionary[asyncio.AbstractEventLoop, set[str]] = WeakKeyDictionary()
+        self._timed: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+        """Loops with a timer for their delayed hints."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._queues: frozenset[str] | None = None
         self._heard = asyncio.Event()
@@ -60,7 +64,11 @@ class Hints:
     def hear(self) -> None:
         """Wake the waiters of this process."""
         self._cursor += 1
+        here = running_loop() if self._waiting else None
         for waiter in list(self._waiting):
+            if waiter.get_loop() is here:
+                _wake(waiter)
+                continue
             with contextlib.suppress(RuntimeError):  # its loop is closed
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
@@ -68,11 +76,14 @@ class Hints:
         """Whether a hint arrived since the cursor, within the time."""
         if self._cursor != cursor:
             return True
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        late = loop.call_later(seconds, _wake, waiter)
         self._waiting.add(waiter)
         try:
-            await asyncio.wait([waiter], timeout=seconds)
+            await waiter
         finally:
+            late.cancel()
             self._waiting.discard(waiter)
         return self._cursor != cursor
 
@@ -80,17 +91,16 @@ class Hints:
         """The hint of an enqueue; if it is not `given`, call `later` after the commit."""
         if not self._server.address.notify:
             return Hint(self._channel, given=False)
-        now = since_boot()
-        if all(self._quiet_seconds(queue, now) <= 0 for queue in queues):
-            # With the enqueue it costs nothing, and covers delayed hints too.
-            self._delayed.get(asyncio.get_running_loop(), set()).difference_update(queues)
-            self._hinted_at.update(dict.fromkeys(queues, now))
-            return Hint(self._channel, given=True)
-        return Hint(self._channel, given=False)
+        if self._spend():
+            return Hint(self._channel, given=False)
+        # With the enqueue it costs nothing, and covers delayed hints too.
+        self._delayed.get(asyncio.get_running_loop(), set()).difference_update(queues)
+        return Hint(self._channel, given=True)
 
-    def _quiet_seconds(self, queue: str, now: Micros) -> float:
-        """Seconds until this queue may be notified again."""
-        return QUIET_SECONDS - (now - self._hinted_at.get(queue, 0)) / SECOND
+    def _spend(self) -> float:
+        """Take a token; returns the seconds until there is one, or zero."""
+        self._bucket, wait = spend_hint(self._bucket, since_boot())
+        return wait / SECOND
 
     def always(self) -> Hint:
         """The hint of a caller's transaction, never delayed: we do not know when it commits."""
@@ -105,26 +115,30 @@ class Hints:
         self.hear()
 
     def later(self, queues: Collection[str]) -> None:
-        """Notify these queues at the end of their quiet time."""
+        """Notify these queues as soon as there is a token."""
         if not self._server.address.notify or not queues:
             return
-        loop, now = asyncio.get_running_loop(), since_boot()
-        delayed = self._delayed.setdefault(loop, set())
-        if not delayed:
-            rest = max(self._quiet_seconds(queue, now) for queue in queues)
-            loop.call_later(rest + SLACK_SECONDS, self._send_delayed, loop)
-        delayed.update(queues)
+        loop = asyncio.get_running_loop()
+        self._delayed.setdefault(loop, set()).update(queues)
+        if loop not in self._timed:
+            self._send_in(0.0, loop)
+
+    def _send_in(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._timed.add(loop)
+        loop.call_later(seconds + SLACK_SECONDS, self._send_delayed, loop)
 
     def _send_delayed(self, loop: asyncio.AbstractEventLoop) -> None:
-        delayed, now = self._delayed.pop(loop, set()), since_boot()
-        silent = [queue for queue in delayed if self._quiet_seconds(queue, now) > 0]
-        self._send(delayed.difference(silent))
-        if silent:  # notified meanwhile by another loop
-            self.later(silent)
+        """Send the delayed hints of a loop if there is a token, else try again when there is one."""
+        self._timed.discard(loop)
+        if not self._delayed.get(loop):
+            return  # an enqueue took them along
+        if wait := self._spend():
+            self._send_in(wait, loop)
+        else:
+            self._send(self._delayed.pop(loop))
 
     def _send(self, queues: Collection[str]) -> None:
-        if queues:  # else `close` has sent them
-            self._hinted_at.update(dict.fromkeys(queues, since_boot()))
+        if queues:
             self._start(self._notify(sorted(queues)))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -104,6 +104,8 @@ class Session:
         self.spoken = False
         """Whether anything of the current call was sent."""
         self._planned = since_boot()
+        self._input = poll()
+        self._input.register(socket_of(connection).fileno(), select.POLLIN)
         self._key: tuple[int, int] = (connection.get_server_pid(), connection._protocol.backend_secret)
         self._leaving: asyncio.Task[None] | None = None
         self._let_go = asyncio.Event()
@@ -129,7 +131,7 @@ class Session:
 
         Nothing was sent on a session that is found dead here, so another may replace it.
         """
-        rounds = READ_ROUNDS if self.alive and self._has_input() else 0
+        rounds = READ_ROUNDS if self.alive and self._input.poll(0) else 0
         while rounds and self.alive:
             await asyncio.sleep(0)
             rounds -= 1
@@ -140,11 +142,6 @@ class Session:
         if not self.pooled and since_boot() - self._planned >= REPLAN_EVERY:
             await self.connection.execute("DISCARD PLANS")
             self._planned = since_boot()
-
-    def _has_input(self) -> bool:
-        readable = poll()
-        readable.register(socket_of(self.connection).fileno(), select.POLLIN)
-        return bool(readable.poll(0))
 
     async def rows(self, statement: Statement, values: Mapping[str, Any]) -> list[Any]:
         """All rows of a statement."""

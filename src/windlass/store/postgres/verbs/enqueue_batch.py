@@ -1,9 +1,8 @@
 """Enqueue: batched per event loop, or in a caller's transaction."""
 
 import asyncio
-import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -139,6 +138,28 @@ async def _store_alone(part: _Part) -> None:
         part.fail(error)
 
 
+class Hinting:
+    """Around an enqueue: its hint goes with the statement, or is sent later."""
+
+    __slots__ = ("_hint", "_hints", "_queues")
+
+    def __init__(self, hints: Hints, queues: Collection[str]) -> None:
+        self._hints = hints
+        self._queues = queues
+        self._hint = hints.next(queues)
+
+    def __enter__(self) -> Hint:
+        return self._hint
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        failed = kind is not None
+        if failed == self._hint.given:
+            # Not before the commit: a worker that is woken too early finds nothing.
+            self._hints.later(self._queues)
+        if not failed:
+            self._hints.hear()
+
+
 class Enqueuer:
     """Stores jobs and wakes workers."""
 
@@ -174,20 +195,9 @@ class Enqueuer:
                 stored = await access.write(lambda db: _enqueue(db, known, hint))
             return stored
 
-    @contextlib.contextmanager
-    def hinting(self, queues: Collection[str]) -> Iterator[Hint]:
+    def hinting(self, queues: Collection[str]) -> "Hinting":
         """The hint of an enqueue; if that fails, hints that were delayed for it are sent all the same."""
-        hint = self._hints.next(queues)
-        try:
-            yield hint
-        except BaseException:
-            if hint.given:
-                self._hints.later(queues)
-            raise
-        if not hint.given:
-            # Not before the commit: a worker that is woken too early finds nothing.
-            self._hints.later(queues)
-        self._hints.hear()
+        return Hinting(self._hints, queues)
 
     async def enqueue_inside(
         self, access: Access, connection: object, jobs: Sequence[NewJob], declared: dict[str, QueueSettings]

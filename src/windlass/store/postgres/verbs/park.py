@@ -60,6 +60,14 @@ async def is_any_parked(db: Db, types: Sequence[str]) -> bool:
     return bool((await db.rows("is_any_parked", {"types": list(types)}))[0][0])
 
 
+async def parked_types(db: Db) -> list[str]:
+    """The types with parked jobs, one seek each."""
+    found = [""]
+    while rows := await db.rows("next_parked_type", {"after": found[-1]}):
+        found.append(rows[0][0])
+    return found[1:]
+
+
 async def unpark(db: Db, types: Sequence[str]) -> int:
     """Free a portion of the parked jobs of these types; returns how many."""
     rows = await db.rows("unpark", {"types": list(types), "limit": UNPARK_BATCH})

@@ -64,3 +64,8 @@ WITH freed AS MATERIALIZED (
     SELECT DISTINCT queue, concurrency_key FROM back WHERE status = 'blocked'
 )
 SELECT queue, sort_priority, rank, status FROM back
+
+-- name: next_parked_type
+-- The next type with parked jobs: one seek.
+SELECT type FROM windlass.jobs
+WHERE status || '' = 'blocked' AND reason = 'no worker for type' AND type > :after ORDER BY type LIMIT 1

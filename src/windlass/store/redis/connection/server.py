@@ -104,6 +104,7 @@ class Server:
         """The wire with failpoints, in tests only."""
         self.wire: Wire = self.failpoint_wire or wire_to(address)
         self.watch = ServerWatch(address, shown)
+        self._clustered = address.kind is Kind.CLUSTER
         self.asked_queues: set[str] = set()
         """Queues that were asked for anything."""
         self.known_queues: set[str] = set()
@@ -126,7 +127,7 @@ class Server:
 
     def script(self, name: str) -> Script:
         """The verb's script, as it is for this kind of server."""
-        return script(name, clustered=self.address.kind is Kind.CLUSTER)
+        return script(name, clustered=self._clustered)
 
     def clock_argument(self) -> str:
         """The moment of a test's clock; empty: the server's own."""
@@ -139,7 +140,7 @@ class Server:
             keys = self._name(script, queue)
         self.asked_queues.add(queue)
         call = Call(script, keys, (self.store_id or "", self.clock_argument(), _encode(request), *blobs))
-        if script.grows:
+        if script.grows and self.watch.has_limit:
             self.watch.check_room(call.size)
         return call
 

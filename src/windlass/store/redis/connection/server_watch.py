@@ -143,6 +143,11 @@ class ServerWatch:
         if self._refusal is not None:
             raise _fresh(self._refusal)
 
+    @property
+    def has_limit(self) -> bool:
+        """Whether the server's memory is limited."""
+        return self._room is not None
+
     def check_room(self, size: int) -> None:
         """Raise if an enqueue of this many bytes does not fit."""
         if self._room is None:

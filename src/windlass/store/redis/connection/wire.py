@@ -87,7 +87,7 @@ class ServerWire(Wire):
         self._threads: dict[float, BlockingConnections] = {}
 
     async def call(self, call: Call, seconds: float, *, patient: bool = True) -> Any:
-        ask = self.replicated if call.script.writes else self.pipelined
+        ask = self.replicated if call.script.writes and self._replicas else self.pipelined
         (reply,) = await ask((call.by_sha,), seconds)
         if isinstance(reply, NoScriptError):
             (reply,) = await ask((call.by_text,), seconds)

@@ -50,6 +50,13 @@ async def park(access: Access, rounds: QueueRotation) -> dict[str, int]:
     return dict(parked)
 
 
+async def parked_types(access: Access) -> list[str]:
+    """The types with parked jobs, in the queues that can be reached."""
+    names = [name.decode() for name in await access.command("SMEMBERS", "parked_queues")]
+    found, _ = await _waiting(access, names)
+    return sorted({type_ for waiting in found.values() for type_ in waiting.parked})
+
+
 async def unpark(access: Access, types: Sequence[str]) -> None:
     """A worker knows these types: their jobs become pending again.
 

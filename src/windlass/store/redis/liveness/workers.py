@@ -80,6 +80,11 @@ async def late_runners(access: Access, now: Micros) -> list[str]:
     return sorted({runner.decode() for runner in (*lapsed, *dead[::2])})
 
 
+async def current(access: Access) -> str | None:
+    """The current coordinator, by the server's clock."""
+    return await coordinator(access, await access.now())
+
+
 async def coordinator(access: Access, now: Micros) -> str | None:
     """The current coordinator."""
     holder, expires = await access.command("HMGET", "leadership", "holder", "expires")

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Sequence
+from itertools import count
 
 from windlass.store.drive import running_loop
 from windlass.store.redis.connection.server import Server
@@ -21,7 +22,10 @@ class Hints:
         self._server = server
         self._cursor = 0
         self._waiting: set[asyncio.Future[None]] = set()
+        self._numbers = count(1)
         self._news = threading.Condition()
+        self._blocked = 0
+        """Threads without a loop that wait."""
         self._subscriptions: Subscriptions | None = None
         self._task: asyncio.Task[None] | None = None
         server.on_enqueue = self.hear
@@ -40,9 +44,10 @@ class Hints:
 
     def hear(self) -> None:
         """Something may have changed."""
-        with self._news:
-            self._cursor += 1
-            self._news.notify_all()
+        self._cursor = next(self._numbers)
+        if self._blocked:
+            with self._news:
+                self._news.notify_all()
         if not self._waiting:
             return
         here = running_loop()
@@ -63,8 +68,7 @@ class Hints:
             return True
         loop = running_loop()
         if loop is None:
-            with self._news:
-                return self._news.wait_for(lambda: self._cursor != cursor, seconds)
+            return self._wait_blocking(cursor, seconds)
         self._listen()
         waiter: asyncio.Future[None] = loop.create_future()
         late = loop.call_later(seconds, _wake, waiter)
@@ -75,6 +79,14 @@ class Hints:
             late.cancel()
             self._waiting.discard(waiter)
         return self._cursor != cursor
+
+    def _wait_blocking(self, cursor: int, seconds: float) -> bool:
+        with self._news:
+            self._blocked += 1
+            try:
+                return self._news.wait_for(lambda: self._cursor != cursor, seconds)
+            finally:
+                self._blocked -= 1
 
     async def close(self) -> None:
         """Hear no more."""

@@ -88,6 +88,8 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
 
 def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
     """Jobs of one queue, in their order."""
+    if len(jobs) == 1 and _is_plain(jobs[0]):
+        return EnqueueBatch(jobs, [[0]], ([_kind(jobs, 1, False, False)], None), [encode(fields_of(jobs[0]))], True)
     parents = {parent for job in jobs for parent in job.parents}
     kinds = _kinds(jobs, parents)
     request: list[Any] = []
@@ -99,7 +101,7 @@ def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
         request.append(_kind(alike, len(blobs) + 1, own, first.id in parents))
         blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
-    plain = len(kinds) == 1 and order is None and not parents and _is_plain(jobs[0])
+    plain = len(kinds) == 1 and order is None and _is_plain(jobs[0])
     return EnqueueBatch(jobs, kinds, (request, order), blobs, plain)
 
 
@@ -171,7 +173,8 @@ def _kind(alike: Sequence[NewJob], blob: int, own: bool, parents: bool) -> tuple
 
 def _is_plain(job: NewJob) -> bool:
     return (
-        job.idempotency_key is None
+        not job.parents
+        and job.idempotency_key is None
         and job.concurrency_key is None
         and job.parent is None
         and job.run_at is None

@@ -30,6 +30,8 @@ async def enqueue(access: Access, jobs: Sequence[NewJob]) -> list[Enqueued]:
     """Jobs with parents are checked first, and again if a parent's key was taken meanwhile."""
     if not jobs:
         return []
+    if len(jobs) == 1 and jobs[0].fresh and not jobs[0].parents:
+        return await _enqueue_in(access, jobs[0].queue, jobs)
     if not any(job.parents for job in jobs):
         return await _enqueue(access, jobs)
     stored: set[str] = set()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from windlass.store.clock import Clock
+from windlass.store.clock import Clock, since_boot
 from windlass.store.drive import drive
 from windlass.store.sql.session import Session, SharedRole
 from windlass.store.sqlite.connection.base import Connection, Statements
@@ -13,10 +13,11 @@ from windlass.store.sqlite.connection.caller_transaction import (
     in_transaction_of,
     with_caller_connection,
 )
+from windlass.store.sqlite.connection.checkpoints import CheckpointPace
 from windlass.store.sqlite.connection.commit_watcher import CommitWatcher
 from windlass.store.sqlite.connection.database import Database
 from windlass.store.sqlite.connection.db_thread import DbThread, ReadThread
-from windlass.store.sqlite.connection.write_thread import Combinable, WriteThread
+from windlass.store.sqlite.connection.write_thread import Combinable, WriteThread, checkpoint
 from windlass.store.sqlite.db import Db, SharedDb, UnreadableText, repair_text
 from windlass.store.sqlite.migrate import check_schema, is_current, migrate
 
@@ -38,6 +39,7 @@ class DbThreads:
         self.applied: list[str] = []
         self._migrated = False
         self._closed = False
+        self._checkpoints = CheckpointPace()
 
     def named(self, role: T) -> T:
         """The role, whose verbs failpoints know by their names."""
@@ -63,6 +65,12 @@ class DbThreads:
         if not self._migrated:
             await self._migrate(deadline)
         return await self._run(self._reader, work, deadline)
+
+    async def checkpoint(self) -> None:
+        """Copy the log into the file, before it is so long that a commit has to."""
+        if self._checkpoints.is_due(since_boot()):
+            pages = await self._writer.run(checkpoint)
+            self._checkpoints.note(pages, since_boot())
 
     async def check_schema(self) -> None:
         """Raise SchemaMismatch after a breaking migration since the file was opened."""

@@ -16,6 +16,8 @@ from windlass.store.sqlite.connection.libraries import LIBRARIES, identity
 BUSY_TIMEOUT_MS = 10_000
 """For writers outside of our write turn, such as the sqlite3 shell; ours never wait here."""
 CACHED_STATEMENTS = 200
+MAX_LOG_PAGES = 4_000
+"""A commit that leaves a longer log copies it into the file."""
 MAGIC = b"SQLite format 3\0"
 WAL = 2
 """Bytes 18 and 19 of the file header in WAL mode."""
@@ -100,7 +102,7 @@ class Connection(ABC):
 
     def __init__(self, path: Path, *, synchronous: str, writes: bool, name: Path | None = None) -> None:
         """`name` may lead to the path through symbolic links, which may change."""
-        self._name = name or path
+        self._name = str(name or path)
         before = identity(path)
         try:
             with LIBRARIES.opening(path, self, self.library):
@@ -118,7 +120,7 @@ class Connection(ABC):
     def read_only(cls, path: Path, *, immutable: bool) -> Self:
         """A connection that changes nothing; `immutable` needs no companion files, if nothing has the file open."""
         connection = cls.__new__(cls)
-        connection._name = path
+        connection._name = str(path)
         try:
             with LIBRARIES.opening(path, connection, cls.library):
                 connection._open_read_only(path, immutable=immutable)
@@ -136,6 +138,8 @@ class Connection(ABC):
             self.rows("PRAGMA fullfsync = 1")
             self.rows("PRAGMA checkpoint_fullfsync = 1")
         self.rows("PRAGMA journal_size_limit = 67108864")
+        # The coordinator does most checkpoints: in a commit they would delay one job in a hundred.
+        self.rows(f"PRAGMA wal_autocheckpoint = {MAX_LOG_PAGES}")
         # Statement journals in memory: as temporary files they are half of all that a drain writes.
         self.rows("PRAGMA temp_store = MEMORY")
         self.rows("PRAGMA trusted_schema = 0")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from windlass.errors import StoreUnavailable
 from windlass.native import lock, pool, simple_queue, start_thread
+from windlass.store.drive import running_loop
 from windlass.store.sqlite.connection.base import Connection, DriverError, to_store_error
 from windlass.store.sqlite.connection.libraries import close_before_fork
 from windlass.store.sqlite.connection.requests import Deadlines, Request, Work, answer
@@ -52,9 +53,8 @@ class DbThread(ABC):
         Work that has not begun at the deadline is withdrawn: then certainly nothing happened. Without an event loop
         this never suspends: it blocks, and the coroutine may be driven by hand.
         """
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             return self._run_blocking(Request(work), deadline)
         request = Request(work, loop)
         future: asyncio.Future[T] = loop.create_future()

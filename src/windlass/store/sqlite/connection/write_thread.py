@@ -64,6 +64,14 @@ class Combinable(Generic[X, Y]):
             request.result = list(islice(answers, len(request.work.items)))  # type: ignore[attr-defined]
 
 
+def checkpoint(connection: Connection) -> int:
+    """Copy the log into the file; returns its pages. Outside of a transaction, and within the write turn:
+
+    some versions of SQLite can damage a file that is written meanwhile.
+    """
+    return int(connection.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1])
+
+
 def _combined(group: Sequence[Request[Any]]) -> Iterator[list[Request[Any]]]:
     """The group in its order; neighbours that can be combined come together."""
     for _, alike in groupby(group, key=_verb):
@@ -117,9 +125,23 @@ class WriteThread(DbThread):
             self._abandon(group, error)
             return
         try:
-            self._transact(group)
+            if writes := [request for request in group if request.work is not checkpoint]:
+                self._transact(writes)
+            for request in group:
+                if request.work is checkpoint:
+                    self._checkpoint(request)
         finally:
             self._turn.leave()
+
+    def _checkpoint(self, request: Request[Any]) -> None:
+        try:
+            connection = self._connected()
+            connection.reset()
+            request.result = checkpoint(connection)
+        except DriverError as error:
+            request.error = to_store_error(error, self._path)
+        except Exception as error:
+            request.error = error
 
     def _try_now(self, request: Request[Any]) -> bool:
         connection = self._connection

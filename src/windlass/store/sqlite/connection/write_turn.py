@@ -23,6 +23,7 @@ class WriteTurn:
 
     def __init__(self, database: Path, *, first: bool) -> None:
         self.file = database.with_name(database.name + "-turn")
+        self._path = str(self.file)
         self._database = database
         self._open_turn()
         self._writers = None if first else _open(database.with_name(database.name + "-writers"), database)
@@ -78,7 +79,7 @@ class WriteTurn:
                 os.pwrite(self._turn, b"\n", 0)
 
     def _is_deleted(self) -> bool:
-        return identity(self.file) != self._identity
+        return identity(self._path) != self._identity
 
     def _unlock(self) -> None:
         fcntl.flock(self._turn, fcntl.LOCK_UN)

@@ -51,6 +51,7 @@ from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
 from windlass.store.sqlite.migrate import migrations, newer_steps, version_of
+from windlass.store.sqlite.verbs.park import parked_types
 
 T = TypeVar("T")
 
@@ -188,11 +189,9 @@ def _delayed(db: Db) -> list[Waiting]:
 
 def _parked(db: Db) -> Iterator[list[Waiting]]:
     """One count per type."""
-    after = ""
-    while rows := db.rows("next_parked", {"after": after}):
-        after = rows[0][0]
-        found = db.rows("count_parked", {"type": after, "limit": MAX_COUNTED})
-        yield [Waiting(queue=queue, type=after, jobs=jobs, due=False, parked=True) for queue, jobs in found]
+    for type_ in parked_types(db):
+        found = db.rows("count_parked", {"type": type_, "limit": MAX_COUNTED})
+        yield [Waiting(queue=queue, type=type_, jobs=jobs, due=False, parked=True) for queue, jobs in found]
 
 
 def check_schema(connection: Connection) -> Iterator[Finding]:

@@ -27,11 +27,6 @@ SELECT queue, type, run_at <= :now AS due, count(*) FROM (
     WHERE status IN ('scheduled', 'failed') ORDER BY run_at, id LIMIT :limit
 ) GROUP BY queue, type, due
 
--- name: next_parked
--- The next type with parked jobs: one seek.
-SELECT type FROM windlass_jobs INDEXED BY windlass_jobs_parked
-WHERE status = 'blocked' AND reason = 'no worker for type' AND type > :after ORDER BY type LIMIT 1
-
 -- name: count_parked
 SELECT queue, count(*) FROM (
     SELECT queue FROM windlass_jobs INDEXED BY windlass_jobs_parked

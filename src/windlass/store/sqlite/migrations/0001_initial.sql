@@ -1,9 +1,10 @@
 -- The whole schema. All names begin with windlass_: the file may hold other tables.
 -- breaking: no
 
--- Jobs that have not finished. Small, so that its indexes stay small.
+-- Jobs that have not finished. Small, so that its indexes stay small. Rows are in the order of their insertion, not of their
+-- ids: jobs that run together share pages, though the links of a chain have neighbouring ids (decision 0048).
 CREATE TABLE windlass_jobs (
-    id                  TEXT PRIMARY KEY,
+    id                  TEXT PRIMARY KEY NOT NULL,
     queue               TEXT NOT NULL,
     type                TEXT NOT NULL,
     payload             TEXT NOT NULL,
@@ -61,7 +62,7 @@ CREATE TABLE windlass_jobs (
     -- Parents that have not completed, and the delay after the last of them.
     pending_parents     INTEGER NOT NULL DEFAULT 0,
     delay_after_parents INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
+);
 
 -- The claim: pending jobs in the order in which they run; `type`, so that skipping unknown types stays inside the index.
 CREATE INDEX windlass_jobs_pending ON windlass_jobs (queue, sort_priority, rank, id, type) WHERE status = 'pending';
@@ -91,9 +92,9 @@ CREATE INDEX windlass_jobs_waiting_for_key ON windlass_jobs
     (queue, concurrency_key, (CASE WHEN key_strict THEN 0 ELSE sort_priority END), rank, id)
     WHERE status = 'blocked' AND reason = 'waits for its concurrency key';
 
--- Finished jobs, until their retention is over.
+-- Finished jobs, until their retention is over; in the order in which they finished.
 CREATE TABLE windlass_history (
-    id                  TEXT PRIMARY KEY,
+    id                  TEXT PRIMARY KEY NOT NULL,
     queue               TEXT NOT NULL,
     type                TEXT NOT NULL,
     payload             TEXT NOT NULL,
@@ -141,7 +142,7 @@ CREATE TABLE windlass_history (
     parent_results      TEXT,
     pending_parents     INTEGER NOT NULL DEFAULT 0,
     delay_after_parents INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
+);
 CREATE INDEX windlass_history_drop ON windlass_history (drop_at);
 -- Dead and cancelled jobs among millions of completed ones.
 CREATE INDEX windlass_history_ended_badly ON windlass_history (status, id) WHERE status <> 'completed';

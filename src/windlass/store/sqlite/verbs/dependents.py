@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 from windlass.core.codec import encode
 from windlass.core.flow.queue import DEFAULT_RETENTION
 from windlass.core.ids import JobId
-from windlass.core.jobs.dependencies import ParentEffect, ParentState, check_parents, effect_of, parent_ended_reason
+from windlass.core.jobs.dependencies import (
+    ParentEffect,
+    ParentState,
+    check_parents,
+    effect_of,
+    levels,
+    parent_ended_reason,
+)
 from windlass.core.jobs.job import NewJob
 from windlass.core.status import FINISHED, Status
 from windlass.store.rows import per_job_values, shared_child_values
@@ -33,10 +40,11 @@ def parent_states(db: Db, children: Sequence[NewJob]) -> dict[JobId, ParentState
 def insert_children(
     db: Db, children: Sequence[tuple[NewJob, dict[str, Any]]], parents: Mapping[JobId, ParentState]
 ) -> None:
-    """Insert jobs with parents, each with its shared columns, alike ones by one statement."""
+    """Insert jobs with parents, each with its shared columns, alike ones by one statement, level by level."""
+    level = levels(job for job, _ in children)
     alike: dict[Any, list[NewJob]] = defaultdict(list)
     shared: dict[Any, dict[str, Any]] = {}
-    for job, columns in children:
+    for job, columns in sorted(children, key=lambda each: level[each[0].id]):
         kind = shared_child_values(job)
         alike[kind].append(job)
         shared[kind] = columns

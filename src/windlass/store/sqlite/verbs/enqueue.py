@@ -22,7 +22,13 @@ from windlass.store.rows import PER_JOB, key_columns, per_job_values, shared_val
 from windlass.store.sql.queues import add_missing
 from windlass.store.sqlite.db import Db, SharedDb, array
 from windlass.store.sqlite.limits.idempotency_keys import hold, holders
-from windlass.store.sqlite.limits.key_queue import SlotAssignment, assign_free_slots, mark_rated, slots_for_new
+from windlass.store.sqlite.limits.key_queue import (
+    NO_SLOTS,
+    SlotAssignment,
+    assign_free_slots,
+    mark_rated,
+    slots_for_new,
+)
 from windlass.store.sqlite.verbs.cancel import cancel_waiting
 from windlass.store.sqlite.verbs.dependents import insert_children, parent_states
 
@@ -140,8 +146,8 @@ def _enqueue_each(call: Enqueue, jobs: Sequence[NewJob]) -> list[Enqueued]:
 def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int], QueueState], set[JobId]]:
     """The queues of the jobs, and the ids that are known already."""
     wanted = list({(job.queue, job.priority) for job in jobs})
-    lowest = min(job.id for job in jobs)
-    places = array((queue, -priority) for queue, priority in wanted)
+    lowest = min([job.id for job in jobs])
+    places = array([(queue, -priority) for queue, priority in wanted])
     rows = db.rows("queue_states", {"places": places, "lowest": lowest})
     states: dict[tuple[str, int], QueueState] = {}
     for (queue, priority), (attempts, timeout, closed, last_rank, _) in zip(wanted, rows, strict=True):
@@ -156,9 +162,11 @@ def _queue_states(db: Db, jobs: Sequence[NewJob]) -> tuple[dict[tuple[str, int],
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
     """Whether one statement takes all, and no two conflict: a bulk of one task without keys."""
-    shared = shared_values(jobs[0])
-    if jobs[0].parents:
+    if jobs[0].parents or jobs[0].idempotency_key is not None:
         return False
+    if len(jobs) == 1:
+        return True
+    shared = shared_values(jobs[0])
     return all(shared_values(job) == shared and job.idempotency_key is None for job in jobs) and len(
         {job.id for job in jobs}
     ) == len(jobs)
@@ -173,7 +181,7 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
         for job in group
         if job.concurrency_key is not None
     ]
-    slots = slots_for_new(call.db, due)
+    slots = slots_for_new(call.db, due) if due else NO_SLOTS
     for group, state in groups:
         shared = call.shared_columns(group[0], state)
         if state.status is not Status.PENDING or not due:
@@ -183,7 +191,8 @@ def _insert_all(call: Enqueue, groups: Sequence[tuple[Sequence[NewJob], InitialS
         _insert(call.db, ready, shared, slots.slots)
         waiting = [job for job in group if job.concurrency_key is not None and job.id not in slots.slots]
         _insert(call.db, waiting, {**shared, "status": str(Status.BLOCKED), "reason": WAITING_FOR_KEY}, {})
-    _after_insert(call.db, due, slots)
+    if due:
+        _after_insert(call.db, due, slots)
 
 
 def _insert(db: Db, jobs: Sequence[NewJob], shared: dict[str, Any], slots: Mapping[JobId, int]) -> None:
@@ -232,6 +241,9 @@ def _insert_children(call: Enqueue, children: Sequence[NewJob]) -> None:
 
 def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
     """The jobs in parts that one statement takes."""
+    if len(jobs) == 1:
+        yield jobs
+        return
     longest = max((len(job.payload) for job in jobs), default=0)
     step = max(1, min(MAX_JOBS_IN_STATEMENT, MAX_BYTES_IN_STATEMENT // (longest + 1)))
     for start in range(0, len(jobs), step):

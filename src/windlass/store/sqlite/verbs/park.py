@@ -35,6 +35,14 @@ def park(db: Db) -> dict[str, int]:
     return dict(parked)
 
 
+def parked_types(db: Db) -> list[str]:
+    """The types with parked jobs, one seek each."""
+    found = [""]
+    while rows := db.rows("next_parked", {"after": found[-1]}):
+        found.append(rows[0][0])
+    return found[1:]
+
+
 def unpark(db: Db, types: Iterable[str]) -> int:
     """Put one batch of parked jobs of these types back: how many."""
     jobs = db.rows("parked", {"types": array(sorted(types)), "limit": UNPARK_BATCH})

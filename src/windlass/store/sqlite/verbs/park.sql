@@ -40,3 +40,8 @@ SELECT DISTINCT concurrency_key FROM (
     WHERE queue = :queue AND status = 'pending' AND type = :type
     ORDER BY sort_priority, rank, id LIMIT :limit
 ) WHERE concurrency_key IS NOT NULL
+
+-- name: next_parked
+-- The next type with parked jobs: one seek.
+SELECT type FROM windlass_jobs INDEXED BY windlass_jobs_parked
+WHERE status = 'blocked' AND reason = 'no worker for type' AND type > :after ORDER BY type LIMIT 1

@@ -1,0 +1,14 @@
+"""When a wake-up hint is sent: at once while hints are few, gathered with others while they are many."""
+
+from windlass.core.flow.rate import Bucket, Rate, refilled, spent, wait_for
+from windlass.core.moments import SECOND, Micros
+
+HINT_RATE = Rate(tokens=200, period=SECOND, burst=50)
+"""Of one process. Each hint wakes every worker, so a process may send no more, however many jobs it enqueues."""
+
+
+def spend_hint(bucket: Bucket, now: Micros) -> tuple[Bucket, Micros]:
+    """The bucket after a hint, and zero; or, if it holds no token, the bucket now and how long until it does."""
+    filled = refilled(bucket, HINT_RATE, now)
+    wait = wait_for(filled, HINT_RATE, 1)
+    return (filled, wait) if wait else (spent(filled, 1), 0)

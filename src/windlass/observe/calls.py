@@ -1,0 +1,160 @@
+"""Times and counts of calls to a store: one decorator round the contract. Where it is off, nothing is wrapped."""
+
+import inspect
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from windlass.core.events import Emit, Event, HintsUnavailable, LeaseExpired
+from windlass.core.jobs.job import Enqueued, NewJob
+from windlass.core.jobs.outcome import Settlement
+from windlass.core.schedules.firing import Fired, Firing
+from windlass.core.status import Status
+from windlass.observe.figures import Figures
+from windlass.store.contract import Store
+from windlass.store.records import Rescued, Settled
+
+ROLES = ("jobs", "operator", "queues", "schedules", "leases", "workers", "leader", "stats", "documents")
+"""Waiting for a hint is no call: `signals` has only its check."""
+Count = Callable[..., None]
+
+
+def measure_calls(store: Store, figures: Figures | None) -> Store:
+    """The same store, with its calls measured if there are figures."""
+    return store if figures is None or is_measured(store) else cast(Store, _Measured(store, figures))
+
+
+def count_events(emit: Emit, figures: Figures | None) -> Emit:
+    """The same listener, with the events that have a total counted."""
+    if figures is None:
+        return emit
+
+    def counted(event: Event) -> None:
+        if (total := _TOTAL_OF.get(type(event))) is not None:
+            figures.count_total(total)
+        emit(event)
+
+    return counted
+
+
+_TOTAL_OF: dict[type[Event], str] = {LeaseExpired: "leases_lost", HintsUnavailable: "hints_lost"}
+
+
+def is_measured(store: Store) -> bool:
+    """Whether its calls are measured already."""
+    return isinstance(store, _Measured)
+
+
+class _Measured:
+    """A store whose roles are measured; everything else is the store's own."""
+
+    def __init__(self, store: Store, figures: Figures) -> None:
+        self._store = store
+        self._figures = figures
+        for name in ROLES:
+            setattr(self, name, _Role(name, getattr(store, name), figures))
+        self.signals = _Role("signals", store.signals, figures, only=("has_work",))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def with_timeout(self, seconds: float) -> "_Measured":
+        return _Measured(self._store.with_timeout(seconds), self._figures)
+
+
+class _Role:
+    """A role; its verbs are wrapped when they are first used."""
+
+    def __init__(self, name: str, role: Any, figures: Figures, only: tuple[str, ...] | None = None) -> None:
+        self._name = name
+        self._role = role
+        self._figures = figures
+        self._only = only
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._role, name)
+        if not inspect.iscoroutinefunction(call) or (self._only is not None and name not in self._only):
+            return call
+        measured = _measured_call(verb_name(self._name, name), call, self._figures)
+        self.__dict__[name] = measured  # the next look finds it at once
+        return measured
+
+
+def verb_name(role: str, verb: str) -> str:
+    """As in the label: `claim`, and `queues_list` for a verb that several roles have."""
+    return f"{role}_{verb}" if verb in SHARED_VERBS else verb
+
+
+SHARED_VERBS = frozenset(("add", "change", "close", "declare", "delete", "get", "list", "open", "pause", "resume"))
+
+
+def _measured_call(verb: str, call: Callable[..., Awaitable[Any]], figures: Figures) -> Callable[..., Awaitable[Any]]:
+    place, count = figures.verb(verb), _COUNTS.get(verb)
+
+    async def measured(*arguments: Any, **named: Any) -> Any:
+        begin, failed = time.perf_counter_ns(), False
+        try:
+            answer = await call(*arguments, **named)
+        except Exception:
+            failed = True
+            raise
+        finally:
+            figures.called(place, (time.perf_counter_ns() - begin) // 1000, failed=failed)
+        if count is not None:
+            count(figures, arguments, answer)
+        return answer
+
+    return measured
+
+
+def _count_enqueued(figures: Figures, arguments: tuple[Sequence[NewJob]], answers: Sequence[Enqueued]) -> None:
+    jobs = arguments[0]
+    if len(jobs) == 1:
+        if not answers[0].existing:
+            figures.count("enqueued", jobs[0].queue, jobs[0].type)
+        return
+    new = Counter((job.queue, job.type) for job, answer in zip(jobs, answers, strict=True) if not answer.existing)
+    for (queue, type_), number in new.items():
+        figures.count("enqueued", queue, type_, number)
+
+
+def _count_enqueued_inside(figures: Figures, arguments: tuple[Any, ...], answers: Sequence[Enqueued]) -> None:
+    _count_enqueued(figures, (arguments[1],), answers)
+
+
+def _count_fired(figures: Figures, arguments: tuple[Sequence[Firing]], answers: Sequence[Fired]) -> None:
+    for firing, fired in zip(arguments[0], answers, strict=True):
+        enqueued = set(fired.jobs)
+        for job in firing.jobs:
+            if job.id in enqueued:
+                figures.count("enqueued", job.queue, job.type)
+
+
+def _count_settled(figures: Figures, arguments: tuple[Sequence[Settlement]], answers: Sequence[Settled]) -> None:
+    """Which of them came too late, or were handed back; a settlement does not name the type."""
+    for settlement, answer in zip(arguments[0], answers, strict=True):
+        if answer is Settled.STALE:
+            figures.count("stale", settlement.queue, "")
+        elif settlement.requeues and answer is Settled.SETTLED:
+            figures.count("requeued", settlement.queue, "")
+
+
+def _count_rescued(figures: Figures, _: tuple[Any, ...], rescued: Sequence[Rescued]) -> None:
+    for job in rescued:
+        if job.outcome == "requeued":
+            figures.count("requeued", job.queue, "")
+            continue
+        figures.count("rescued", job.queue, job.type)
+        if job.status is Status.DEAD:
+            figures.count("dead_crashed", job.queue, job.type)
+
+
+_COUNTS: dict[str, Count] = {
+    "enqueue": _count_enqueued,
+    "enqueue_inside": _count_enqueued_inside,
+    "fire": _count_fired,
+    "settle": _count_settled,
+    "end": _count_rescued,
+    "rescue": _count_rescued,
+}

@@ -1,0 +1,24 @@
+"""How often the log is copied into the file: by how fast it grows."""
+
+from windlass.core.moments import SECOND, Micros
+
+PAGES = 500
+"""About as long as the log should be then: some milliseconds for the disk."""
+MAX_PAUSE: Micros = 10 * SECOND
+
+
+class CheckpointPace:
+    """When the next checkpoint is due."""
+
+    def __init__(self) -> None:
+        self._last: Micros = 0
+        self._pause: Micros = 0
+
+    def is_due(self, now: Micros) -> bool:
+        """Whether the log has grown to about its length, if it grows as fast as before."""
+        return now - self._last >= self._pause
+
+    def note(self, pages: int, now: Micros) -> None:
+        """A checkpoint of a log of this length was made."""
+        since = min(now - self._last, MAX_PAUSE)
+        self._last, self._pause = now, min(since * PAGES // max(pages, 1), MAX_PAUSE)

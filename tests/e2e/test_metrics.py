@@ -1,0 +1,88 @@
+"""/metrics of real workers: sums over runners and their deaths, and the coordinator's gauges."""
+
+import os
+import signal
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.stage import Stage, free_port
+from tests.support.addresses import on_every_store
+from tests.support.processes import until
+
+
+class Scraper:
+    """Reads one health port again and again; no counter may ever fall."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._before: dict[object, float] = {}
+
+    def scrape(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as response:
+            families = list(text_string_to_metric_families(response.read().decode()))
+        found = {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
+        rising = {
+            (s.name, frozenset(s.labels.items())): s.value
+            for family in families
+            for s in family.samples
+            if family.type in ("counter", "histogram")
+        }
+        for key, before in self._before.items():
+            assert rising.get(key, 0) >= before, f"{key} fell"  # type: ignore[call-overload]
+        self._before = dict(rising)
+        return found
+
+    def value(self, name: str, **labels: str) -> float:
+        """The sum of the series with these labels."""
+        found = self.scrape()
+        return sum(
+            value for (each, has), value in found.items() if each == name and labels.items() <= dict(has).items()
+        )
+
+
+@on_every_store
+def test_counters_of_several_runners_survive_the_death_of_one(stage: Stage) -> None:
+    port = free_port()
+    stage.worker("--processes", "2", "--concurrency", "3", "--health", f"127.0.0.1:{port}")
+    worker, scraper = stage.workers[-1], Scraper(port)
+    stage.hand_in("quick", 200)
+    until(lambda: scraper.value("windlass_jobs_completed_total", type="quick") == 200, "all are counted")
+    assert scraper.value("windlass_slots") == 6
+    blocked = stage.hand_in("block", 1, gate="gate")
+    stage.until_started(blocked)
+    until(lambda: scraper.value("windlass_slots_busy") == 1, "one slot is busy")
+    victim = stage.history.starts(blocked[0])[0].pid
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: scraper.value("windlass_jobs_rescued_total", type="block") == 1, "the rescue is counted")
+    assert scraper.value("windlass_jobs_completed_total", type="quick") == 200
+    stage.open("gate")
+    stage.hand_in("quick", 50)
+    stage.until_finished()
+    until(lambda: scraper.value("windlass_jobs_completed_total") == 251, "every completion is counted once")
+    assert scraper.value("windlass_jobs_started_total") == 252
+    assert scraper.value("windlass_job_run_seconds_count") == 251
+    assert scraper.value("windlass_store_call_seconds_count", verb="claim") > 0
+    assert worker.runners()
+
+
+def test_a_worker_shows_nothing_of_the_store_and_a_coordinator_does(stage: Stage) -> None:
+    worker_port, coordinator_port = free_port(), free_port()
+    stage.worker("--health", f"127.0.0.1:{worker_port}")
+    stage.processes.start("coordinator", "-m", "windlass", "coordinator", "--health", f"127.0.0.1:{coordinator_port}")
+    stage.hand_in("quick", 3)
+    stage.until_finished()
+    until(lambda: listens(coordinator_port), "the coordinator listens")
+    coordinator = Scraper(coordinator_port)
+    assert coordinator.value("windlass_queue_jobs", status="completed") == 3
+    assert coordinator.value("windlass_workers") == 1
+    assert coordinator.value("windlass_coordinator_up") == 1
+    names = {name for name, _ in Scraper(worker_port).scrape()}
+    assert not [name for name in names if name.startswith(("windlass_queue", "windlass_coordinator", "windlass_w"))]
+
+
+def listens(port: int) -> bool:
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
+    except OSError:
+        return False

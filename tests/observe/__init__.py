@@ -1,0 +1,1 @@
+"""What is seen from outside: figures, metrics, logs, traces, probes."""

@@ -1,0 +1,74 @@
+"""GET /metrics of the server: what it counted and the gauges of its store, for a token that may read everything."""
+
+import httpx
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+
+from tests.server.conftest import Client, Connect, enqueue
+from windlass import App
+from windlass.client.verbs.tokens import Tokens
+from windlass.errors import StoreUnavailable
+from windlass.observe import process, store_gauges
+from windlass.server import access
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_figures", {})
+
+
+async def value(api: Client, name: str, **labels: str) -> float:
+    answer = await api.get("http://windlass/metrics")
+    assert answer.status_code == 200, answer.text
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+async def test_jobs_enqueued_by_rest_are_counted_and_the_store_is_shown(api: Client) -> None:
+    for _ in range(3):
+        await enqueue(api)
+    assert await value(api, "windlass_jobs_enqueued_total", queue="default", type="mail.welcome") == 3
+    assert await value(api, "windlass_queue_jobs", queue="default", status="pending") == 3
+    assert await value(api, "windlass_store_up") == 1
+    stats = (await api.get("/stats")).json()
+    assert await value(api, "windlass_queue_jobs", status="pending") == stats["totals"]["pending"]
+
+
+async def test_openmetrics_is_answered_to_those_who_ask_for_it(api: Client) -> None:
+    answer = await api.get("http://windlass/metrics", headers={"accept": "application/openmetrics-text"})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text")
+    assert "windlass_store_up" in {each.name for each in openmetrics.text_string_to_metric_families(answer.text)}
+
+
+async def test_a_token_that_may_read_everything_is_needed(connect: Connect, served: Starlette) -> None:
+    stranger = httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url="http://windlass")
+    async with stranger:
+        assert (await stranger.get("/metrics")).status_code == 401
+    producer, limited = await connect("enqueue"), await connect("read", queues=["mail"])
+    for client, code in ((producer, "missing_scope"), (limited, "outside_limits")):
+        answer = await client.get("http://windlass/metrics")
+        assert (answer.status_code, answer.json()["code"]) == (403, code)
+
+
+async def test_without_the_store_a_known_token_still_gets_what_was_counted(
+    api: Client, connect: Connect, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await connect("read")
+    await enqueue(api)
+    assert await value(api, "windlass_store_up") == 1
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(access, "FRESH", 0)
+    monkeypatch.setattr(Tokens, "averify", away)
+    monkeypatch.setattr(store_gauges, "read_state", away)
+    assert await value(api, "windlass_store_up") == 0
+    assert await value(api, "windlass_jobs_enqueued_total") == 1
+    assert (await other.get("http://windlass/metrics")).status_code == 503

@@ -1,0 +1,44 @@
+"""The log is copied into the file beside the jobs, so that no commit has to."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.seed import enqueue
+from windlass.core.moments import SECOND
+from windlass.store.open import open_store
+from windlass.store.sqlite.connection.checkpoints import MAX_PAUSE, PAGES, CheckpointPace
+
+
+@pytest.mark.parametrize("options", ["", "?driver=sqlite3"], ids=["apsw", "sqlite3"])
+async def test_tidying_copies_the_log_into_the_file(tmp_path: Path, options: str) -> None:
+    file = tmp_path / "store.db"
+    store = open_store(f"sqlite:///{file}{options}")
+    jobs = await enqueue(store, 20)
+    assert not any(job.encode() in _content(file) for job in jobs)
+    await store.tidy()
+    assert all(job.encode() in _content(file) for job in jobs)
+    await store.close()
+
+
+def _content(file: Path) -> bytes:
+    """Read by another process: closing a descriptor of ours would drop the locks of this one."""
+    return subprocess.run(["cat", str(file)], capture_output=True, check=True).stdout
+
+
+def test_the_first_checkpoint_is_due_at_once_and_the_next_when_the_log_has_its_length() -> None:
+    pace = CheckpointPace()
+    assert pace.is_due(100 * SECOND)
+    pace.note(PAGES, 100 * SECOND)
+    pace.note(2 * PAGES, 104 * SECOND)
+    assert not pace.is_due(106 * SECOND - 1)
+    assert pace.is_due(106 * SECOND)
+
+
+def test_a_log_that_hardly_grows_is_copied_after_the_longest_pause() -> None:
+    pace = CheckpointPace()
+    pace.note(1, 100 * SECOND)
+    pace.note(0, 200 * SECOND)
+    assert not pace.is_due(200 * SECOND + MAX_PAUSE - 1)
+    assert pace.is_due(200 * SECOND + MAX_PAUSE)
