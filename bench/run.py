@@ -22,6 +22,7 @@ from bench.measures import (
     memory,
     pooler,
     profile,
+    rest,
     space,
 )
 from bench.peer import find_peers
@@ -53,6 +54,7 @@ class Measurement(StrEnum):
     MEMORY = "memory"
     POOLER = "pooler"
     PROFILE = "profile"
+    REST = "rest"
     SPACE = "space"
 
 
@@ -69,6 +71,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.MEMORY: memory.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }
 

@@ -44,6 +44,16 @@ def test_the_other_measurements_run_too_and_a_program_gets_json_alone(tmp_path: 
     assert read(tmp_path / "here").results[0].machine.cores > 0
 
 
+def test_the_rest_server_is_compared_with_the_client(tmp_path: Path) -> None:
+    ran = run_bench(tmp_path, "--quick", "rest", "--json")
+    assert ran.returncode == 0, ran.stderr
+    (rest,) = (each["section"] for each in json.loads(ran.stdout)["results"])
+    rows = {row["name"]: row for row in rest["rows"]}
+    assert rows["POST /jobs, one connection"]["base"]["name"] == "the client, one by one"
+    assert rows["errors"]["rounds"] == [0]
+    assert all(row["rounds"][0] > 0 for name, row in rows.items() if name != "errors")
+
+
 def test_chains_and_delays_are_compared_with_jobs_that_wait_for_nothing(tmp_path: Path) -> None:
     ran = run_bench(tmp_path, "--quick", "chains", "delays", "--json")
     assert ran.returncode == 0, ran.stderr

@@ -16,7 +16,7 @@ class Scraper:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self._before: dict[object, float] = {}
+        self._before: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
     def scrape(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as response:
@@ -29,7 +29,7 @@ class Scraper:
             if family.type in ("counter", "histogram")
         }
         for key, before in self._before.items():
-            assert rising.get(key, 0) >= before, f"{key} fell"  # type: ignore[call-overload]
+            assert rising.get(key, 0) >= before, f"{key} fell"
         self._before = dict(rising)
         return found
 
@@ -83,6 +83,6 @@ def test_a_worker_shows_nothing_of_the_store_and_a_coordinator_does(stage: Stage
 
 def listens(port: int) -> bool:
     try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
+        return bool(urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200)
     except OSError:
         return False

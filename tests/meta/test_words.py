@@ -51,7 +51,7 @@ COMMANDS = _commands(typer.main.get_command(cli), "windlass")
 
 def test_the_commands_are_these() -> None:
     alone = ["bench", "demo", "worker", "dev", "coordinator", "enqueue", "stats", "top", "migrate", "doctor"]
-    alone += ["jobs", "dead", "queues", "schedules", "workers", "serve", "token", "audit"]
+    alone += ["jobs", "dead", "queues", "schedules", "workers", "serve", "token", "audit", "scale"]
     grouped = {
         "jobs": ["list", "show", "why", "cancel", "retry", "delete", "run", "change"],
         "dead": ["list", "retry", "purge"],

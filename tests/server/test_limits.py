@@ -152,7 +152,8 @@ async def test_a_job_is_neither_moved_out_of_nor_joined_to_what_others_own(
 
 async def test_samples_and_counts_of_other_types_are_refused(api: Client, connect: Connect, others: Others) -> None:
     limited = await connect("read", types=["mail.welcome"])
-    for query in ({}, {"since": 60}, {"since": 60, "type": SECRET}, {"since": 60, "queue": OTHER_QUEUE}):
+    queries: list[dict[str, str]] = [{}, {"since": "60"}, {"since": "60", "type": SECRET}]
+    for query in (*queries, {"since": "60", "queue": OTHER_QUEUE}):
         assert (await limited.get("/stats", params=query)).json()["code"] == "outside_limits", query
     assert (await limited.get("/scale")).json()["code"] == "outside_limits"
     assert all(not each["jobs"] for each in (await limited.get("/queues")).json()["queues"])

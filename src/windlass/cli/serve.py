@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.cli.reach import BlobsOption, LogFormatOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.client.runtime.location import APP_VARIABLE
@@ -43,6 +43,7 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For `windlass dev`.")] = False,
     store: StoreOption = None,
     blobs: BlobsOption = None,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     try:
@@ -51,7 +52,7 @@ def serve(
         if development:
             raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
         raise
-    log_events()
+    log_events(format=log_format)
     loops.run(
         _serve(
             home,

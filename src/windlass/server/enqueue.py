@@ -147,15 +147,8 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     if text is UNSET:
         return {}
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise InvalidPayload("payload", "has a key twice")
-        return found
-
     try:
-        # Enough digits of an integer to be refused with its place; Python would not read thousands.
-        value = json.loads(bytes(text), object_pairs_hook=unique, parse_int=lambda digits: int(digits[:25]))
+        value = _strict.decode(bytes(text).decode())
     except RecursionError:
         raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
@@ -163,6 +156,17 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
     return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidPayload("payload", "has a key twice")
+    return found
+
+
+# Enough digits of an integer to be refused with its place; Python would not read thousands.
+_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25]))
 
 
 async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:
