@@ -105,6 +105,7 @@ $(SERVERS): $(READY)
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --group redis-server \
 		|| echo "Redis 6.2: not installed"
 	@$(call from_apt,pgbouncer,pgbouncer) || echo "PgBouncer: not installed"
+	@$(call from_apt,chromedriver,chromium chromium-driver) || echo "Chromium: not installed; tests of the dashboard are skipped"
 	@$(call from_apt,redis-check-rdb,redis-tools) || echo "Redis of the system: not installed"
 	@$(call from_apt,promtool,prometheus) || echo "Prometheus: not installed"
 	@$(call from_apt,kubectl,kubernetes-client) || echo "kubectl: not installed"

@@ -203,7 +203,7 @@ def test_a_path_that_no_save_can_repair_is_a_wrong_call(desk: Enqueuer) -> None:
 def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "100ms")
     desk.ready(dev)
-    found = re.search(r"REST at (http://127\.0\.0\.1:\d+)/api/v1/docs, token of this run: (wl_\w+)", dev.output)
+    found = re.search(r"dashboard and REST at (http://127\.0\.0\.1:\d+)/, token of this run: (wl_\w+)", dev.output)
     assert found is not None
     headers = {"authorization": f"Bearer {found[2]}"}
     with httpx.Client(base_url=found[1], headers=headers) as client:

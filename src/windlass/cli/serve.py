@@ -35,6 +35,7 @@ def serve(
     ] = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
+    environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     tls_certificate: Annotated[
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
@@ -46,7 +47,7 @@ def serve(
     blobs: BlobsOption = None,
     log_format: LogFormatOption = "text",
 ) -> None:
-    """Serve the REST API. Every call needs a token: windlass token create NAME --scope admin."""
+    """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     try:
         home = reach(store, app, blobs=blobs, make=True, through_server=False)
     except WindlassError:
@@ -63,6 +64,7 @@ def serve(
             proxies=tuple(proxy or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
+            environment=environment[:40],
             certificate=tls_certificate,
             key=tls_key,
             development=sys.stdin.readline().strip() if development else None,
@@ -78,5 +80,5 @@ async def _serve(home: App, **settings: object) -> None:
     config = ServerConfig(**settings)  # type: ignore[arg-type]
     scheme = "https" if config.certificate else "http"
     shown = f"[{config.host}]" if ":" in config.host else config.host
-    typer.echo(f"windlass serve: {scheme}://{shown}:{config.port}/api/v1/docs", err=True)
+    typer.echo(f"windlass serve: {scheme}://{shown}:{config.port}/", err=True)
     await serve(home, config)

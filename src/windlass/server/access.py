@@ -75,13 +75,16 @@ class Access:
         self._calls = RateLimiter(rate)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def caller(self, request: Request, address: str) -> Caller:
-        """The caller by its bearer token, or by its session; Refused with 401, 403 or 429."""
+    async def caller(self, request: Request, address: str, csrf: str | None = None) -> Caller:
+        """The caller by its bearer token, or by its session; Refused with 401, 403 or 429.
+
+        `csrf` is the CSRF token of a form; None: a change has it in a header.
+        """
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and text:
             known = await self._find(text.strip(), address, self._verify)
         elif cookie := session.cookie_of(request):
-            session.check_change(request, cookie)
+            session.check_change(request, cookie, csrf)
             known = await self._find(cookie, address, self._verify_session)
         else:
             raise _refused("send a token: Authorization: Bearer wl_…")

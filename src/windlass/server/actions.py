@@ -26,6 +26,8 @@ class JobFilterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tag: str | None = None
     parent: str | None = None
     schedule: str | None = None
+    error: str | None = None
+    """The type of their last error, such as `ValueError`; "": those without one. Only beside another filter."""
     all: bool = False
     reason: str = "cancelled by an operator"
 
@@ -94,7 +96,9 @@ async def cancel_jobs(call: Call) -> Answer:
 
 async def _start(call: Call, verb: ActionVerb) -> Answer:
     body: JobFilterBody = call.body
-    action = await call.app.actions.astart(verb, body.wanted, reason=body.reason, rights=call.caller.rights)
+    action = await call.app.actions.astart(
+        verb, body.wanted, reason=body.reason, rights=call.caller.rights, error=body.error
+    )
     call.state.actions.start(action.id)
     return Answer(action, 202, {"location": f"/api/v1/actions/{action.id}"})
 

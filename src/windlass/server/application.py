@@ -16,10 +16,11 @@ from windlass.core.flow.rate import Rate, parse_rate
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
-from windlass.server.browser.login import HOME, LogIn
+from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
-from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, answer_problem, refusal, request_id
+from windlass.server.dashboard.site import Dashboard, Identify, Visitor
+from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
@@ -48,9 +49,11 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE, development: str | None = None) -> Starlette:
-    """The REST server of an app, for any ASGI server. `rate` limits the requests of each token; `development` is the
-    text of a token that is in no store, for `windlass dev`.
+def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
+    """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
+
+    `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
+    store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
     """
@@ -59,6 +62,8 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, development: str | None = None) 
     access = Access(app, limit, development)
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
+
+    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -77,8 +82,9 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, development: str | None = None) 
         *LogIn(app, access).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
+        *dashboard.routes(),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route})
+    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
     served.state.probes = probes
     return served
@@ -104,7 +110,7 @@ def _documentation(dispatcher: Dispatcher) -> list[Route]:
 
     return [
         Route(f"{PREFIX}/openapi.json", _authenticated(dispatcher, for_programs)),
-        Route(HOME, _authenticated(dispatcher, for_people, page=True)),
+        Route(f"{PREFIX}/docs", _authenticated(dispatcher, for_people, page=True)),
     ]
 
 
@@ -130,10 +136,25 @@ async def _style(request: Request) -> Response:
     return Response(STYLE, headers={**SAFE_HEADERS, "cache-control": "max-age=3600"}, media_type="text/css")
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    """A path or method that does not exist, as a problem."""
-    assert isinstance(error, HTTPException)
-    refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
-    response = refusal(refused, request_id(request.headers))
-    response.headers.update(error.headers or {})
-    return response
+def _identifier(access: Access) -> Identify:
+    async def identify(request: Request, csrf: str) -> Visitor:
+        caller = await access.caller(request, address_of(request), csrf or None)
+        cookie = cookie_of(request)
+        return Visitor(caller, csrf_of(cookie) if cookie else "")
+
+    return identify
+
+
+def _no_route(dashboard: Dashboard) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """A path or method that does not exist: a problem for programs, a page for people."""
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        refused = Refused(error.status_code, _CODES.get(error.status_code, "refused"), error.detail)
+        if not request.url.path.startswith(PREFIX) and "text/html" in request.headers.get("accept", ""):
+            return dashboard.failed(request, refused.problem)
+        response = refusal(refused, request_id(request.headers))
+        response.headers.update(error.headers or {})
+        return response
+
+    return no_route

@@ -34,6 +34,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between the failing of /readyz and the end of listening."""
     drain: float = 30.0
     """Seconds that requests have to end."""
+    environment: str = ""
+    """Shown on every page of the dashboard."""
     certificate: str | None = None
     key: str | None = None
     development: str | None = None
@@ -60,7 +62,7 @@ async def serve(app: App, config: ServerConfig) -> None:
 
 def make_server(app: App, config: ServerConfig) -> "Server":
     """A server that is not started yet."""
-    served = asgi(app, rate=config.rate, development=config.development)
+    served = asgi(app, rate=config.rate, environment=config.environment, development=config.development)
     return Server(_uvicorn(served, config), served.state.probes, config.unready)
 
 

@@ -97,6 +97,12 @@ class DeadGroups(msgspec.Struct):
     complete: bool
 
 
+class JobCountQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A filter, and where counting ends."""
+
+    most: int = MAX_COUNT
+
+
 class JobCount(msgspec.Struct):
     """How many jobs match; if it is not exact, there are at least so many."""
 
@@ -106,17 +112,18 @@ class JobCount(msgspec.Struct):
 
 async def count_jobs(call: Call) -> Answer:
     """How many jobs match a filter, counted up to a limit."""
+    most = max(1, min(call.query.most, MAX_COUNT))
     rights, wanted, ends = call.caller.rights, call.query.wanted, since_boot() + COUNT_SECONDS * SECOND
     queues, types = _within_limits(wanted, "queue", rights.queues), _within_limits(wanted, "type", rights.types)
     count = 0
     for queue, type_ in itertools.product(queues, types):
         if since_boot() > ends:
-            return Answer(JobCount(min(count, MAX_COUNT), False))
+            return Answer(JobCount(min(count, most), False))
         part = {**wanted, "queue": queue, "type": type_}
-        count += await call.app.jobs.acount(most=max(0, MAX_COUNT - count), **part)
+        count += await call.app.jobs.acount(most=max(0, most - count), **part)
     if set(wanted) <= {"status", "queue"} and not rights.types:
         return Answer(JobCount(count, True))  # the store keeps these counts
-    return Answer(JobCount(min(count, MAX_COUNT), count <= MAX_COUNT))
+    return Answer(JobCount(min(count, most), count <= most))
 
 
 def _within_limits(wanted: dict[str, Any], name: str, limits: frozenset[str]) -> list[str | None]:
@@ -261,7 +268,7 @@ def _get(path: str, handler: Any, summary: str, answer: Any, query: type[msgspec
 
 
 OPERATIONS = (
-    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, CountQuery),
+    _get("/jobs/count", count_jobs, "How many jobs match", JobCount, JobCountQuery),
     _get("/workers", list_workers, "List live workers", WorkerList),
     _get("/types", list_types, "List task types", TypeList),
     _get("/stats", get_stats, "Counts, and samples over time", StatsRecord, StatsQuery),

@@ -15,7 +15,7 @@ from windlass.core.tokens import new_text, new_token_id
 
 HOST = "127.0.0.1"
 STOP_SECONDS = 5.0
-NEEDED = ("starlette", "uvicorn")
+NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
 class DevServer:

@@ -14,6 +14,7 @@ from windlass.client.verbs.audit import Actor, current_actor
 from windlass.client.verbs.filters import describe_filter, job_filter
 from windlass.client.verbs.group import Verbs
 from windlass.core.ids import JobId, is_id, new_id
+from windlass.core.jobs.job import Job
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
 from windlass.core.tokens import Rights
 from windlass.errors import InvalidOption, NotAllowedNow, WindlassError
@@ -44,6 +45,7 @@ class _Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: JobFilter
     queues: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    error: str | None = None
     by: Actor
     reason: str = ""
     state: State = "running"
@@ -86,10 +88,12 @@ class Actions(Verbs):
         *,
         reason: str = "cancelled by an operator",
         rights: Rights | None = None,
+        error: str | None = None,
     ) -> Action:
         """Store an action on all jobs that match (the filters of `jobs.list`); `run` or a coordinator does it.
 
-        With `rights`, only on jobs that those cover.
+        With `rights`, only on jobs that those cover; with `error`, only on jobs whose last error is of this type
+        ("": on those without one).
         """
         if verb not in get_args(ActionVerb):
             raise InvalidOption("verb", f"{verb!r:.100} is not one of {', '.join(get_args(ActionVerb))}")
@@ -98,13 +102,14 @@ class Actions(Verbs):
             wanted=job_filter(**wanted),
             queues=tuple(sorted(rights.queues)) if rights else (),
             types=tuple(sorted(rights.types)) if rights else (),
+            error=error,
             by=current_actor(self._home.actor),
             reason=reason,
             beat=_now(),
         )
         id_ = new_id()
         await (await self._home._ready()).documents.add(KIND, id_, _text(stored), RETENTION)
-        await self._audit(f"jobs.{verb}", describe_filter(stored.wanted), after={"action": id_})
+        await self._audit(f"jobs.{verb}", _described(stored), after={"action": id_})
         return await self.aget(id_)
 
     async def aget(self, id: str) -> Action:
@@ -187,11 +192,20 @@ async def run_page(store: Store, blobs: Offload | None, id: str) -> bool:
 
 
 async def _covered(store: Store, stored: _Stored, ids: Sequence[JobId]) -> Sequence[JobId]:
-    if not stored.queues and not stored.types:
+    if not stored.queues and not stored.types and stored.error is None:
         return ids
     rights = Rights(scopes=frozenset(), queues=frozenset(stored.queues), types=frozenset(stored.types))
-    jobs = await store.operator.get(ids)
-    return [job.id for job in jobs if job is not None and rights.covers(job.queue, job.type)]
+    jobs = [job for job in await store.operator.get(ids) if job is not None]
+    return [job.id for job in jobs if rights.covers(job.queue, job.type) and _has_error(job, stored.error)]
+
+
+def _has_error(job: Job, error: str | None) -> bool:
+    return error is None or error == (job.error.type if job.error else "")
+
+
+def _described(stored: _Stored) -> str:
+    named = "" if stored.error is None else f" error={stored.error or 'none'}"
+    return describe_filter(stored.wanted) + named
 
 
 async def _apply(
@@ -221,7 +235,7 @@ def _action(document: Document) -> Action:
     return Action(
         id=document.id,
         verb=stored.verb,
-        filter=describe_filter(stored.wanted),
+        filter=_described(stored),
         by=stored.by.name,
         state=stored.state,
         seen=stored.seen,

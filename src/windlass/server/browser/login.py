@@ -18,8 +18,8 @@ from windlass.server.dispatch import SAFE_HEADERS, address_of, answer_problem, r
 from windlass.server.problem import Refused
 
 MAX_FORM = 4096
-HOME = "/api/v1/docs"
-_PATH = re.compile(r"/(?:[A-Za-z0-9_.~-][A-Za-z0-9_./~-]*)?")
+HOME = "/"
+_PATH = re.compile(r"/(?:[A-Za-z0-9_.~-][A-Za-z0-9_./~-]*)?(?:\?[A-Za-z0-9_.~%&=+:,-]*)?")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 

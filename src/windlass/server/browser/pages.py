@@ -22,16 +22,19 @@ def html_response(text: str, status: int = 200, retry_after: int | None = None) 
 
 def login_page(following: str, problem: str = "") -> str:
     """The form that takes a token."""
-    told = f"<p class='problem' role='alert'>{html.escape(problem)}</p>" if problem else ""
+    told = f"<p class='message bad' role='alert'>{html.escape(problem)}</p>" if problem else ""
     return _page(
         "Log in",
-        "<main class='login'><h1>Windlass</h1>"
+        "<main><section class='panel card'><h1>Windlass</h1>"
         f"<form method='post' action='/login'>{told}"
         f"<input type='hidden' name='next' value='{html.escape(following)}'>"
-        "<label for='token'>Token</label>"
+        "<div class='fields one'><label for='token'>Token"
         "<input id='token' name='token' type='password' autocomplete='current-password' required autofocus>"
-        "<button>Log in</button></form>"
-        "<p>A new token: <code>windlass token create NAME --scope admin</code></p></main>",
+        "</label></div>"
+        "<button class='main'>Log in</button></form>"
+        "<p class='soft after'>A new token: <code>windlass token create NAME --scope admin</code></p>"
+        "</section></main>",
+        style="dashboard.css",
     )
 
 
@@ -85,11 +88,12 @@ def _type_link(schema: dict[str, Any]) -> str:
     return f"<a href='#{name}'>{name}</a>" if name else ""
 
 
-def _page(title: str, body: str) -> str:
+def _page(title: str, body: str, style: str = "windlass.css") -> str:
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{title}</title><link rel='stylesheet' href='/static/windlass.css'></head><body>{body}</body></html>"
+        f"<title>{title}</title><link rel='stylesheet' href='/static/{style}'></head>"
+        f"<body class='alone'>{body}</body></html>"
     )
 
 
@@ -105,8 +109,4 @@ dl { display: grid; grid-template-columns: 6rem 1fr; margin: .25rem 0 0; font-si
 dd { margin: 0; overflow-wrap: anywhere }
 pre { overflow-x: auto; padding: 1rem; background: #8881 }
 button, input { font: inherit; padding: .5rem .75rem }
-.login { max-width: 30rem; margin: 15vh auto 0 }
-.login form { display: grid; gap: .5rem; margin-bottom: 1.5rem }
-.login code { white-space: nowrap }
-.problem { color: #c22; font-weight: 600 }
 """

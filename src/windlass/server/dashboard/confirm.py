@@ -1,0 +1,44 @@
+"""Questions before a change: a page that repeats the form, with the count; a large one is to be typed."""
+
+import msgspec
+
+from windlass.server.dashboard.page import Reply, Shown, View
+
+TYPED_FROM = 100
+"""From this many jobs on, the number must be typed."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that waits for a confirmation."""
+
+    question: str
+    button: str
+    back: str
+    count: int | None = 1
+    """How many jobs or things it is about; None: not known."""
+    danger: bool = True
+    detail: str = ""
+    jobs: tuple[str, ...] = ()
+    """Some of the jobs."""
+
+    @property
+    def must_type(self) -> bool:
+        """Whether the count must be typed."""
+        return self.count is not None and self.count >= TYPED_FROM
+
+
+def confirm(view: View, action: str, change: Change) -> Reply | None:
+    """The question, or None if it has been answered for this count."""
+    expected = str(change.count)
+    wrong = ""
+    if view.given("confirmed"):
+        typed = view.given("typed").replace(",", "").strip()
+        if not change.must_type or typed == expected:
+            return None
+        wrong = f"the number is {expected}; you typed {typed[:20] or 'nothing'}"
+    kept = [(name, value) for name, values in view.form.items() for value in values if name not in _OWN]
+    context = {"change": change, "action": action, "fields": kept, "wrong": wrong}
+    return Shown("confirm.html", change.question, context)
+
+
+_OWN = ("csrf", "confirmed", "typed")

@@ -1,0 +1,131 @@
+"""The overview: depth, throughput, failures, waiting times, workers, and what is wrong now."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from windlass.core.stats.meter import Recent
+from windlass.core.stats.recent_stats import recent_stats
+from windlass.core.stats.timeline import Point, Timeline
+from windlass.core.status import Status
+from windlass.server.dashboard.numbers import read_stats
+from windlass.server.dashboard.page import Page, Reply, Shown, View
+from windlass.server.dashboard.plots import Line, Plot, Window, bars, lines
+from windlass.server.dashboard.render import number, span
+from windlass.server.dashboard.troubles import State, troubles
+from windlass.server.queues import list_queues
+from windlass.server.schedules import list_schedules
+from windlass.server.stats import StatsQuery, list_workers
+from windlass.store.records import WorkerInfo
+
+
+class Range(msgspec.Struct, frozen=True):
+    """A length of time to plot."""
+
+    name: str
+    seconds: float
+    points: int
+
+
+RANGES = (Range("hour", 3600, 60), Range("day", 86_400, 24), Range("week", 604_800, 168))
+RECENT_SECONDS = 300.0
+
+
+async def show_overview(view: View) -> Reply:
+    """The state of everything that the caller may see."""
+    chosen = next((each for each in RANGES if each.name == view.asked("range")), RANGES[0])
+    queue = _queue_of(view)
+    query = StatsQuery(since=chosen.seconds, points=chosen.points, recent=RECENT_SECONDS, queue=queue)
+    stats = await read_stats(view, query)
+    workers: list[WorkerInfo] = (await view.ask(list_workers)).body.workers
+    queues = (await view.ask(list_queues)).body.queues
+    state = State(
+        now=datetime.now(UTC),
+        queues=queues,
+        oldest=stats.oldest,
+        workers=workers,
+        schedules=(await view.ask(list_schedules)).body.schedules,
+        dead=stats.totals.get(Status.DEAD, 0),
+        limited=view.caller.rights.is_limited,
+    )
+    assert stats.recent is not None
+    context = {
+        "ranges": [each.name for each in RANGES],
+        "range": chosen.name,
+        "queue": queue,
+        "queue_names": sorted(stats.queues),
+        "totals": stats.totals,
+        "live": sum(stats.totals[each] for each in ("scheduled", "blocked", "pending", "running", "failed")),
+        "recent": recent_stats(_of_queue(stats.recent, queue)),
+        "oldest": max(stats.oldest.items(), key=lambda each: each[1], default=None),
+        "workers": workers,
+        "slots": sum(each.slots for each in workers),
+        "busy": sum(each.busy for each in workers),
+        "troubles": troubles(state),
+        "plots": [] if stats.timeline is None else _plots(stats.timeline, chosen),
+        "nothing": not queues and not workers,
+    }
+    return Shown("overview.html", "Overview", context)
+
+
+def _queue_of(view: View) -> str | None:
+    """The queue to plot: samples are sums, so a token that is limited to queues sees them for one of its own."""
+    rights = view.caller.rights
+    asked = view.asked("queue") or None
+    return asked if asked and rights.covers_queue(asked) else min(rights.queues, default=None)
+
+
+def _of_queue(recent: Recent, queue: str | None) -> Recent:
+    return (
+        recent if queue is None else Recent(recent.now, tuple(each for each in recent.meters if each.queue == queue))
+    )
+
+
+def _plots(timeline: Timeline, chosen: Range) -> list[Plot]:
+    points = timeline.all.points
+    step = timedelta(seconds=timeline.seconds)
+    starts = [timeline.since + step * i for i in range(len(points))]
+    window = Window(starts, (f"{chosen.name} ago" if chosen.name != "hour" else "60 min ago", "now"))
+    return [
+        bars(
+            f"Attempts per {span(timeline.seconds)}",
+            window,
+            [
+                Line("completed", [_of(p, "completed") for p in points], "completed"),
+                Line("failed", [_of(p, "failures") for p in points], "dead"),
+            ],
+            number,
+        ),
+        lines(
+            "Waiting time",
+            window,
+            [Line(name, [_wait(p, name) for p in points], name) for name in ("p99", "p95", "p50")],
+            span,
+        ),
+        bars(
+            "Jobs by status",
+            window,
+            [
+                Line(str(each), _depth(points, each), str(each))
+                for each in (Status.RUNNING, Status.PENDING, Status.FAILED, Status.BLOCKED, Status.SCHEDULED)
+            ],
+            number,
+        ),
+        lines("Oldest pending job", window, [Line("oldest", [_of(p, "oldest") for p in points], "pending")], span),
+    ]
+
+
+def _of(point: Point | None, name: str) -> float | None:
+    return None if point is None else getattr(point, name)
+
+
+def _wait(point: Point | None, name: str) -> float | None:
+    return None if point is None else getattr(point.wait, name)
+
+
+def _depth(points: Sequence[Point | None], status: Status) -> list[float | None]:
+    return [None if p is None or p.jobs is None else round(p.jobs.get(status, 0.0), 1) for p in points]
+
+
+PAGES = (Page(path="/", handler=show_overview),)

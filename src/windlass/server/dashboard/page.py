@@ -1,0 +1,116 @@
+"""Pages: what a request for one is given, what it answers, and the record that its route is made from."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.tokens import Scope
+from windlass.server.operation import Answer, Call, Caller, Handler, Operation
+from windlass.server.problem import Refused
+
+Fields = Mapping[str, Sequence[str]]
+"""A query or a form: every name with its values."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A page: its template, its title, and what the template needs."""
+
+    template: str
+    title: str
+    context: Mapping[str, Any] = {}
+    status: int = 200
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """Go to another page of this server."""
+
+    to: str
+
+
+class Download(msgspec.Struct, frozen=True):
+    """A JSON file."""
+
+    name: str
+    content: bytes
+
+
+Reply = Shown | Moved | Download
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """One request of a page, authenticated."""
+
+    app: App
+    caller: Caller
+    csrf: str
+    """What a form must send back."""
+    path: Mapping[str, str]
+    query: Fields
+    form: Fields
+    operations: Mapping[Handler, Operation]
+    state: Any
+
+    async def ask(
+        self,
+        handler: Handler,
+        *,
+        query: Any = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        **path: str,
+    ) -> Answer:
+        """The answer of an operation of the REST server to the same caller."""
+        operation = self.operations[handler]
+        self.caller.need(operation.scope)
+        if query is None and operation.query is not None:
+            query = operation.query()
+        call = Call(
+            app=self.app,
+            operation=operation,
+            caller=self.caller,
+            path=path,
+            query=query,
+            body=body,
+            text=b"",
+            headers=headers or {},
+            state=self.state,
+        )
+        return await handler(call)
+
+    def asked(self, name: str, default: str = "") -> str:
+        """A parameter of the query."""
+        return next(iter(self.query.get(name, ())), default)
+
+    def given(self, name: str, default: str = "") -> str:
+        """A field of the form."""
+        return next(iter(self.form.get(name, ())), default)
+
+    def allows(self, scope: str) -> bool:
+        """Whether the caller has a scope."""
+        return self.caller.rights.allows(Scope(scope))
+
+
+PageHandler = Callable[[View], Awaitable[Reply]]
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of one path."""
+
+    path: str
+    handler: PageHandler
+    method: str = "GET"
+    scope: Scope = Scope.READ
+
+
+def link(path: str, **query: Any) -> str:
+    """A path with a query, without what is empty."""
+    given = {name: value for name, value in query.items() if value not in (None, "", ())}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def unknown_verb(verb: str) -> Refused:
+    """The refusal of an action that no page offers."""
+    return Refused(404, "not_found", f"there is no action {verb[:40]!r} here")

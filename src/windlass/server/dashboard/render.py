@@ -1,0 +1,90 @@
+"""Templates: escaped, control characters made visible, times that the browser shows in its own zone."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from windlass.core.moments import SECOND, show_duration
+from windlass.core.status import Status
+from windlass.core.text import cut, printable
+from windlass.server.dashboard.page import link
+
+MAX_CELL = 160
+"""Characters of a text in a list."""
+
+
+def make_templates() -> Environment:
+    """The templates, read from the package once."""
+    made = Environment(
+        loader=PackageLoader("windlass.server.dashboard"),
+        autoescape=True,
+        auto_reload=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    made.filters.update(
+        moment=moment, ago=ago, span=span, number=number, rate=rate, cell=cell, share=share, sentence=sentence
+    )
+    made.globals.update(link=link, STATUSES=[str(each) for each in Status])
+    return made
+
+
+def _visible(value: Any) -> Any:
+    """Text of a job cannot reorder, hide or break the text around it."""
+    if isinstance(value, str) and not isinstance(value, Markup) and not value.isprintable():
+        return printable(value)
+    return value
+
+
+def moment(at: datetime | None) -> Markup:
+    """A time of day; exact on hover."""
+    return _time(at, "clock")
+
+
+def ago(at: datetime | None) -> Markup:
+    """How long ago, or in how long, kept up to date by the browser; exact on hover."""
+    return _time(at, "ago")
+
+
+def _time(at: datetime | None, form: str) -> Markup:
+    if at is None:
+        return Markup('<span class="none">–</span>')
+    utc = at.astimezone(UTC)
+    exact, plain = utc.isoformat(timespec="milliseconds"), utc.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time datetime="{}" data-form="{}" title="{}">{}</time>').format(exact, form, plain, plain)
+
+
+def span(seconds: float | None) -> str:
+    """A length of time."""
+    return "–" if seconds is None else show_duration(max(0, round(seconds * SECOND)))
+
+
+def number(value: float | None) -> str:
+    """A number with separators."""
+    return "–" if value is None else f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
+
+
+def rate(per_second: float) -> str:
+    """A rate in the unit that reads best."""
+    if per_second >= 1 or per_second == 0:
+        return f"{per_second:,.1f}/s" if per_second < 100 else f"{per_second:,.0f}/s"
+    return f"{per_second * 60:,.1f}/min"
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole, in percent."""
+    return "–" if not whole else f"{100 * part / whole:.3g} %"
+
+
+def sentence(text: str | None) -> str:
+    """Begun with a capital and ended with a full stop."""
+    return "" if not text else text[0].upper() + text[1:].rstrip(".") + "."
+
+
+def cell(text: str | None, limit: int = MAX_CELL) -> str:
+    """The beginning of a text on one line."""
+    return cut(" ".join((text or "").split()), limit)

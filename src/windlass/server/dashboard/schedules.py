@@ -1,0 +1,61 @@
+"""Schedules: in words, next runs, last ones; run now, pause, resume."""
+
+from collections.abc import Awaitable, Callable
+
+from windlass.core.tokens import Scope
+from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
+from windlass.server.schedules import SchedulePatch, change_schedule, list_schedules, run_schedule
+
+QUESTIONS = {"run": "Enqueue a job of {} now?", "pause": "Pause {}?"}
+DETAILS = {"run": "Its other runs stay as they are.", "pause": "It enqueues nothing until it is resumed."}
+
+
+async def show_schedules(view: View) -> Reply:
+    """All schedules, broken ones first, then by their next run."""
+    found = (await view.ask(list_schedules)).body.schedules
+    ordered = sorted(found, key=lambda each: (each.problem is None, each.paused, each.next_at is None, each.name))
+    return Shown("schedules.html", "Schedules", {"schedules": ordered})
+
+
+async def act_on_schedule(view: View) -> Reply:
+    """Run, pause or resume a schedule."""
+    verb, name = view.path["verb"], view.path["name"]
+    if verb not in _VERBS:
+        raise unknown_verb(verb)
+    if verb in QUESTIONS:
+        question = Change(
+            question=QUESTIONS[verb].format(f"schedule {name}"),
+            button="Enqueue 1 job" if verb == "run" else "Pause 1 schedule",
+            back="/schedules",
+            detail=DETAILS[verb],
+            danger=verb == "pause",
+        )
+        if (asked := confirm(view, f"/schedules/{name}/{verb}", question)) is not None:
+            return asked
+    return Moved(await _VERBS[verb](view, name))
+
+
+async def _run(view: View, name: str) -> str:
+    receipt = (await view.ask(run_schedule, name=name)).body
+    return f"/jobs/{receipt.id}"
+
+
+async def _pause(view: View, name: str) -> str:
+    return await _patch(view, name, paused=True)
+
+
+async def _resume(view: View, name: str) -> str:
+    return await _patch(view, name, paused=False)
+
+
+async def _patch(view: View, name: str, *, paused: bool) -> str:
+    await view.ask(change_schedule, name=name, body=SchedulePatch(paused=paused))
+    return "/schedules"
+
+
+_VERBS: dict[str, Callable[[View, str], Awaitable[str]]] = {"run": _run, "pause": _pause, "resume": _resume}
+PAGES = (
+    Page(path="/schedules", handler=show_schedules),
+    Page(path="/schedules/{name}/{verb}", method="POST", handler=act_on_schedule, scope=Scope.OPERATE),
+)

@@ -1,0 +1,131 @@
+// The dashboard in a browser. Pages work without it; with it they stay up to date, show local times, and know keys.
+import { morph } from "/static/morph.js";
+import { showTimes } from "/static/times.js";
+import { bindKeys } from "/static/keys.js";
+
+const main = document.getElementById("main");
+const alarm = document.getElementById("alarm");
+const live = document.getElementById("live");
+const HOLD_MILLISECONDS = 4000;
+let paused = sessionStorage.getItem("windlass-paused") === "yes";
+let lastGood = new Date();
+let lastPointer = 0;
+let timer = 0;
+
+// Live updates: the page is fetched again and morphed into the one that is shown.
+async function refresh() {
+  clearTimeout(timer);
+  const seconds = Number(main.dataset.refresh || 0);
+  if (seconds > 0 && !paused && !document.hidden && !isHeld()) {
+    live.classList.add("busy");
+    await fetchPage();
+    live.classList.remove("busy");
+  }
+  if (seconds > 0) timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || seconds));
+}
+
+async function fetchPage() {
+  let response;
+  try {
+    response = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "follow", cache: "no-store" });
+  } catch {
+    return warn("The server does not answer");
+  }
+  if (response.redirected && new URL(response.url).pathname !== location.pathname) return warn("You are logged out: open the page again");
+  const text = await response.text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const fresh = page.getElementById("main");
+  const failing = main.querySelector("[role=alert]") !== null;
+  if (!response.ok && !failing) return warn(response.status === 503 ? "The store does not answer" : `The server answered ${response.status}`);
+  if (fresh === null || isHeld()) return;
+  showTimes(fresh);
+  morph(main, fresh);
+  showSelection();
+  document.title = page.title;
+  if (!response.ok) return;
+  lastGood = new Date();
+  alarm.hidden = true;
+}
+
+function warn(text) {
+  alarm.textContent = `${text}. What you see is from ${lastGood.toLocaleTimeString()}; this page goes on trying.`;
+  alarm.hidden = false;
+}
+
+// Nothing changes under the pointer, under a selection, or in a form that is being filled in.
+function isHeld() {
+  const focused = document.activeElement;
+  if (focused && main.contains(focused) && focused.matches("input:not([type=checkbox]), textarea, select")) return true;
+  if (main.querySelector("input[name=id]:checked, details#change[open]")) return true;
+  if (String(getSelection()).length > 0) return true;
+  return Date.now() - lastPointer < HOLD_MILLISECONDS && main.querySelector("[data-hold]:hover, form:hover") !== null;
+}
+
+function showPaused() {
+  live.classList.toggle("off", paused);
+  live.setAttribute("aria-pressed", String(!paused));
+  live.querySelector("span").textContent = paused ? "Paused" : "Live";
+  live.title = paused ? "Resume live updates (p)" : "Pause live updates (p)";
+}
+
+function togglePause() {
+  paused = !paused;
+  sessionStorage.setItem("windlass-paused", paused ? "yes" : "no");
+  showPaused();
+  if (!paused) refresh();
+}
+
+// The theme is a cookie, so that the server sends a page that is right from its first paint.
+const themes = ["", "light", "dark"];
+function nextTheme() {
+  const root = document.documentElement;
+  const next = themes[(themes.indexOf(root.dataset.theme || "") + 1) % themes.length];
+  if (next) root.dataset.theme = next;
+  else delete root.dataset.theme;
+  document.cookie = `windlass_theme=${next}; path=/; max-age=31536000; samesite=strict`;
+  showTheme();
+}
+function showTheme() {
+  const button = document.getElementById("theme");
+  const name = document.documentElement.dataset.theme || "system";
+  button.title = `Theme: ${name} (t)`;
+  button.querySelector("span").textContent = `Theme: ${name}`;
+}
+
+// Selection of jobs.
+function showSelection() {
+  const all = document.getElementById("select-all");
+  if (!all) return;
+  const boxes = [...main.querySelectorAll("input[name=id]")];
+  const count = boxes.filter((box) => box.checked).length;
+  all.hidden = boxes.length === 0;
+  all.checked = count > 0 && count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+  document.getElementById("selected").textContent = count ? `${count} selected` : "Select";
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.id === "select-all") {
+    for (const box of main.querySelectorAll("input[name=id]")) box.checked = event.target.checked;
+  }
+  if (event.target.id === "select-all" || event.target.name === "id") showSelection();
+});
+document.addEventListener("pointermove", () => { lastPointer = Date.now(); }, { passive: true });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+
+for (const id of ["live", "theme", "help"]) {
+  const button = document.getElementById(id);
+  if (button) button.hidden = id === "live" && !main.dataset.refresh;
+}
+live.addEventListener("click", togglePause);
+document.getElementById("theme").addEventListener("click", nextTheme);
+const help = document.getElementById("keys");
+document.getElementById("help").addEventListener("click", () => help.showModal());
+bindKeys({ togglePause, nextTheme, showHelp: () => help.showModal() });
+document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+showTimes(document);
+showPaused();
+showTheme();
+showSelection();
+setInterval(() => showTimes(document), 5000);
+timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || 1));

@@ -1,0 +1,93 @@
+"""What is wrong now, concluded from what the caller may see: worst first, each with a page that shows more."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from windlass.core.moments import SECOND, show_duration
+from windlass.server.dashboard.page import link
+from windlass.server.queues import QueueRecord
+from windlass.server.schedules import ScheduleRecord
+from windlass.store.records import WorkerInfo
+
+LONG_WAIT = 300.0
+"""Seconds after which a pending job of a queue that is not paused is a finding."""
+OVERDUE = timedelta(minutes=2)
+STALE = timedelta(seconds=60)
+"""A worker without a beat for this long."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """One finding: `bad` needs action, `note` is good to know."""
+
+    level: Literal["bad", "note"]
+    text: str
+    to: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What is concluded from."""
+
+    now: datetime
+    queues: Sequence[QueueRecord]
+    oldest: Mapping[str, float]
+    workers: Sequence[WorkerInfo]
+    schedules: Sequence[ScheduleRecord]
+    dead: int
+    limited: bool
+
+
+def troubles(state: State) -> list[Trouble]:
+    """All findings."""
+    found = [*_workers(state), *_queues(state), *_schedules(state), *_dead(state)]
+    return sorted(found, key=lambda each: each.level)
+
+
+def _workers(state: State) -> Iterator[Trouble]:
+    waiting = sum(queue.jobs.get("pending", 0) for queue in state.queues if not queue.paused)
+    if not state.workers and waiting:
+        yield Trouble("bad", f"No worker is alive, and {_jobs(waiting)} could run now", "/workers")
+    for worker in state.workers:
+        if worker.beat_at is not None and state.now - worker.beat_at > STALE:
+            silent = _span((state.now - worker.beat_at).total_seconds())
+            yield Trouble("bad", f"Worker {worker.id} on {worker.host} has been silent for {silent}", "/workers")
+
+
+def _queues(state: State) -> Iterator[Trouble]:
+    served = {name for worker in state.workers if not worker.draining for name in worker.queues}
+    for queue in state.queues:
+        pending, to = queue.jobs.get("pending", 0), link("/queues/" + queue.name)
+        if queue.paused:
+            until = "" if queue.paused_until is None else f" until {queue.paused_until:%H:%M} UTC"
+            yield Trouble("note", f"Queue {queue.name} is paused{until}; {_jobs(pending)} pending", to)
+        elif pending and state.workers and queue.name not in served:
+            yield Trouble("bad", f"No live worker serves queue {queue.name}; {_jobs(pending)} pending", to)
+        elif state.oldest.get(queue.name, 0) > LONG_WAIT:
+            age = _span(state.oldest[queue.name])
+            yield Trouble("bad", f"A job in queue {queue.name} has been pending for {age}", to)
+        if queue.closed:
+            yield Trouble("note", f"Queue {queue.name} is closed to new jobs", to)
+
+
+def _schedules(state: State) -> Iterator[Trouble]:
+    for each in state.schedules:
+        if each.problem is not None:
+            yield Trouble("bad", f"Schedule {each.name} cannot fire: {each.problem}", "/schedules")
+        elif not each.paused and each.next_at is not None and state.now - each.next_at.astimezone(UTC) > OVERDUE:
+            late = _span((state.now - each.next_at).total_seconds())
+            yield Trouble("bad", f"Schedule {each.name} is overdue by {late}", "/schedules")
+
+
+def _dead(state: State) -> Iterator[Trouble]:
+    if state.dead:
+        yield Trouble("note", f"{_jobs(state.dead)} dead, to be retried or deleted", "/dead")
+
+
+def _jobs(count: int) -> str:
+    return f"{count:,} {'job is' if count == 1 else 'jobs are'}"
+
+
+def _span(seconds: float) -> str:
+    return show_duration(round(seconds) * SECOND)

@@ -1,0 +1,134 @@
+"""A real browser: Debian's Chromium, driven by its own driver."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+
+from tests.support.processes import until
+
+CHROMIUM, DRIVER = which("chromium") or which("google-chrome"), which("chromedriver")
+MISSING = "Chromium and its driver are not installed: apt-get install chromium chromium-driver"
+FLAGS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+)
+WIDE, PHONE = (1280, 900), (360, 740)
+
+
+class Browser:
+    """One browser for all tests of a process; each test logs in anew."""
+
+    def __init__(self, driver: webdriver.Chrome, shots: Path) -> None:
+        self.driver = driver
+        self.shots = shots
+        self.url = ""
+
+    def log_in(self, url: str, token: str) -> None:
+        """A new session on this server."""
+        self.url = url
+        self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        self.open("/")
+        assert self.path.startswith("/login")
+        self.enter("input[name=token]", token, send=True)
+        until(lambda: self.all("nav.side a"), "the overview after the log-in")
+
+    def open(self, path: str) -> None:
+        """Open a page of the server."""
+        self.driver.get(self.url + path)
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self.driver.current_url.removeprefix(self.url)
+
+    @property
+    def text(self) -> str:
+        """What the page says."""
+        return self.driver.find_element(By.TAG_NAME, "main").text
+
+    def find(self, selector: str) -> WebElement:
+        """The one element that a selector names."""
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        """All elements that a selector names."""
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def press(self, words: str) -> None:
+        """Press the first button or link whose text begins so, and wait for the page that it leads to."""
+        page = self.find("html")
+        found = [each for each in self.all("main button, main a") if each.text.startswith(words)]
+        assert found, f"no button {words!r} on {self.path}: {self.text}"
+        found[0].click()
+        until(lambda: self._is_new(page), f"the page after {words!r}")
+
+    def _is_new(self, page: WebElement) -> bool:
+        found = self.all("html")
+        ready = self.driver.execute_script("return document.readyState") == "complete"
+        return bool(found) and found[0] != page and bool(ready)
+
+    def type(self, keys: str) -> None:
+        """Type without a field."""
+        webdriver.ActionChains(self.driver).send_keys(keys).perform()
+
+    def enter(self, selector: str, text: str, *, send: bool = False) -> None:
+        """Write into a field; `send` submits its form."""
+        field = self.find(selector)
+        field.clear()
+        field.send_keys(text + (Keys.ENTER if send else ""))
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """The value of a script."""
+        return self.driver.execute_script(script, *arguments)
+
+    def resize(self, size: tuple[int, int], theme: str = "light") -> None:
+        """Another screen, and another wish of its system for light or dark."""
+        width, height = size
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": theme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def errors(self) -> list[str]:
+        """What the console complained about since the last call."""
+        log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [each["message"] for each in log if each["level"] == "SEVERE"]
+
+    def violations(self) -> list[str]:
+        """What axe-core finds wrong with the page for people who do not see, hear or point."""
+        self.run(files("axe_core_python").joinpath("axe.min.js").read_text())
+        script = "const done = arguments[0]; axe.run(document).then(done, (error) => done({error: String(error)}))"
+        found = self.driver.execute_async_script(script)
+        return [f"{each['id']}: {json.dumps(each['nodes'])[:500]}" for each in found["violations"]]
+
+    def shoot(self, name: str) -> None:
+        """Keep a picture of the page."""
+        self.shots.mkdir(parents=True, exist_ok=True)
+        self.driver.save_screenshot(str(self.shots / f"{name}.png"))
+
+
+@contextmanager
+def browsing(shots: Path) -> Iterator[Browser]:
+    """A browser from start to end, with a profile of its own."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    with tempfile.TemporaryDirectory(prefix="windlass-chromium-", ignore_cleanup_errors=True) as profile:
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER or ""))
+        try:
+            yield Browser(driver, shots)
+        finally:
+            driver.quit()

@@ -1,0 +1,76 @@
+"""A served dashboard with a worker in a thread of its own, and the tasks of a small shop."""
+
+import asyncio
+import threading
+from typing import Any
+
+import uvicorn
+
+from tests.support.processes import until
+from windlass import App, Context
+from windlass.server import asgi
+
+
+def make_app(address: str) -> App:
+    """A shop: one task that works, one that fails as told, one that logs and reports progress."""
+    app = App(address)
+
+    @app.task(type="mail.welcome", queue="mail")
+    async def welcome(payload: Any) -> Any:
+        return payload
+
+    @app.task(type="bill.charge", queue="bills", max_attempts=1)
+    async def charge(how: str) -> None:
+        raise {"declined": ValueError, "away": ConnectionError}[how](f"<b>{how}</b>")
+
+    @app.task(type="img.resize", queue="images")
+    async def resize(ctx: Context, steps: int) -> None:
+        for step in range(steps):
+            await ctx.log(f"step {step}")
+            await ctx.progress(step + 1, steps)
+
+    app.schedule("nightly", welcome.job("tick"), cron="0 3 * * *", tz="Europe/Berlin")
+    app.queue("mail", max_concurrency=5)
+    return app
+
+
+class Site:
+    """The server, and an app of the test's own on the same store."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.app = make_app(address)
+        self.serving = make_app(address)
+        self._server = uvicorn.Server(uvicorn.Config("", port=port, log_config=None, ws="none"))
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Serve, and run jobs."""
+        self._thread.start()
+        until(lambda: self._server.started, "the dashboard is served")
+
+    def stop(self) -> None:
+        """The end of both."""
+        self._server.should_exit = True
+        self._thread.join(30)
+        self.app.close()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._server.config.app = asgi(self.serving, environment="test")
+        async with self.serving.worker(concurrency=4, queues=["bills", "images", "mail"]):
+            await self._server.serve()
+
+    def token(self, *scopes: str, **limits: Any) -> str:
+        """The text of a new token."""
+        return self.app.tokens.create("operator", scopes, **limits).text
+
+    def enqueue(self, type_: str, payload: dict[str, Any], **options: Any) -> str:
+        """The id of a new job."""
+        return self.app.enqueue(type_, payload, **options).id
+
+    def until_status(self, id_: str, status: str) -> None:
+        """Wait for a status of a job."""
+        until(lambda: self.app.jobs.get(id_).status == status, f"job {id_} is {status}")

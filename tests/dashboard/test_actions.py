@@ -1,0 +1,194 @@
+"""What operators do, end to end in a real browser: each change asks first, with the count."""
+
+from typing import Any
+
+from tests.dashboard.browser import Browser
+from tests.dashboard.site import Site
+from tests.support.addresses import on_sql, on_sqlite
+from tests.support.processes import until
+
+
+def _dead(site: Site, how: str = "declined") -> str:
+    id_ = site.enqueue("bill.charge", {"how": how})
+    site.until_status(id_, "dead")
+    return id_
+
+
+@on_sql
+def test_a_selection_is_cancelled_after_a_question_with_the_count(browser: Browser, site: Site) -> None:
+    jobs = [site.enqueue("mail.welcome", {"payload": n}, delay="1h") for n in range(3)]
+    browser.open("/jobs?status=scheduled&type=mail.welcome")
+    for id_ in jobs[:2]:
+        browser.find(f"input[value='{id_}']").click()
+    browser.press("Cancel")
+    assert "Cancel 2 jobs?" in browser.text
+    assert site.app.jobs.get(jobs[0]).status == "scheduled", "nothing is done before the answer"
+    browser.press("Cancel 2 jobs")
+    assert "2 jobs cancelled." in browser.text
+    assert browser.path.startswith("/jobs?status=scheduled&type=mail.welcome"), "the filter is kept"
+    assert [site.app.jobs.get(id_).status for id_ in jobs] == ["cancelled", "cancelled", "scheduled"]
+
+
+@on_sql
+def test_all_that_match_are_retried_in_the_background(browser: Browser, site: Site) -> None:
+    jobs = [_dead(site) for _ in range(3)]
+    attempts = [site.app.jobs.get(id_).attempt for id_ in jobs]
+    browser.open("/jobs?status=dead&type=bill.charge")
+    browser.run("document.getElementById('which').value = 'matching'")
+    browser.press("Retry")
+    assert "Retry 3 jobs that match status:dead type:bill.charge?" in browser.text
+    browser.press("Retry them")
+    until(lambda: "done" in browser.text, "the page of the action shows its end, without a reload")
+    assert "3" in browser.text
+    until(lambda: [site.app.jobs.get(id_).attempt for id_ in jobs] != attempts, "they ran again")
+
+
+@on_sqlite
+def test_a_large_number_must_be_typed(browser: Browser, site: Site) -> None:
+    for n in range(101):
+        site.enqueue("mail.welcome", {"payload": n}, delay="1h")
+    browser.open("/jobs?status=scheduled")
+    browser.run("document.getElementById('which').value = 'matching'")
+    browser.press("Cancel")
+    assert "Cancel 101 jobs that match" in browser.text
+    browser.enter("input[name=typed]", "100")
+    browser.press("Cancel them")
+    assert "the number is 101; you typed 100" in browser.text
+    assert site.app.stats.counts().totals["scheduled"] == 101
+    browser.enter("input[name=typed]", "101")
+    browser.press("Cancel them")
+    until(lambda: site.app.stats.counts().totals["cancelled"] == 101, "all are cancelled")
+
+
+@on_sql
+def test_a_job_is_run_cancelled_changed_retried_and_deleted(browser: Browser, site: Site) -> None:
+    later = site.enqueue("mail.welcome", {"payload": "a"}, delay="1h")
+    browser.open(f"/jobs/{later}")
+    browser.press("Run now")
+    site.until_status(later, "completed")
+    browser.open(f"/jobs/{later}")
+    browser.press("Delete")
+    browser.press("Delete 1 job")
+    assert "1 job deleted." in browser.text
+    assert site.app.jobs.count() == 0
+    other = site.enqueue("mail.welcome", {"payload": "b"}, delay="1h")
+    browser.open(f"/jobs/{other}")
+    browser.find("#change summary").click()
+    browser.enter("input[name=priority]", "7")
+    browser.enter("textarea[name=payload]", '{"payload": "c"}')
+    browser.press("Change")
+    assert "The job was changed." in browser.text
+    changed = site.app.jobs.get(other)
+    assert (changed.priority, changed.payload, changed.queue) == (7, {"payload": "c"}, "mail")
+    browser.press("Cancel")
+    browser.press("Cancel 1 job")
+    site.until_status(other, "cancelled")
+    browser.open(f"/jobs/{other}")
+    browser.press("Retry")
+    browser.press("Retry 1 job")
+    site.until_status(other, "completed")
+
+
+@on_sqlite
+def test_a_wrong_field_is_named_and_nothing_changes(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("img.resize", {"steps": 1}, delay="1h")
+    fields: dict[str, Any] = {
+        "input[name=priority]": ("many", "priority"),
+        "input[name=queue]": ("no such/name", "queue"),
+        "textarea[name=payload]": ('{"steps": "x"}', "steps"),
+    }
+    for selector, (value, name) in fields.items():
+        browser.open(f"/jobs/{id_}")
+        browser.find("#change summary").click()
+        browser.enter(selector, value)
+        browser.press("Change")
+        assert "This did not work" in browser.text
+        assert name in browser.text
+    job = site.app.jobs.get(id_)
+    assert (job.priority, job.queue, job.payload) == (0, "images", {"steps": 1})
+    browser.errors()  # 422 is in the console too
+
+
+@on_sqlite
+def test_a_job_that_changed_meanwhile_is_left_alone(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    browser.open(f"/jobs/{id_}")
+    browser.press("Cancel")
+    site.app.jobs.change(id_, priority=3)
+    browser.press("Cancel 1 job")
+    assert "has been changed" in browser.text
+    assert site.app.jobs.get(id_).status == "scheduled"
+    browser.press("Open it again")
+    assert browser.path == f"/jobs/{id_}"
+    browser.errors()  # 412 is in the console too
+
+
+@on_sqlite
+def test_a_queue_is_paused_with_an_end_resumed_closed_opened_and_limited(browser: Browser, site: Site) -> None:
+    site.until_status(site.enqueue("mail.welcome", {"payload": 1}), "completed")
+    browser.open("/queues/mail")
+    browser.run("document.getElementById('for').value = '1h'")
+    browser.press("Pause")
+    browser.press("Pause")
+    queue = site.app.queues.get("mail")
+    assert queue.paused
+    assert queue.paused_until is not None
+    assert "paused" in browser.find(".heading").text
+    browser.press("Resume")
+    browser.press("Close")
+    browser.press("Close")
+    assert site.app.queues.get("mail").closed
+    browser.press("Open to new jobs")
+    queue = site.app.queues.get("mail")
+    assert (queue.paused, queue.closed) == (False, False)
+    browser.enter("input[name=max_concurrency]", "3", send=True)
+    until(lambda: site.app.queues.get("mail").rules.max_concurrency == 3, "the limit is changed")
+    until(lambda: "Use the code" in browser.text, "the page shows the change")
+    row = browser.find("tr[data-key=max_concurrency]").text
+    assert row.split()[:6] == ["Jobs", "at", "once", "max_concurrency", "3", "5"]
+    browser.press("Use the code")
+    assert site.app.queues.get("mail").rules.max_concurrency == 5
+
+
+@on_sql
+def test_a_group_of_dead_letters_is_retried_alone(browser: Browser, site: Site) -> None:
+    declined, away = [_dead(site) for _ in range(2)], _dead(site, "away")
+    browser.open("/dead")
+    assert "3 jobs in 2 groups" in browser.text
+    first = browser.find("tbody tr")
+    assert "ValueError" in first.text
+    assert "<b>declined</b>" in first.text, "shown as text"
+    browser.press("Retry all")
+    assert "Retry 2 dead jobs of bill.charge with ValueError?" in browser.text
+    browser.press("Retry 2 dead jobs")
+    until(lambda: all(site.app.jobs.get(id_).attempt == 2 for id_ in declined), "they ran again")
+    assert site.app.jobs.get(away).attempt == 1
+
+
+@on_sqlite
+def test_a_schedule_is_run_paused_and_resumed(browser: Browser, site: Site) -> None:
+    browser.open("/schedules")
+    assert "At 03:00 every day" in browser.text
+    browser.press("Run now")
+    browser.press("Enqueue 1 job")
+    assert browser.path.startswith("/jobs/")
+    assert "nightly" in browser.text
+    browser.open("/schedules")
+    browser.press("Pause")
+    browser.press("Pause 1 schedule")
+    assert site.app.schedules.get("nightly").paused
+    browser.press("Resume")
+    assert not site.app.schedules.get("nightly").paused
+
+
+@on_sqlite
+def test_the_audit_names_the_operator_and_the_dashboard(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+    browser.open(f"/jobs/{id_}")
+    browser.press("Run now")
+    browser.open("/audit")
+    row = browser.find("tbody tr").text
+    assert "operator" in row
+    assert "dashboard" in row
+    assert "job.run" in row
+    assert id_ in row

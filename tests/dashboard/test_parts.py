@@ -1,0 +1,119 @@
+"""The parts that pages are made of: searches, trees, plots, findings, histories."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from windlass.core.jobs.job import Attempt, Job
+from windlass.core.status import Status
+from windlass.server.dashboard.history import band, phases
+from windlass.server.dashboard.plots import Line, Window, bars, lines
+from windlass.server.dashboard.render import make_templates, number, rate, span
+from windlass.server.dashboard.search import parse_search, search_text
+from windlass.server.dashboard.tree import MAX_CHILDREN, MAX_NODES, Node, tree_of
+from windlass.server.dashboard.troubles import State, troubles
+from windlass.server.jobs import JobQuery
+from windlass.store.records import WorkerInfo
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "filters", "id_"),
+    [
+        ("", {}, ""),
+        ("type:mail.welcome status:dead", {"type": "mail.welcome", "status": ["dead"]}, ""),
+        ("status:dead,failed status:pending", {"status": ["dead", "failed", "pending"]}, ""),
+        ("mail.welcome", {"type": "mail.welcome"}, ""),
+        ("01A1e951-ad47", {}, "01a1e951-ad47"),
+        ("id:beef tag:vip", {"tag": "vip"}, "beef"),
+        ("facade", {"type": "facade"}, ""),
+        ("shop:orders.pay", {}, ""),
+    ],
+)
+def test_a_search_is_read_as_filters(text: str, filters: dict[str, Any], id_: str) -> None:
+    found = parse_search(text)
+    assert (found.filters, found.id) == (filters, id_)
+
+
+@pytest.mark.parametrize("text", ["error:Timeout", "status:no", "type:", "type:a type:b"])
+def test_a_search_that_cannot_be_read_says_why(text: str) -> None:
+    assert parse_search(text).problem.startswith(text.partition(":")[0])
+
+
+def test_the_text_of_a_filter_is_read_as_the_same_filter() -> None:
+    query = JobQuery(status=(Status.DEAD,), type="a.b", queue="q", tenant="t", tag="x")
+    assert parse_search(search_text(query)).filters == {
+        "status": ["dead"],
+        "type": "a.b",
+        "queue": "q",
+        "tenant": "t",
+        "tag": "x",
+    }
+
+
+def test_a_tree_is_bounded_and_says_what_is_left_out() -> None:
+    wide = tree_of(list(range(10_000)))
+    assert (len(wide.children), wide.omitted) == (MAX_CHILDREN, 10_000 - MAX_CHILDREN)
+    many = tree_of([[[0] * 100] * 100] * 100)
+    assert _size(many) <= MAX_NODES + 3
+    assert tree_of("x" * 65_536).text.endswith("(65,536 characters)")
+
+
+def _size(node: Node) -> int:
+    return 1 + sum(map(_size, node.children))
+
+
+def test_a_plot_has_gaps_and_a_round_upper_edge() -> None:
+    window = Window([NOW + timedelta(minutes=i) for i in range(4)], ("then", "now"))
+    made = lines("Wait", window, [Line("p50", [1.0, None, 3.0, 2.0], "p50")], span)
+    assert made.shapes.count("M0 ") == 3  # the grid
+    assert str(made.shapes).split('class="line p50" d="')[1].split('"')[0].count("M") == 2
+    assert (made.top, made.legend, made.empty) == ("5s", (("p50", "p50", "2s"),), False)
+    stacked = bars(
+        "Jobs", window, [Line("a", [10, 0, None, 3], "running"), Line("b", [7, 0, 0, 1], "pending")], number
+    )
+    assert stacked.top == "20"
+    assert bars("None", window, [Line("a", [None] * 4, "running")], number).empty
+
+
+def test_a_history_never_has_a_negative_length() -> None:
+    before = NOW - timedelta(seconds=5)
+    attempt = Attempt(attempt=1, outcome="failed", claimed_at=before, started_at=before, ended_at=NOW)
+    job = _job(status=Status.FAILED, created_at=NOW, attempts=(attempt,))
+    found = phases(job, NOW - timedelta(seconds=60))
+    assert [(each.status, each.seconds) for each in found] == [("pending", 0.0), ("failed", 5.0), ("failed", 0.0)]
+    assert band(found).count("<rect") == 1
+
+
+def _job(**fields: Any) -> Job:
+    plain = {"id": "x", "queue": "q", "type": "t", "payload": {}, "run_at": NOW, "updated_at": NOW}
+    return Job(**{**plain, **fields})
+
+
+def test_findings_are_worst_first() -> None:
+    worker = WorkerInfo(id="w", host="h", pid=1, version="1", queues=("q",), types=("t",), processes=1, slots=1)
+    silent = WorkerInfo(**{**_fields(worker), "beat_at": NOW - timedelta(minutes=5)})
+    plain: dict[str, Any] = {"now": NOW, "queues": [], "oldest": {}, "schedules": [], "limited": False}
+    assert troubles(State(workers=[], dead=0, **plain)) == []
+    found = troubles(State(workers=[silent], dead=1, **plain))
+    assert [each.level for each in found] == ["bad", "note"]
+    assert "silent for 5m" in found[0].text
+
+
+def _fields(worker: WorkerInfo) -> dict[str, Any]:
+    return {name: getattr(worker, name) for name in worker.__struct_fields__}
+
+
+def test_text_in_a_template_is_escaped_and_its_invisible_characters_are_shown() -> None:
+    template = make_templates().from_string('<i title="{{ text }}">{{ text }}</i>')
+    shown = template.render(text='<"\u202e\x00&>')
+    assert shown == '<i title="&lt;&#34;\\u202e\\x00&amp;&gt;">&lt;&#34;\\u202e\\x00&amp;&gt;</i>'
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"), [(0, "0.0/s"), (0.5, "30.0/min"), (12.34, "12.3/s"), (1234.5, "1,234/s")]
+)
+def test_a_rate_has_the_unit_that_reads_best(per_second: float, text: str) -> None:
+    assert rate(per_second) == text
