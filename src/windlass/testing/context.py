@@ -58,7 +58,7 @@ class _Recorded(Work, eq=False):
 
     def progress(self, progress: Progress) -> None:
         """Called by the handler."""
-        super().progress(progress)
+        Work.progress(self, progress)
         self.reports.append(progress)
 
 
