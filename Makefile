@@ -106,6 +106,8 @@ $(SERVERS): $(READY)
 		|| echo "Redis 6.2: not installed"
 	@$(call from_apt,pgbouncer,pgbouncer) || echo "PgBouncer: not installed"
 	@$(call from_apt,redis-check-rdb,redis-tools) || echo "Redis of the system: not installed"
+	@$(call from_apt,promtool,prometheus) || echo "Prometheus: not installed"
+	@$(call from_apt,kubectl,kubernetes-client) || echo "kubectl: not installed"
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.

@@ -48,7 +48,7 @@ class Peer(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """As users call it."""
         return self.entry.name
 
     @property

@@ -64,7 +64,7 @@ def moves() -> Iterator[tuple[str, str, str]]:
 
 
 def table() -> str:
-    """The moves for people, each with what makes it."""
+    """The moves for users, each with what makes it."""
     rows = [f"| {_name(before)} | `{after}` | {how} |" for before, after, how in moves()]
     return "\n".join(["| from | to | by |", "|---|---|---|", *rows]) + "\n"
 

@@ -83,7 +83,7 @@ def _worker(folder: str) -> subprocess.Popen[bytes]:
 
 
 def _work(seconds: float) -> Snapshot:
-    """Hand in jobs in waves, as the day of a shop goes, and look at the height of one."""
+    """Enqueue jobs in waves, as the day of a shop goes, and look at the height of one."""
     from shop import app, invoice, resize, sync, welcome  # type: ignore[import-not-found]
 
     began, number = time.monotonic(), 0

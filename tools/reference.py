@@ -27,7 +27,7 @@ from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.contrib.django import fresh_connections
-from windlass.core import events
+from windlass.core import events, log_events
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
 
@@ -171,7 +171,8 @@ def events_page() -> Iterator[str]:
 
 def event_classes() -> list[type[events.Event]]:
     """Every event there is, in the order of the module."""
-    found = [each for each in vars(events).values() if inspect.isclass(each) and issubclass(each, events.Event)]
+    defined = [*vars(events).values(), *vars(log_events).values()]
+    found = [each for each in dict.fromkeys(filter(inspect.isclass, defined)) if issubclass(each, events.Event)]
     return [each for each in found if each is not events.Event]
 
 
@@ -311,7 +312,7 @@ MADE_FOR_YOU = (
     *(testing.RecordedContext, windlass.Backoff, windlass.Context, windlass.ContextTask),
     *(windlass.Handle, windlass.State, windlass.Task, *FACES),
 )
-"""Nobody calls these classes; the app does."""
+"""Programs do not call these classes; the app does."""
 INTERNAL = ("adopt", "declare", "definition", "link", "offload", "payload_limit")
 """What the parts of Windlass call of each other: no promise to users."""
 

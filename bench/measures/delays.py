@@ -165,7 +165,7 @@ def _section(context: BenchContext, rates: list[Row], lates: list[Row]) -> Secti
         rows=[*rates, *lates],
         charts=[bars("Jobs per second", shown), bars("Among those that wait", lates)],
         notes=[
-            f"Handed in: {scale.bulk:,} jobs by one call, until they are flushed to disk.",
+            f"Enqueued: {scale.bulk:,} jobs by one call, until they are flushed to disk.",
             "Just due: all are for the same moment, and a worker waits for it; the time runs from that moment to the "
             "last completion, as the store recorded it. Pending: `windlass worker --until-empty`, from the first "
             "claim to the last completion.",

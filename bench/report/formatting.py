@@ -1,4 +1,4 @@
-"""Figures as people read them, in one place for the terminal, the documents and the charts."""
+"""Figures as users read them, in one place for the terminal, the documents and the charts."""
 
 from bench.report.figures import Row
 from windlass.cli.bench import number as number

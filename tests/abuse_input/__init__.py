@@ -1,1 +1,1 @@
-"""Rubbish, handed in through every door there is."""
+"""Invalid input through every door there is."""

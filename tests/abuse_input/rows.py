@@ -1,4 +1,4 @@
-"""Bad inputs, numbered as in the catalogue: what is handed in, the error, the field and the limit that it names."""
+"""Bad inputs, numbered as in the catalogue: what is enqueued, the error, the field and the limit that it names."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo

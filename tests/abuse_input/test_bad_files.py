@@ -24,7 +24,7 @@ def one_task(app: App) -> Task[[], None, None]:
 
 
 def make(path: Path, *statements: str) -> None:
-    """A store with one job in it, and what somebody did to it."""
+    """A store with one job in it, and what was done to it."""
     app = App(f"sqlite:///{path}")
     one_task(app).enqueue()
     app.close()

@@ -1,4 +1,4 @@
-"""Rows that somebody edited by hand: such a job is dead with a clear reason, and hides none of the others."""
+"""Rows edited by hand: such a job is dead with a clear reason, and hides none of the others."""
 
 import json
 import pickle
@@ -31,9 +31,9 @@ PAYLOADS: dict[str, tuple[Any, str]] = {
 
 
 def test_a_payload_that_cannot_be_read_makes_its_job_dead_and_the_others_run(stage: Stage) -> None:
-    before = stage.hand_in("add", 5, a=1, b=2)
-    spoilt = dict(zip(PAYLOADS, stage.hand_in("add", len(PAYLOADS), a=1, b=2), strict=True))
-    after = stage.hand_in("add", 5, a=1, b=2)
+    before = stage.enqueue("add", 5, a=1, b=2)
+    spoilt = dict(zip(PAYLOADS, stage.enqueue("add", len(PAYLOADS), a=1, b=2), strict=True))
+    after = stage.enqueue("add", 5, a=1, b=2)
     for row, id_ in spoilt.items():
         stage.inside.edit(id_, "payload", PAYLOADS[row][0])
     assert len(json.loads(stage.command("jobs", "list", "--json"))) == 10 + len(PAYLOADS)
@@ -56,7 +56,7 @@ def test_a_payload_that_cannot_be_read_makes_its_job_dead_and_the_others_run(sta
 @pytest.mark.parametrize("column", ["tags", "meta", "error", "attempts", "reason", "idempotency_key"])
 @pytest.mark.parametrize("rubbish", ["{", "[1", "nonsense", b"\x80\x04K\x01.", NOT_UTF8, 42])
 def test_rubbish_in_another_column_hides_no_job(stage: Stage, column: str, rubbish: Any) -> None:
-    ids = stage.hand_in("quick", 3, {"tags": ["red"]})
+    ids = stage.enqueue("quick", 3, {"tags": ["red"]})
     stage.inside.edit(ids[1], column, rubbish)
     assert [job.id for job in stage.all_jobs()] == ids[::-1]
     assert stage.job(ids[1]).status == "pending"
@@ -64,11 +64,11 @@ def test_rubbish_in_another_column_hides_no_job(stage: Stage, column: str, rubbi
 
 
 def test_rubbish_in_other_columns_does_not_stop_a_worker(stage: Stage, tmp_path: Path) -> None:
-    good = stage.hand_in("quick", 3)
+    good = stage.enqueue("quick", 3)
     for column in ("tags", "meta", "attempts", "error"):
         for rubbish in ("{", NOT_UTF8, b"\x80"):
-            stage.inside.edit(stage.hand_in_one("quick"), column, rubbish)
-    good += stage.hand_in("quick", 3)
+            stage.inside.edit(stage.enqueue_one("quick"), column, rubbish)
+    good += stage.enqueue("quick", 3)
     worker = stage.worker("--until-empty")
     assert worker.wait() == 0
     assert {stage.job(id_).status for id_ in good} == {"completed"}

@@ -1,4 +1,4 @@
-"""An app that keeps its large payloads in a folder, and somebody who works its jobs."""
+"""An app that keeps its large payloads in a folder, and a runner for its jobs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from windlass import App
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The folder of the blobs; nobody has made it yet."""
+    """The folder of the blobs, not made yet."""
     return tmp_path / "blobs"
 
 

@@ -298,7 +298,7 @@ def test_the_same_id_again_spoils_nothing(app: App, task: Task[[str], str, str],
 
 
 class Refusing:
-    """A store whose `enqueue` fails; certainly nothing is stored, or nobody knows."""
+    """A store whose `enqueue` fails; certainly nothing is stored, or that is unknown."""
 
     def __init__(self, store: Store, *, maybe_done: bool) -> None:
         self._store = store

@@ -6,7 +6,7 @@ import pytest
 
 from tests.blobs.files import blobs, grow_old
 from tests.services.parts import Listener
-from tests.support.chains import after, end_next, hand_in
+from tests.support.chains import after, end_next, enqueue_jobs
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, enqueue_one, failed, new_job, open_lease, running, settle
 from windlass import Status
@@ -58,7 +58,7 @@ async def test_pruning_a_job_collects_its_blobs_and_no_others(
 async def linked(store: Store, large: Offload) -> list[JobId]:
     """A completed job whose result is a blob, and a link that took it."""
     job = new_job()
-    ids = await hand_in(store, [job, after(new_job(delay=30 * DAY), job.id)])
+    ids = await enqueue_jobs(store, [job, after(new_job(delay=30 * DAY), job.id)])
     await end_next(store, lambda claimed: completed(claimed, large.keep(claimed.id, "result", "1")))
     return ids
 

@@ -30,7 +30,7 @@ class Ran(msgspec.Struct):
 
 
 class Keyboard(io.StringIO):
-    """Standard input: a terminal, if somebody types."""
+    """Standard input: a terminal, if input is given."""
 
     def isatty(self) -> bool:
         return bool(self.getvalue())
@@ -53,7 +53,7 @@ class Terminal:
         return self._apps[-1]
 
     def run(self, *words: str, typed: str = "") -> Ran:
-        """One command, with what somebody types into it."""
+        """One command, with what is typed into it."""
         self._capsys.readouterr()
         self._monkeypatch.setattr(sys, "argv", ["windlass", *words])
         self._monkeypatch.setattr(sys, "stdin", Keyboard(typed))

@@ -27,7 +27,7 @@ ADDRESSES = {
 
 @pytest.fixture(params=in_part(ADDRESSES, ["sqlite"]))
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """One of each kind, with a job of somebody else's in it."""
+    """One of each kind, with a job of another program in it."""
     address: str = ADDRESSES[request.param](tmp_path)
     app = App(address)
     app.enqueue_many([noop.job(1, "not the bench's")])

@@ -1,4 +1,4 @@
-"""Chains as people see them: the place of a link, those around it, the whole of it."""
+"""Chains as users see them: the place of a link, those around it, the whole of it."""
 
 import sys
 from collections.abc import Iterator

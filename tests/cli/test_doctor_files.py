@@ -151,7 +151,7 @@ def as_other(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A store that everybody may use, in a folder that everybody can get to."""
+    """A store that every user may use, in a folder that every user can get to."""
     if os.geteuid():
         pytest.skip("only root can become somebody else")
     folder = Path("/tmp") / f"windlass-rights-{os.getpid()}"

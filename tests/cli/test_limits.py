@@ -1,4 +1,4 @@
-"""Limits and keys on the command line: set, shown beside what the code declares, and handed in with a job."""
+"""Limits and keys on the command line: set, shown beside what the code declares, and enqueued with a job."""
 
 import sys
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_the_list_fits_its_columns_with_every_state_and_limit(
     )
 
 
-def test_a_task_makes_the_key_of_a_job_that_is_handed_in_here(shop: Terminal) -> None:
+def test_a_task_makes_the_key_of_a_job_that_is_enqueued_here(shop: Terminal) -> None:
     id_ = shop.enqueue("resize", '{"album": 7}', "--tenant", "acme", "--rate-cost", "3")
     job = shop.ok("jobs", "show", id_, "--json").json
     assert (job["concurrency_key"], job["key_limit"], job["key_strict"]) == ("album:7", 2, True)

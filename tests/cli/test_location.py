@@ -1,4 +1,4 @@
-"""Commands find the store by the rule of an app, say which it was, and make none that nobody named."""
+"""Commands find the store by the rule of an app, say which it was, and make none that was not named."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ LOOKERS = [["stats"], ["jobs", "list"], ["top", "--once"], ["queues", "pause", "
 
 
 @pytest.mark.parametrize("words", [*MAKERS, *LOOKERS], ids=" ".join)
-def test_no_command_makes_a_store_that_nobody_named(empty: Terminal, words: list[str]) -> None:
+def test_no_command_makes_a_store_that_was_not_named(empty: Terminal, words: list[str]) -> None:
     ran = empty.run(*words)
     assert (ran.code, ran.out) == (2, "")
     assert f"none was named, and no such file: {empty.folder}/windlass.db" in ran.err

@@ -129,7 +129,7 @@ def test_looking_at_a_store_that_is_not_there_makes_none(terminal: Terminal, wor
     assert set(terminal.folder.iterdir()) == before
 
 
-def test_whoever_named_no_store_is_told_how_to(terminal: Terminal) -> None:
+def test_a_program_that_named_no_store_is_told_how_to(terminal: Terminal) -> None:
     (terminal.folder / "windlass.db").unlink()
     ran, folder = terminal.run("stats"), terminal.folder
     assert ran.code == 2

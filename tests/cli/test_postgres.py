@@ -13,7 +13,7 @@ def remote(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return terminal
 
 
-def test_jobs_are_handed_in_listed_shown_changed_and_deleted(remote: Terminal) -> None:
+def test_jobs_are_enqueued_listed_shown_changed_and_deleted(remote: Terminal) -> None:
     first, second = remote.enqueue("mail.send", '{"to": 1}'), remote.enqueue("mail.send", "{}", "--delay", "1h")
     assert [job["id"] for job in remote.ok("jobs", "list", "--json").json] == [second, first]
     assert "mail.send" in remote.ok("jobs", "list").out

@@ -111,7 +111,7 @@ def test_close_and_open(terminal: Terminal) -> None:
     assert terminal.ok("queues", "list", "--json").json[0]["closed"] is False
 
 
-def test_a_queue_that_nobody_knows_is_an_error_until_it_is_added(terminal: Terminal) -> None:
+def test_an_unknown_queue_is_an_error_until_it_is_added(terminal: Terminal) -> None:
     terminal.enqueue("t", "{}", "--queue", "images")
     for words in (["pause"], ["resume"], ["close"], ["open"], ["reset"], ["purge"], ["set", "--fair"]):
         ran = terminal.run("queues", words[0], "imagse", *words[1:])

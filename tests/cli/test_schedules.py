@@ -1,4 +1,4 @@
-"""windlass schedules: what people see, what they may say, and how mistakes end."""
+"""windlass schedules: what users see, what they may say, and how mistakes end."""
 
 import sys
 import time

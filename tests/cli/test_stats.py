@@ -25,7 +25,7 @@ PAIRS = (("mail", "welcome"), ("mail", "bye"), ("default", "welcome"))
 
 
 async def _go(path: Path, minutes: int) -> None:
-    """So many minutes until now, the middle third of which nobody was there."""
+    """So many minutes until now, in the middle third of which nothing was sampled."""
     clock = ManualClock()
     clock.jump_wall(time.time_ns() // 1000 - clock.wall() - minutes * MINUTE)
     store = open_store(f"sqlite:///{path}?durability=relaxed", clock=clock)
@@ -72,7 +72,7 @@ def test_a_course_has_a_line_for_each_queue_and_one_for_all(gone: Terminal) -> N
     assert foot.endswith(" UTC; a bar is 9m, a blank a gap")
 
 
-def test_what_nobody_sampled_is_a_blank_between_bars(gone: Terminal) -> None:
+def test_what_was_not_sampled_is_a_blank_between_bars(gone: Terminal) -> None:
     line = rows(gone.ok("stats", "--since", "6h").out)["mail"]
     before, gap, after = (course := line[-40:]).rstrip().partition("   ")
     assert set(before) <= set("▇█▆"), course
@@ -95,8 +95,8 @@ def test_types_and_only_one_of_them(gone: Terminal) -> None:
     assert list(rows(gone.ok("stats", "--since", "6h", "--type", "bye").out)) == ["bye"]
     assert list(rows(gone.ok("stats", "--since", "6h", "--queue", "mail").out)) == ["mail"]
     assert list(rows(gone.ok("stats", "--since", "6h", "--queue", "default", "--by", "type").out)) == ["welcome"]
-    nobody = gone.ok("stats", "--since", "6h", "--type", "nobody").out
-    assert nobody.startswith("Nothing ran in the last 6h, up to the last sample;")
+    none_ran = gone.ok("stats", "--since", "6h", "--type", "none_ran").out
+    assert none_ran.startswith("Nothing ran in the last 6h, up to the last sample;")
 
 
 def test_a_program_gets_every_point_and_the_counts(gone: Terminal) -> None:
@@ -119,7 +119,7 @@ def test_bars_are_plain_where_there_is_no_unicode(gone: Terminal, monkeypatch: p
     assert "#" in rows(out)["mail"]
 
 
-def test_nothing_sampled_is_said_with_who_does_it(terminal: Terminal) -> None:
+def test_nothing_sampled_is_said_with_the_process_that_samples(terminal: Terminal) -> None:
     said = "Nothing was sampled in the last 7d: any worker that runs does so, each minute.\n"
     assert terminal.ok("stats", "--since", "7d").out == said
 

@@ -20,7 +20,7 @@ OBEYED = set("\x1b\x07\x9b\x00\u202e\r\x08\x7f")
 
 @pytest.fixture
 def evil(terminal: Terminal) -> str:
-    """A job whose payload, error, history and log were written by somebody who wants to own the terminal."""
+    """A job whose payload, error, history and log were written by an attacker of the terminal."""
     id_ = terminal.enqueue("t", json.dumps({"text": EVIL}), "--max-attempts", "1")
     terminal.with_app(poison)
     return id_

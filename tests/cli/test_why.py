@@ -1,4 +1,4 @@
-"""windlass jobs why: sentences for people, a record for programs."""
+"""windlass jobs why: sentences for users, a record for programs."""
 
 from uuid import uuid4
 
@@ -70,7 +70,7 @@ def test_show_ends_with_what_holds_a_waiting_job_most(terminal: Terminal) -> Non
     assert "Why it waits" not in terminal.ok("jobs", "show", id_).out
 
 
-def test_a_reason_that_somebody_gave_cannot_steer_the_terminal(terminal: Terminal) -> None:
+def test_a_reason_given_by_a_user_cannot_steer_the_terminal(terminal: Terminal) -> None:
     id_ = terminal.enqueue()
     terminal.ok("jobs", "cancel", id_, "--reason", "\x1b[31mred [bold]markup[/]")
     out = terminal.ok("jobs", "why", id_).out

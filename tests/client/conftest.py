@@ -1,4 +1,4 @@
-"""An app on a store of its own, and somebody who works its jobs."""
+"""An app on a store of its own, and a runner for its jobs."""
 
 from collections.abc import Iterator
 from pathlib import Path

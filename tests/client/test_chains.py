@@ -86,7 +86,7 @@ def test_results_are_passed_on_with_the_types_of_the_links() -> None:
     assert [each.result() for each in handle.links] == [Page("/7", 7), 7, "got"]
 
 
-def test_all_links_are_handed_in_together_and_know_each_other() -> None:
+def test_all_links_are_enqueued_together_and_know_each_other() -> None:
     handle = chain(fetch.job(1), measure, note.job("x", PREVIOUS)).enqueue()
     first, second, third = (app.jobs.get(each.id) for each in handle.links)
     assert [job.status for job in (first, second, third)] == ["pending", "blocked", "blocked"]
@@ -95,7 +95,7 @@ def test_all_links_are_handed_in_together_and_know_each_other() -> None:
     assert handle.id == third.id
 
 
-async def test_a_chain_can_be_handed_in_from_an_event_loop() -> None:
+async def test_a_chain_can_be_enqueued_from_an_event_loop() -> None:
     handle = await chain(nothing, note.job("x", PREVIOUS)).aenqueue()
     assert [each.id for each in handle.links][-1] == handle.id
     assert (await app.jobs.aget(handle.id)).status is Status.BLOCKED
@@ -163,7 +163,7 @@ def test_a_link_whose_parent_is_not_kept_any_more_cannot_be_retried_and_that_is_
     handle = chain(fail, note.job("a")).enqueue()
     run_all(app)
     app.jobs.delete(handle.links[0].id)
-    with pytest.raises(NotAllowedNow, match="it is not kept any more, so hand in a new job"):
+    with pytest.raises(NotAllowedNow, match="it is not kept any more, so enqueue a new job"):
         app.jobs.retry(handle.id)
 
 
@@ -239,7 +239,7 @@ def test_a_source_that_keeps_nothing_is_refused() -> None:
     assert not app.jobs.list().items
 
 
-def test_why_tells_whom_a_link_waits_for_and_what_to_do_when_that_died() -> None:
+def test_why_names_the_parent_a_link_waits_for_and_what_to_do_when_that_died() -> None:
     handle = chain(fail.job(), note.job("x")).enqueue()
     first = handle.links[0].id
     (why,) = (each for each in app.jobs.why(handle.id).reasons if each.code == "awaits_parent")

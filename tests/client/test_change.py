@@ -16,7 +16,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 
 @pytest.fixture
 def task(app: App) -> Task[[int], None, None]:
-    """A task to hand in."""
+    """A task to enqueue."""
 
     @app.task(type="t")
     def task(number: int) -> None: ...
@@ -164,7 +164,7 @@ def test_where_not_every_job_is_looked_at_an_end_must_be_sure(
         app.jobs.find("00000bbb")
 
 
-def test_a_beginning_that_nobody_has_is_no_job(app: App) -> None:
+def test_a_prefix_that_no_job_has_finds_no_job(app: App) -> None:
     with pytest.raises(JobNotFound, match="no job 0199abcd"):
         app.jobs.find("0199ABCD")
 

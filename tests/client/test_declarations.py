@@ -15,7 +15,7 @@ from windlass.core.moments import DAY
 
 @pytest.fixture
 def operator(address: str) -> Iterator[App]:
-    """Somebody else's process."""
+    """Another process."""
     made = App(address)
     yield made
     made.close()

@@ -54,7 +54,7 @@ def test_a_handle_keeps_its_app(address: str) -> None:
     app.close()
 
 
-async def test_somebody_who_waits_keeps_the_app(address: str) -> None:
+async def test_a_waiter_keeps_the_app(address: str) -> None:
     """The app is held by nothing but the call itself."""
 
     async def enqueue() -> tuple[str, asyncio.Task[None], weakref.ref[App]]:

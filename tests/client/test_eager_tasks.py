@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="there are no
 @on_every_store
 # uvloop gives Python's own eager factory a word that the one of 3.13.0 does not know.
 @pytest.mark.parametrize("loop", [loop for loop in sorted(LOOPS) if loop != "uvloop" or sys.version_info < (3, 13)])
-def test_jobs_are_handed_in_and_waited_for_on_a_loop_with_eager_tasks(address: str, loop: str) -> None:
+def test_jobs_are_enqueued_and_awaited_on_a_loop_with_eager_tasks(address: str, loop: str) -> None:
     app = App(address)
 
     @app.task

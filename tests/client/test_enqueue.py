@@ -1,4 +1,4 @@
-"""Handing in: when it returns, the job is stored, just as it was said."""
+"""Enqueuing: when it returns, the job is stored, just as it was said."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ LATER = datetime.now(UTC) + timedelta(days=1)
 
 @pytest.fixture
 def task(app: App) -> Task[[int], int, int]:
-    """A task to hand in."""
+    """A task to enqueue."""
 
     @app.task(type="t")
     def task(number: int) -> int:
@@ -150,7 +150,7 @@ async def test_a_blocking_verb_on_a_running_loop_is_refused_and_names_the_other(
     assert sum((await app.stats.acounts()).totals.values()) == 0
 
 
-def test_many_are_handed_in_at_once_in_order(app: App, task: Task[[int], int, int]) -> None:
+def test_many_are_enqueued_at_once_in_order(app: App, task: Task[[int], int, int]) -> None:
     handles = app.enqueue_many([task.using(priority=number).job(number) for number in range(100)])
     assert [app.jobs.get(handle.id).priority for handle in handles] == list(range(100))
     assert total(app) == 100
@@ -161,7 +161,7 @@ async def test_the_async_form_of_many_does_the_same(app: App, task: Task[[int], 
     assert [(await app.jobs.aget(handle.id)).payload["number"] for handle in handles] == [1, 2]
 
 
-def test_none_are_handed_in_at_once(app: App) -> None:
+def test_an_empty_batch_is_enqueued_at_once(app: App) -> None:
     assert app.enqueue_many([]) == []
     assert total(app) == 0
 
@@ -175,7 +175,7 @@ def test_many_answer_each_with_the_job_that_stands(app: App, task: Task[[int], i
     assert total(app) == 2
 
 
-def test_a_job_that_is_made_is_not_handed_in(app: App, path: Path, task: Task[[int], int, int]) -> None:
+def test_a_job_that_is_made_is_not_enqueued(app: App, path: Path, task: Task[[int], int, int]) -> None:
     task.job(1)
     assert not path.exists()
     assert total(app) == 0

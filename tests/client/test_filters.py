@@ -133,7 +133,7 @@ def test_verbs_on_every_job_want_it_said(app: App, task: Task[[int], int, int], 
     assert app.jobs.count() == 0
 
 
-def test_a_queue_that_nobody_uses_is_not_found(app: App, task: Task[[int], int, int]) -> None:
+def test_an_unused_queue_is_not_found(app: App, task: Task[[int], int, int]) -> None:
     assert app.queues.get("q").name == "q"
     assert app.queues.get("default").rules.max_attempts == 3
     with pytest.raises(QueueNotFound, match=r"no queue 'qq'; did you mean 'q'\?; there are default, q") as missing:

@@ -85,7 +85,7 @@ def test_only_a_policy_that_can_be_stored_is_taken(app: App, task: Task[[], None
 
 
 class Fibonacci:
-    """A policy that somebody wrote."""
+    """A policy of the program."""
 
     attempts = 5
 
@@ -93,7 +93,7 @@ class Fibonacci:
         return (1, 1, 2, 3, 5)[failures - 1]
 
 
-def test_a_task_may_have_a_policy_that_somebody_wrote() -> None:
+def test_a_task_may_have_a_policy_of_the_program() -> None:
     app = App.testing()
 
     @app.task(type="t", retry=Fibonacci())

@@ -10,7 +10,7 @@ from windlass import App, InvalidOption, JobCancelled, KeyConflict, Status, Task
 
 @pytest.fixture
 def task(app: App) -> Task[[int], int, int]:
-    """A task to hand in."""
+    """A task to enqueue."""
 
     @app.task(type="t")
     def task(number: int) -> int:
@@ -70,7 +70,7 @@ def test_a_job_expires_after_a_time(app: App, task: Task[[int], int, int], expir
     assert job.expires_at == job.created_at + timedelta(hours=1)
 
 
-async def test_a_job_whose_moment_has_passed_is_cancelled_and_whoever_waits_is_told(
+async def test_a_job_whose_expiry_has_passed_is_cancelled_and_its_waiter_is_told(
     app: App, task: Task[[int], int, int]
 ) -> None:
     handle = await task.using(expires=datetime.now(UTC) - timedelta(seconds=1)).aenqueue(1)

@@ -37,7 +37,7 @@ def test_links_in_other_queues_are_found_and_children_of_another_kind_are_not(ap
     assert [job.queue for job in found.jobs] == ["default", "later", "default"]
 
 
-def test_whoever_asks_for_the_last_link_is_told_with_which_one_it_fell(app: App) -> None:
+def test_a_result_of_the_last_link_says_which_link_failed(app: App) -> None:
     @app.task
     def step(number: int) -> int:
         return number
@@ -59,7 +59,7 @@ def test_whoever_asks_for_the_last_link_is_told_with_which_one_it_fell(app: App)
     assert [job.status.value for job in app.jobs.links(last).jobs] == ["pending", "blocked", "blocked", "blocked"]
 
 
-def test_whoever_waits_for_the_last_link_is_told_at_which_one_the_chain_stands(app: App) -> None:
+def test_a_wait_for_the_last_link_says_at_which_one_the_chain_is(app: App) -> None:
     @app.task
     def step(number: int) -> int:
         return number

@@ -53,7 +53,7 @@ def test_to_set_nothing_is_a_mistake(declared: App) -> None:
 
 
 def test_help_shows_the_arguments_of_a_blocking_verb(app: App) -> None:
-    assert list(inspect.signature(app.queues.pause).parameters) == ["name", "length"]
+    assert list(inspect.signature(app.queues.pause).parameters) == ["name", "length", "version"]
 
 
 async def test_operators_who_change_a_queue_at_once_undo_nothing_of_each_others(address: str) -> None:

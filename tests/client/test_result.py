@@ -109,7 +109,7 @@ def test_a_job_that_is_not_there_is_not_waited_for(app: App) -> None:
         handle.result(timeout=60)
 
 
-def test_a_job_that_is_dropped_while_somebody_waits_is_not_found(
+def test_a_job_that_is_dropped_while_awaited_is_not_found(
     app: App, task: Task[[], Invoice, Invoice], labour: Labour
 ) -> None:
     handle = task.enqueue()

@@ -13,7 +13,7 @@ from windlass import App
 THREADS = 8
 
 
-def test_eight_threads_hand_in_at_once_through_one_store(app: App, address: str) -> None:
+def test_eight_threads_enqueue_at_once_through_one_store(app: App, address: str) -> None:
     others = set(threading.enumerate())  # of earlier tests in this process
 
     @app.task
@@ -21,12 +21,12 @@ def test_eight_threads_hand_in_at_once_through_one_store(app: App, address: str)
 
     together = threading.Barrier(THREADS)
 
-    def hand_in(thread: int) -> list[str]:
+    def enqueue_jobs(thread: int) -> list[str]:
         together.wait()
         return [work.enqueue(thread, number).id for number in range(25)]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        ids = [id_ for some in pool.map(hand_in, range(THREADS)) for id_ in some]
+        ids = [id_ for some in pool.map(enqueue_jobs, range(THREADS)) for id_ in some]
     assert len(set(ids)) == total(app) == THREADS * 25
     names = [thread.name for thread in threading.enumerate() if thread not in others]
     ours = [name for name in names if name.startswith("windlass-")]
@@ -41,12 +41,12 @@ def test_loops_in_several_threads_share_an_app(app: App) -> None:
 
     together = threading.Barrier(THREADS)
 
-    async def hand_in(thread: int) -> None:
+    async def enqueue_jobs(thread: int) -> None:
         await asyncio.gather(*(work.aenqueue(thread * 10 + number) for number in range(10)))
 
     def run(thread: int) -> None:
         together.wait()
-        asyncio.run(hand_in(thread))
+        asyncio.run(enqueue_jobs(thread))
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(run, range(THREADS)))
@@ -57,11 +57,11 @@ def test_one_loop_after_another_uses_the_same_app(app: App) -> None:
     @app.task
     async def work(number: int) -> None: ...
 
-    async def hand_in(number: int) -> None:
+    async def enqueue_jobs(number: int) -> None:
         await work.aenqueue(number)
 
     for number in range(3):
-        asyncio.run(hand_in(number))
+        asyncio.run(enqueue_jobs(number))
     work.enqueue(3)
     assert total(app) == 4
 
@@ -127,7 +127,7 @@ def script(text: str, address: str) -> str:
     return run.stdout
 
 
-def test_children_of_a_program_that_used_its_app_hand_in_too(address: str) -> None:
+def test_children_of_a_program_that_used_its_app_enqueue_too(address: str) -> None:
     codes, numbers = script(FORK, address).splitlines()
     assert codes == "[0, 0, 0] 8"
     assert numbers == "[0, 1, 2, 3, 10, 20, 30, 99]"

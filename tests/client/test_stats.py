@@ -42,7 +42,7 @@ async def test_what_was_recorded_is_read_as_rates_of_queues_and_types(app: App) 
 
 
 @pytest.mark.parametrize("length", [0, 3601, -1, float("nan"), "2h", "soon"])
-def test_a_length_that_nobody_keeps_is_refused(app: App, length: Any) -> None:
+def test_a_length_that_is_not_kept_is_refused(app: App, length: Any) -> None:
     with pytest.raises(WindlassError, match="length"):
         app.stats.recent(length)
 
@@ -118,6 +118,6 @@ async def test_a_course_is_what_the_coordinator_sampled(app: App) -> None:
         ({"type": 5}, "type: must be a string, not int"),
     ],
 )
-def test_a_course_that_nobody_can_draw_is_refused(app: App, wrong: dict[str, Any], problem: str) -> None:
+def test_a_timeline_that_cannot_be_drawn_is_refused(app: App, wrong: dict[str, Any], problem: str) -> None:
     with pytest.raises(WindlassError, match=re.escape(problem)):
         app.stats.timeline(**wrong)

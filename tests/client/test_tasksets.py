@@ -85,7 +85,7 @@ async def test_handing_in_before_that_is_an_error_that_says_what_to_do() -> None
         send.enqueue()
 
 
-def test_handing_in_before_that_blocks_nobody() -> None:
+def test_enqueuing_before_that_blocks_nothing() -> None:
     tasks = TaskSet()
 
     @tasks.task

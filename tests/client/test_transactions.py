@@ -240,14 +240,14 @@ def test_the_tables_are_never_made_inside_the_callers_transaction(work: Any, pat
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("orders",)]
 
 
-def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(app: App, work: Any, theirs: Any) -> None:
+def test_an_error_in_mid_enqueue_leaves_the_callers_own_rows_alone(app: App, work: Any, theirs: Any) -> None:
     theirs.execute("CREATE TRIGGER no BEFORE INSERT ON windlass_jobs BEGIN SELECT RAISE(ABORT, 'not today'); END")
     theirs.execute("INSERT INTO orders VALUES (1)")
     with pytest.raises(EnqueueFailed, match=r"nothing was stored: .*not today"):
         work.using(connection=theirs).enqueue(1)
     theirs.commit()
     assert theirs.execute("SELECT * FROM orders").fetchall() == [(1,)]
-    assert theirs.execute("SELECT * FROM windlass_queues").fetchall() == [], "not even a queue of the failed hand-in"
+    assert theirs.execute("SELECT * FROM windlass_queues").fetchall() == [], "not even a queue of the failed enqueue"
 
 
 def test_an_error_that_ends_the_callers_transaction_says_so(work: Any, theirs: Any) -> None:
@@ -282,7 +282,7 @@ def test_a_crash_before_the_commit_leaves_neither_order_nor_job_and_after_it_bot
     assert len(theirs.execute("SELECT * FROM orders").fetchall()) == jobs
 
 
-async def test_whoever_waits_notices_the_commit(app: App, work: Any, theirs: Any) -> None:
+async def test_a_waiter_notices_the_commit(app: App, work: Any, theirs: Any) -> None:
     store = await app._ready()
     mark = store.signals.cursor()
     await work.using(connection=theirs).aenqueue(1)

@@ -27,7 +27,7 @@ from windlass.core.jobs.job import Enqueued
 
 
 @contextmanager
-def nobody_writes(path: Path) -> Iterator[None]:
+def locked_jobs(path: Path) -> Iterator[None]:
     """Hold the turn to write, as a process does that is stuck in the middle of its transaction."""
     descriptor = os.open(path.with_name(path.name + "-turn"), os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -52,10 +52,10 @@ def one_task(app: App) -> Task[[int], None, None]:
     return task
 
 
-def test_a_store_that_stays_locked_fails_the_hand_in_for_certain(hasty: App, path: Path) -> None:
+def test_a_store_that_stays_locked_fails_the_enqueue_for_certain(hasty: App, path: Path) -> None:
     task = one_task(hasty)
     task.enqueue(1)
-    with nobody_writes(path):
+    with locked_jobs(path):
         with pytest.raises(EnqueueFailed, match=r"^nothing was stored: .*jobs\.db did not answer within 0.3 s"):
             task.enqueue(2)
         with pytest.raises(EnqueueFailed):
@@ -68,14 +68,14 @@ def test_a_store_that_stays_locked_fails_the_hand_in_for_certain(hasty: App, pat
 async def test_the_async_form_fails_for_certain_too(hasty: App, path: Path) -> None:
     task = one_task(hasty)
     await task.aenqueue(1)
-    with nobody_writes(path), pytest.raises(EnqueueFailed, match="nothing was stored"):
+    with locked_jobs(path), pytest.raises(EnqueueFailed, match="nothing was stored"):
         await task.aenqueue(2)
     assert sum((await hasty.stats.acounts()).totals.values()) == 1
 
 
 def test_other_verbs_pass_the_trouble_on(hasty: App, path: Path) -> None:
     hasty.queues.pause("default")
-    with nobody_writes(path), pytest.raises(StoreUnavailable, match="did not answer within") as caught:
+    with locked_jobs(path), pytest.raises(StoreUnavailable, match="did not answer within") as caught:
         hasty.queues.resume("default")
     assert caught.value.maybe_done is False
     assert hasty.queues.get("default").paused
@@ -83,7 +83,7 @@ def test_other_verbs_pass_the_trouble_on(hasty: App, path: Path) -> None:
 
 def test_looking_needs_no_turn(hasty: App, path: Path) -> None:
     handle = one_task(hasty).enqueue(1)
-    with nobody_writes(path):
+    with locked_jobs(path):
         assert hasty.jobs.get(handle.id).payload == {"number": 1}
 
 
@@ -108,7 +108,7 @@ class LostReply:
 
 @pytest.fixture
 def lossy(app: App) -> App:
-    """The app, with the first answer to a hand-in lost."""
+    """The app, with the first answer to an enqueue lost."""
     app.stats.counts()
     store: Any = LostReply(app._store_handle.connect())
     app._store_handle.opened = (os.getpid(), store)
@@ -117,7 +117,7 @@ def lossy(app: App) -> App:
 
 def test_an_unknown_outcome_says_so_and_carries_the_id(lossy: App) -> None:
     task = one_task(lossy)
-    with pytest.raises(EnqueueUnknown, match="hand in the same id again") as caught:
+    with pytest.raises(EnqueueUnknown, match="enqueue the same id again") as caught:
         task.enqueue(1)
     again = task.using(id=caught.value.id).enqueue(1)
     assert (again.id, again.existing) == (caught.value.id, True)
@@ -136,7 +136,7 @@ def test_an_unknown_outcome_of_many_carries_every_id(lossy: App) -> None:
 
 
 async def test_work_that_began_before_the_deadline_is_unknown_and_work_that_did_not_is_certain(hasty: App) -> None:
-    """The writer is held up in the middle of one hand-in, with another waiting behind it."""
+    """The writer is held up in the middle of one enqueue, with another waiting behind it."""
     task = one_task(hasty)
     await task.aenqueue(0)
     store = await hasty._ready()

@@ -1,4 +1,4 @@
-"""app.jobs, app.queues, app.workers, app.stats: what people and programs do with jobs that are there."""
+"""app.jobs, app.queues, app.workers, app.stats: what users and programs do with jobs that are there."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ from windlass.client.verbs.stats import Stats, Workers
 
 @pytest.fixture
 def task(app: App) -> Task[[int], None, None]:
-    """A task to hand in."""
+    """A task to enqueue."""
 
     @app.task(type="t")
     def task(number: int) -> None: ...

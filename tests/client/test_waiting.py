@@ -1,4 +1,4 @@
-"""Who waits for a result is told of it: here nobody looks by himself, however long he waits."""
+"""A waiter for a result is told of it: nothing polls here, however long it waits."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ import pytest
 from tests.client.labour import Labour, raised
 from tests.support.told import looked
 from windlass import App, Dead, Handle, Job, JobDead, JobNotFound, StoreUnavailable, Task
-from windlass.client.runtime import result_waiter as lookout
+from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.outcome import Done
 from windlass.store.contract import Store
 
@@ -20,8 +20,8 @@ MANY = 1000
 
 
 @pytest.fixture(autouse=True)
-def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def begun(app: App, handle: Handle[int]) -> "asyncio.Task[int]":
 
 
 async def heard(app: App) -> None:
-    """Until whoever waits on this loop would be told of it."""
+    """Until a waiter on this loop would be told of it."""
     there = app._store_handle.result_waiter(await app._ready())
     async with asyncio.timeout(30):
         while not there._again or there._due or there._watcher.silence is not None:  # noqa: ASYNC110
@@ -80,7 +80,7 @@ async def test_a_result_of_which_nothing_is_kept_is_said_to_be_gone(
     assert caught.value.outcome == "completed"
 
 
-async def test_a_job_that_was_retried_before_anybody_looked_is_waited_for_on(
+async def test_a_job_that_was_retried_before_its_end_was_read_is_still_awaited(
     app: App, task: Task[[], int, int], labour: Labour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handle = await task.aenqueue()
@@ -100,7 +100,7 @@ async def test_a_job_that_was_retried_before_anybody_looked_is_waited_for_on(
     assert await waiting == 8
 
 
-async def test_several_who_wait_for_one_job_all_get_its_result(
+async def test_several_waiters_for_one_job_all_get_its_result(
     app: App, task: Task[[], int, int], labour: Labour
 ) -> None:
     handle = await task.aenqueue()
@@ -136,7 +136,7 @@ class Counted:
         return getattr(self._role, name)
 
 
-async def test_a_thousand_who_wait_cost_a_few_calls(
+async def test_a_thousand_waiters_cost_a_few_calls(
     app: App, task: Task[[], int, int], labour: Labour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handles = await app.aenqueue_many([task.job() for _ in range(MANY)])
@@ -169,7 +169,7 @@ async def test_closing_the_app_ends_the_wait(app: App, task: Task[[], int, int])
 async def test_a_wait_that_is_over_by_time_looks_once_more(
     app: App, task: Task[[], int, int], labour: Labour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if nothing had been told: the job has ended, and who waits does not know it."""
+    """As if nothing had been told: the job has ended, and its waiter does not know it."""
     handle = await task.aenqueue()
     store = await app._ready()
     there = app._store_handle.result_waiter(store)
@@ -181,7 +181,7 @@ async def test_a_wait_that_is_over_by_time_looks_once_more(
 
 
 class Deaf:
-    """A vigil that tells nothing."""
+    """A completion watcher that reports nothing."""
 
     silence = None
 

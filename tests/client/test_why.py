@@ -12,7 +12,7 @@ from windlass.core.stats.meter import Meter, histogram
 
 @pytest.fixture
 def task(app: App) -> Task[[int], None, None]:
-    """A task to hand in."""
+    """A task to enqueue."""
 
     @app.task(type="t")
     def task(number: int) -> None: ...

@@ -11,7 +11,7 @@ from windlass.store.contract import Store
 LONG = 60 * SECOND
 
 
-async def test_who_has_waited_long_runs_before_those_who_came_later_with_a_higher_priority(
+async def test_a_job_that_waited_long_runs_before_later_ones_with_a_higher_priority(
     store: Store, clock: ManualClock
 ) -> None:
     await rule(store, ageing=LONG)
@@ -23,7 +23,7 @@ async def test_who_has_waited_long_runs_before_those_who_came_later_with_a_highe
     assert await claim_ids(store) == [low, high]
 
 
-async def test_nobody_moves_before_the_time(store: Store, clock: ManualClock) -> None:
+async def test_no_job_moves_before_the_time(store: Store, clock: ManualClock) -> None:
     await rule(store, ageing=LONG)
     low = await enqueue_one(store)
     clock.advance(LONG - 1)
@@ -81,7 +81,7 @@ async def test_the_priority_that_people_see_stays(store: Store, clock: ManualClo
     assert (await look(store, id_)).priority == -2
 
 
-async def test_who_is_put_off_begins_again_where_it_was_handed_in(store: Store, clock: ManualClock) -> None:
+async def test_a_throttled_job_continues_at_the_rank_of_its_enqueue(store: Store, clock: ManualClock) -> None:
     await rule(store, ageing=LONG)
     low = await enqueue_one(store)
     high = await enqueue_one(store, priority=5)
@@ -98,7 +98,7 @@ async def test_who_is_put_off_begins_again_where_it_was_handed_in(store: Store, 
     assert (await look(store, low)).priority == 0
 
 
-async def test_who_is_given_another_priority_has_that(store: Store, clock: ManualClock) -> None:
+async def test_a_job_given_another_priority_has_that(store: Store, clock: ManualClock) -> None:
     await rule(store, ageing=LONG)
     low, other = await enqueue_one(store), await enqueue_one(store, priority=1)
     await enqueue_one(store, priority=5)

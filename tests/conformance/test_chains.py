@@ -8,10 +8,10 @@ from tests.support.chains import (
     after,
     chain,
     end_next,
+    enqueue_jobs,
     fallen,
     follow_on,
     given,
-    hand_in,
     links,
     reasons,
     statuses,
@@ -74,7 +74,7 @@ async def test_a_completion_lets_the_next_link_go_on_with_its_result(store: Stor
 
 async def test_each_of_many_chains_that_complete_together_gets_its_own(store: Store) -> None:
     chains = [links(2) for _ in range(20)]
-    await hand_in(store, [job for each in chains for job in each])
+    await enqueue_jobs(store, [job for each in chains for job in each])
     jobs = await take(store)
     assert len(jobs) == 20
     assert set(await store.jobs.settle([completed(job, f'"{job.id}"') for job in jobs])) == {Settled.SETTLED}
@@ -93,9 +93,9 @@ async def test_a_repeated_settlement_hands_nothing_on_twice(store: Store) -> Non
     assert await settle(store, completed(first)) is Settled.ALREADY
 
 
-async def test_a_repeated_hand_in_answers_with_the_links_that_stand(store: Store) -> None:
+async def test_a_repeated_enqueue_returns_the_existing_links(store: Store) -> None:
     jobs = links(3)
-    await hand_in(store, jobs)
+    await enqueue_jobs(store, jobs)
     assert all(each.existing for each in await store.jobs.enqueue(jobs))
     await end_next(store, completed)
     assert all(each.existing for each in await store.jobs.enqueue(jobs))
@@ -177,7 +177,7 @@ async def test_a_waiting_link_that_is_called_off_takes_the_rest_with_it(store: S
 
 async def test_a_link_that_expires_takes_the_rest_with_it(store: Store, clock: ManualClock) -> None:
     first, second, third = new_job(), new_job(expires=DAY), new_job()
-    ids = await hand_in(store, follow_on([first, second, third]))
+    ids = await enqueue_jobs(store, follow_on([first, second, third]))
     clock.advance(DAY)
     assert await store.jobs.expire(10) == 1
     assert await statuses(store, ids) == [PENDING, CANCELLED, CANCELLED]
@@ -185,7 +185,7 @@ async def test_a_link_that_expires_takes_the_rest_with_it(store: Store, clock: M
 
 
 async def test_a_link_that_is_replaced_takes_the_rest_with_it(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(idempotency_key="k", delay=DAY), new_job()]))
+    ids = await enqueue_jobs(store, follow_on([new_job(idempotency_key="k", delay=DAY), new_job()]))
     new = await enqueue_one(store, idempotency_key="k", on_conflict=OnConflict.REPLACE)
     assert await statuses(store, [*ids, new]) == [CANCELLED, CANCELLED, PENDING]
 
@@ -194,7 +194,7 @@ async def test_a_child_of_a_completed_job_is_due_at_once_with_its_result(store: 
     parent = await running(store)
     await settle(store, completed(parent, "[7]"))
     clock.advance(SECOND)
-    (child,) = await hand_in(store, [after(new_job(), parent.id)])
+    (child,) = await enqueue_jobs(store, [after(new_job(), parent.id)])
     assert await status_of(store, child) is PENDING
     assert given(await take_one(store)) == "[7]"
 
@@ -203,7 +203,7 @@ async def test_a_child_of_a_completed_job_is_due_at_once_with_its_result(store: 
 async def test_a_child_of_a_job_that_ended_badly_is_stored_as_cancelled(store: Store, status: Status) -> None:
     parent = await put(store, status)
     first, second = follow_on([after(new_job(), parent), new_job()])
-    ids = await hand_in(store, [first, second])
+    ids = await enqueue_jobs(store, [first, second])
     assert await statuses(store, ids) == [CANCELLED, CANCELLED]
     assert await reasons(store, ids) == [parent_ended_reason(parent, status), parent_ended_reason(ids[0], CANCELLED)]
 
@@ -211,14 +211,14 @@ async def test_a_child_of_a_job_that_ended_badly_is_stored_as_cancelled(store: S
 @pytest.mark.parametrize("status", [Status.RUNNING, Status.SCHEDULED, Status.FAILED, BLOCKED, PENDING])
 async def test_a_child_of_a_job_that_has_not_ended_waits_for_it(store: Store, status: Status) -> None:
     parent = await put(store, status)
-    (child,) = await hand_in(store, [after(new_job(), parent)])
+    (child,) = await enqueue_jobs(store, [after(new_job(), parent)])
     assert await status_of(store, child) is BLOCKED
 
 
 async def test_an_unknown_parent_is_refused_and_nothing_is_stored(store: Store) -> None:
-    nobody, job = new_id(), new_job()
-    with pytest.raises(InvalidOption, match=nobody) as refused:
-        await hand_in(store, [job, after(new_job(), nobody)])
+    unknown, job = new_id(), new_job()
+    with pytest.raises(InvalidOption, match=unknown) as refused:
+        await enqueue_jobs(store, [job, after(new_job(), unknown)])
     assert refused.value.field == "parents"
     assert await store.operator.get([job.id]) == [None]
 
@@ -226,21 +226,21 @@ async def test_an_unknown_parent_is_refused_and_nothing_is_stored(store: Store) 
 async def test_a_link_before_its_parent_is_refused(store: Store) -> None:
     first, second, third = links(3)
     with pytest.raises(InvalidOption, match=second.id):
-        await hand_in(store, [first, third, second])
+        await enqueue_jobs(store, [first, third, second])
 
 
 async def test_a_parent_in_a_queue_that_keeps_nothing_is_refused_as_a_source(store: Store) -> None:
     await store.queues.change("brief", QueueSettings(retention={COMPLETED: 0}))
     jobs = follow_on([new_job(queue="brief"), new_job()])
     with pytest.raises(InvalidOption, match="brief") as refused:
-        await hand_in(store, jobs)
+        await enqueue_jobs(store, jobs)
     assert refused.value.field == "result_params.given"
     assert await store.operator.get([job.id for job in jobs]) == [None, None]
 
 
 async def test_a_queue_that_keeps_nothing_any_more_still_hands_on(store: Store) -> None:
     jobs = follow_on([new_job(queue="brief"), new_job()])
-    ids = await hand_in(store, jobs)
+    ids = await enqueue_jobs(store, jobs)
     await store.queues.change("brief", QueueSettings(retention={COMPLETED: 0}))
     await end_next(store, completed, queues=("brief",))
     assert await store.operator.get(ids[:1]) == [None]
@@ -249,7 +249,7 @@ async def test_a_queue_that_keeps_nothing_any_more_still_hands_on(store: Store) 
 
 async def test_the_last_link_may_be_in_a_queue_that_keeps_nothing(store: Store) -> None:
     await store.queues.change("brief", QueueSettings(retention={COMPLETED: 0}))
-    ids = await hand_in(store, follow_on([new_job(), new_job(queue="brief")]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(queue="brief")]))
     await end_next(store, completed)
     await end_next(store, completed, queues=("brief",))
     assert await store.operator.get(ids[1:]) == [None]
@@ -258,7 +258,7 @@ async def test_the_last_link_may_be_in_a_queue_that_keeps_nothing(store: Store) 
 async def test_one_parent_may_have_many_children(store: Store) -> None:
     parent = new_job()
     children = [after(new_job(), parent.id) for _ in range(1000)]
-    await hand_in(store, [parent, *children])
+    await enqueue_jobs(store, [parent, *children])
     await end_next(store, completed)
     assert (await store.operator.counts()).queues["default"]["pending"] == 1000
 

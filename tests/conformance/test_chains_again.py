@@ -1,10 +1,10 @@
-"""Chains that people step into: retried, deleted and changed links; and what links say of themselves."""
+"""Chains that users step into: retried, deleted and changed links; and what links say of themselves."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.chains import after, chain, end_next, follow_on, given, hand_in, reasons, statuses, take_one
+from tests.support.chains import after, chain, end_next, enqueue_jobs, follow_on, given, reasons, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.lines import drain, may_run, take
 from tests.support.seed import completed, dead, enqueue_one, new_job, settle, status_of
@@ -68,7 +68,7 @@ async def test_a_link_whose_parent_is_dead_cannot_be_retried_before_it(store: St
     assert await statuses(store, ids[1:]) == [CANCELLED, CANCELLED]
 
 
-async def test_a_link_that_somebody_cancelled_himself_stays_so_when_its_parent_is_retried(store: Store) -> None:
+async def test_a_link_that_an_operator_cancelled_stays_so_when_its_parent_is_retried(store: Store) -> None:
     ids = await chain(store, 4)
     await store.operator.cancel([ids[2]], "not needed")
     await end_next(store, dead)
@@ -102,7 +102,7 @@ async def test_deleted_links_leave_nothing_that_a_retry_would_bring_back(store: 
 
 
 async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(queue="other", priority=7)]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(queue="other", priority=7)]))
     await enqueue_one(store, queue="other", priority=1)
     await end_next(store, completed)
     (best,) = await take(store, queues=("other",), limit=1)
@@ -112,7 +112,7 @@ async def test_links_keep_their_priorities_and_queues(store: Store) -> None:
 async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
     store: Store, clock: ManualClock
 ) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(concurrency_key="k")]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(concurrency_key="k")]))
     holder = await enqueue_one(store, concurrency_key="k", type="other")
     assert await may_run(store, [holder]) == [holder], "who waits for a parent takes no slot"
     await end_next(store, completed)
@@ -124,14 +124,14 @@ async def test_a_link_with_a_concurrency_key_stands_in_line_only_when_it_is_due(
     assert (await take_one(store)).id == ids[1]
 
 
-async def test_a_link_whose_concurrency_key_is_free_goes_straight_on(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(concurrency_key="k"), new_job(concurrency_key="k")]))
+async def test_a_link_whose_concurrency_key_is_free_is_pending_at_once(store: Store) -> None:
+    ids = await enqueue_jobs(store, follow_on([new_job(concurrency_key="k"), new_job(concurrency_key="k")]))
     await end_next(store, completed)
     assert (await take_one(store)).id == ids[1]
 
 
 async def test_links_of_a_paused_queue_wait_there(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(queue="held")]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(queue="held")]))
     await store.queues.pause("held", None)
     await end_next(store, completed)
     assert await status_of(store, ids[1]) is PENDING
@@ -139,7 +139,7 @@ async def test_links_of_a_paused_queue_wait_there(store: Store) -> None:
 
 
 async def test_links_go_on_though_their_queue_was_closed_meanwhile(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(queue="shut")]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(queue="shut")]))
     await store.queues.close("shut")
     await end_next(store, completed)
     assert (await take_one(store, queues=("shut",))).id == ids[1]
@@ -148,7 +148,7 @@ async def test_links_go_on_though_their_queue_was_closed_meanwhile(store: Store)
 async def test_a_child_that_takes_nothing_only_waits(store: Store) -> None:
     parent = new_job()
     child = new_job(parents=(parent.id,))
-    await hand_in(store, [parent, child])
+    await enqueue_jobs(store, [parent, child])
     await end_next(store, lambda job: completed(job, '"much"'))
     found = await take_one(store)
     assert (found.id, found.result_params, found.parent_results) == (child.id, None, None)
@@ -157,7 +157,7 @@ async def test_a_child_that_takes_nothing_only_waits(store: Store) -> None:
 async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(store: Store) -> None:
     one, two, three = new_job(), new_job(), new_job()
     child = new_job(parents=(one.id, two.id, three.id), result_params=(("x", one.id), ("y", three.id)))
-    await hand_in(store, [one, two, three, child])
+    await enqueue_jobs(store, [one, two, three, child])
     jobs = {job.id: job for job in await take(store)}
     await store.jobs.settle([completed(jobs[one.id], "1"), completed(jobs[two.id], "2")])
     assert await status_of(store, child.id) is BLOCKED
@@ -171,8 +171,8 @@ async def test_a_child_of_several_waits_for_all_of_them_and_gets_what_it_takes(s
 async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Store) -> None:
     one, two = new_job(), new_job()
     child = after(new_job(), one.id)
-    await hand_in(store, [one, two, child])
-    (waits,) = await hand_in(store, [new_job(parents=(one.id, two.id))])
+    await enqueue_jobs(store, [one, two, child])
+    (waits,) = await enqueue_jobs(store, [new_job(parents=(one.id, two.id))])
     jobs = {job.id: job for job in await take(store)}
     await store.jobs.settle([completed(jobs[one.id]), dead(jobs[two.id])])
     assert await statuses(store, [child.id, waits]) == [PENDING, CANCELLED]
@@ -181,7 +181,7 @@ async def test_a_child_of_several_ends_with_the_first_that_ends_badly(store: Sto
 async def test_a_child_of_two_that_ended_badly_waits_again_when_both_are_retried(store: Store) -> None:
     one, two = new_job(), new_job()
     child, behind = follow_on([new_job(parents=(one.id, two.id)), new_job()])
-    ids = await hand_in(store, [one, two, child, behind])
+    ids = await enqueue_jobs(store, [one, two, child, behind])
     await store.jobs.settle([dead(job) for job in await take(store)])
     await store.operator.retry(ids[:1])
     assert await statuses(store, ids[2:]) == [CANCELLED, CANCELLED], "the other one would be waited for in vain"
@@ -198,7 +198,7 @@ async def test_a_grandchild_that_is_a_child_too_waits_again_with_its_parents(sto
     low, high = sorted(job.id for job in others)
     between = new_job(id=high if early else low, parents=(first.id,))
     last = new_job(id=low if early else high, parents=(first.id, between.id))
-    ids = await hand_in(store, [first, between, last])
+    ids = await enqueue_jobs(store, [first, between, last])
     await end_next(store, dead)
     await store.operator.retry(ids[:1])
     assert await statuses(store, ids) == [PENDING, BLOCKED, BLOCKED]

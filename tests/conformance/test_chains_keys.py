@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.chains import after, end_next, follow_on, given, hand_in, statuses, take_one
+from tests.support.chains import after, end_next, enqueue_jobs, follow_on, given, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, status_of
 from windlass.core.ids import JobId, new_id
@@ -15,7 +15,7 @@ BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.
 
 
 async def test_a_link_whose_key_was_taken_meanwhile_stays_cancelled_with_those_behind_it(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k"), new_job()]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(idempotency_key="k"), new_job()]))
     await end_next(store, dead)
     await enqueue_one(store, idempotency_key="k", type="other")
     await store.operator.retry([ids[0]])
@@ -23,7 +23,7 @@ async def test_a_link_whose_key_was_taken_meanwhile_stays_cancelled_with_those_b
 
 
 async def test_a_revived_link_has_its_key_again(store: Store) -> None:
-    ids = await hand_in(store, follow_on([new_job(), new_job(idempotency_key="k")]))
+    ids = await enqueue_jobs(store, follow_on([new_job(), new_job(idempotency_key="k")]))
     await end_next(store, dead)
     await store.operator.retry([ids[0]])
     assert await enqueue_one(store, idempotency_key="k", type="other") == ids[1]
@@ -32,7 +32,7 @@ async def test_a_revived_link_has_its_key_again(store: Store) -> None:
 async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: Store) -> None:
     stands = await enqueue_one(store, idempotency_key="k")
     first, second = follow_on([new_job(idempotency_key="k"), new_job()])
-    assert await hand_in(store, [first, second]) == [stands, second.id]
+    assert await enqueue_jobs(store, [first, second]) == [stands, second.id]
     assert (await look(store, second.id)).parents == (stands,)
     await end_next(store, lambda job: completed(job, '"its"'))
     assert given(await take_one(store)) == '"its"'
@@ -41,7 +41,7 @@ async def test_a_child_of_one_whose_key_another_has_waits_for_that_one(store: St
 async def test_those_behind_a_link_whose_key_another_has_wait_for_that_one(store: Store) -> None:
     stands = await enqueue_one(store, idempotency_key="k", queue="other")
     first, second, third = follow_on([new_job(), new_job(idempotency_key="k", queue="other"), new_job(queue="third")])
-    assert await hand_in(store, [first, second, third]) == [first.id, stands, third.id]
+    assert await enqueue_jobs(store, [first, second, third]) == [first.id, stands, third.id]
     await end_next(store, completed)
     assert await status_of(store, third.id) is BLOCKED
     await end_next(store, lambda job: completed(job, '"its"'), runner="r2", queues=("other",))
@@ -51,14 +51,14 @@ async def test_those_behind_a_link_whose_key_another_has_wait_for_that_one(store
 async def test_those_behind_a_link_whose_key_one_before_it_takes_wait_for_that_one(store: Store) -> None:
     first = new_job(idempotency_key="k")
     second, third = follow_on([new_job(idempotency_key="k"), new_job()])
-    assert await hand_in(store, [first, second, third]) == [first.id, first.id, third.id]
+    assert await enqueue_jobs(store, [first, second, third]) == [first.id, first.id, third.id]
     assert (await look(store, third.id)).parents == (first.id,)
 
 
 async def test_a_link_whose_key_another_has_is_answered_with_that_one_whatever_its_parents_are(store: Store) -> None:
     stands = await enqueue_one(store, idempotency_key="k")
     job = new_job()
-    assert await hand_in(store, [job, after(new_job(idempotency_key="k"), new_id())]) == [job.id, stands]
+    assert await enqueue_jobs(store, [job, after(new_job(idempotency_key="k"), new_id())]) == [job.id, stands]
 
 
 async def dead_parent(store: Store) -> JobId:
@@ -72,7 +72,7 @@ async def test_a_link_that_replaces_another_and_is_called_off_at_once_frees_the_
     parent = await dead_parent(store)
     replaced = await enqueue_one(store, idempotency_key="k", queue=queue)
     link = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE, queue=queue)
-    assert await hand_in(store, [after(link, parent)]) == [link.id]
+    assert await enqueue_jobs(store, [after(link, parent)]) == [link.id]
     assert await statuses(store, [replaced, link.id]) == [CANCELLED, CANCELLED]
     new = await enqueue_one(store, idempotency_key="k", queue=queue)
     assert await status_of(store, new) is PENDING
@@ -85,7 +85,7 @@ async def test_a_link_with_a_window_that_is_called_off_at_once_keeps_the_key_for
     await enqueue_one(store, idempotency_key="k")
     fields = {"idempotency_key": "k", "idempotency_window": DAY, "on_conflict": OnConflict.REPLACE}
     link = after(new_job(**fields), parent)
-    await hand_in(store, [link])
+    await enqueue_jobs(store, [link])
     assert await enqueue_one(store, idempotency_key="k") == link.id
     clock.advance(DAY)
     assert await enqueue_one(store, idempotency_key="k") != link.id
@@ -96,7 +96,7 @@ async def test_a_link_behind_one_that_is_called_off_at_once_frees_its_key_too(st
     await enqueue_one(store, idempotency_key="k")
     first = after(new_job(), parent)
     second = after(new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE), first.id)
-    assert await hand_in(store, [first, second]) == [first.id, second.id]
+    assert await enqueue_jobs(store, [first, second]) == [first.id, second.id]
     assert await statuses(store, [first.id, second.id]) == [CANCELLED, CANCELLED]
     assert await status_of(store, await enqueue_one(store, idempotency_key="k")) is PENDING
 
@@ -106,6 +106,6 @@ async def test_a_link_whose_parent_is_replaced_along_with_it_frees_its_key(store
     parent = await enqueue_one(store, idempotency_key="k")
     link = after(new_job(idempotency_key="l"), parent)
     replacing = new_job(idempotency_key="k", on_conflict=OnConflict.REPLACE)
-    await hand_in(store, [link, replacing])
+    await enqueue_jobs(store, [link, replacing])
     assert await statuses(store, [parent, link.id, replacing.id]) == [CANCELLED, CANCELLED, PENDING]
     assert await status_of(store, await enqueue_one(store, idempotency_key="l")) is PENDING

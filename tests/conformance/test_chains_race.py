@@ -1,11 +1,11 @@
-"""A child is handed in at the very moment in which its parent settles: they always find each other."""
+"""A child is enqueued at the very moment in which its parent settles: they always find each other."""
 
 import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from tests.support.chains import after, given, hand_in, statuses
+from tests.support.chains import after, enqueue_jobs, given, statuses
 from tests.support.lines import take
 from tests.support.seed import completed, dead, new_job
 from windlass.core.jobs.job import Claimed, NewJob
@@ -17,10 +17,10 @@ from windlass.store.contract import Store
 @pytest.mark.parametrize("queue", ["default", "other"])
 @pytest.mark.parametrize("ending", [completed, dead])
 @pytest.mark.parametrize("settles_first", [True, False])
-async def test_a_child_handed_in_while_its_parent_is_just_settling_is_never_left_waiting(
+async def test_a_child_enqueued_while_its_parent_is_just_settling_is_never_left_waiting(
     store: Store, ending: Callable[[Claimed], Settlement], settles_first: bool, queue: str
 ) -> None:
-    await hand_in(store, [new_job() for _ in range(50)])
+    await enqueue_jobs(store, [new_job() for _ in range(50)])
     parents = await take(store)
     children = [after(new_job(queue=queue), parent.id) for parent in parents]
 
@@ -38,7 +38,7 @@ async def test_a_child_handed_in_while_its_parent_is_just_settling_is_never_left
 
 
 async def test_children_and_parents_that_meet_in_one_crowd_all_find_each_other(store: Store) -> None:
-    await hand_in(store, [new_job() for _ in range(100)])
+    await enqueue_jobs(store, [new_job() for _ in range(100)])
     parents = await take(store)
     children = [after(new_job(), parent.id) for parent in parents]
     settling = [store.jobs.settle([completed(parent, f'"{parent.id}"')]) for parent in parents]

@@ -19,7 +19,9 @@ async def why(store: Store, id_: str) -> Why:
     return explain(await around(store, id_))
 
 
-async def test_in_line_it_tells_who_has_the_key_and_how_many_are_before_it(store: Store, clock: ManualClock) -> None:
+async def test_waiting_for_its_key_it_names_the_holder_and_how_many_are_before_it(
+    store: Store, clock: ManualClock
+) -> None:
     ids = []
     for _ in range(4):
         ids += await line_up(store)

@@ -66,7 +66,7 @@ async def test_a_held_idempotency_key_answers_with_its_job(store: Store) -> None
     assert await store.jobs.enqueue([new_job(idempotency_key="i")]) == [Enqueued(id_, existing=True)]
 
 
-async def test_nobody_is_replaced_in_a_closed_queue(store: Store) -> None:
+async def test_nothing_is_replaced_in_a_closed_queue(store: Store) -> None:
     id_ = await enqueue_one(store, idempotency_key="i")
     await store.queues.close("default")
     with pytest.raises(QueueClosed):

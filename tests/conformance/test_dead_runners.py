@@ -1,4 +1,4 @@
-"""A runner that is really dead is rescued, whoever else there is and however little anybody renews."""
+"""A runner that is really dead is rescued, whatever other runners there are and however rarely they renew."""
 
 from collections.abc import Awaitable, Callable
 
@@ -46,7 +46,7 @@ async def short_kills(store: Store, step: int) -> None:
 
 
 async def long_beats(store: Store, step: int) -> None:
-    """Somebody with a much longer lease, who renews rarely."""
+    """A runner with a much longer lease, which renews rarely."""
     if step == 0:
         await store.leases.open(lease_of("long", 10 * LEASE))
     if step % 20 == 19:

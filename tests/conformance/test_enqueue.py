@@ -31,7 +31,7 @@ from windlass.core.status import LIVE, Status
 from windlass.store.contract import Store
 
 
-async def test_a_job_is_readable_as_it_was_handed_in(store: Store, clock: ManualClock) -> None:
+async def test_a_job_is_readable_as_it_was_enqueued(store: Store, clock: ManualClock) -> None:
     job = new_job(
         queue="mail",
         type="mail.welcome",
@@ -58,12 +58,12 @@ async def test_a_job_is_readable_as_it_was_handed_in(store: Store, clock: Manual
     assert (found.worker, found.claimed_at, found.attempts) == (None, None, ())
 
 
-async def test_nothing_handed_in_is_answered_with_nothing(store: Store) -> None:
+async def test_an_enqueue_of_nothing_returns_nothing(store: Store) -> None:
     assert await store.jobs.enqueue([]) == []
 
 
 @pytest.mark.parametrize("status", list(Status))
-async def test_an_id_handed_in_again_changes_nothing_whatever_became_of_it(store: Store, status: Status) -> None:
+async def test_an_id_enqueued_again_changes_nothing_whatever_became_of_it(store: Store, status: Status) -> None:
     id_ = await put(store, status, payload="1")
     before = await look(store, id_)
     assert await store.jobs.enqueue([new_job(id=id_, payload="2")]) == [Enqueued(id_, existing=True)]
@@ -219,7 +219,7 @@ async def test_a_run_at_that_has_come_is_pending_at_once(store: Store, clock: Ma
     assert await status_of(store, await enqueue_one(store, run_at=clock.wall() - ago)) is Status.PENDING
 
 
-async def test_a_run_at_long_ago_does_not_overtake_who_waits(store: Store, clock: ManualClock) -> None:
+async def test_a_run_at_long_ago_does_not_overtake_a_waiting_job(store: Store, clock: ManualClock) -> None:
     waits = await enqueue_one(store)
     clock.advance(SECOND)
     late = await enqueue_one(store, run_at=clock.wall() - DAY)

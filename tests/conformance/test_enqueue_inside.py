@@ -106,7 +106,7 @@ async def test_what_the_code_declares_holds_for_jobs_of_the_same_transaction(hos
     assert [queue.declared for queue in await host.queues.list()] == list(declared.values())
 
 
-async def test_a_refused_hand_in_leaves_the_transaction_as_it_was(host: Store, theirs: Any) -> None:
+async def test_a_refused_enqueue_leaves_the_transaction_as_it_was(host: Store, theirs: Any) -> None:
     good, bad = new_job(), new_job(payload="\ud800")
     await host.jobs.enqueue_inside(theirs, [good], {})
     with pytest.raises(UnicodeEncodeError):
@@ -117,7 +117,7 @@ async def test_a_refused_hand_in_leaves_the_transaction_as_it_was(host: Store, t
     assert (await host.operator.counts()).totals["pending"] == 1
 
 
-async def test_a_job_handed_in_with_a_callers_commit_stands_in_line_for_its_key(host: Store, theirs: Any) -> None:
+async def test_a_job_enqueued_with_a_callers_commit_waits_for_its_key(host: Store, theirs: Any) -> None:
     (holder,) = await line_up(host)
     behind, free = new_job(concurrency_key="k"), new_job(concurrency_key="other")
     await host.jobs.enqueue_inside(theirs, [behind, free], {})

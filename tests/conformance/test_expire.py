@@ -33,7 +33,7 @@ from windlass.store.records import RunnerEnd
 LIFE = 10 * DAY
 
 
-async def test_a_job_expires_so_long_after_it_was_handed_in(store: Store, clock: ManualClock) -> None:
+async def test_a_job_expires_this_long_after_it_was_enqueued(store: Store, clock: ManualClock) -> None:
     found = await look(store, await enqueue_one(store, expires=LIFE))
     assert found.expires_at == to_datetime(clock.wall() + LIFE)
 
@@ -188,7 +188,7 @@ async def test_a_job_whose_runner_crashed_is_not_run_after_its_expiry(store: Sto
     assert end.status is Status.CANCELLED
 
 
-async def test_whoever_asked_it_to_stop_is_still_the_reason(store: Store, clock: ManualClock) -> None:
+async def test_the_request_to_stop_is_still_the_reason(store: Store, clock: ManualClock) -> None:
     job = await running(store, expires=SECOND)
     await store.operator.cancel([job.id], "enough")
     clock.advance(SECOND)

@@ -79,7 +79,7 @@ async def test_claims_of_one_job_share_evenly_too(store: Store) -> None:
     assert set(tenants(jobs).values()) == {5}
 
 
-async def test_who_has_no_more_leaves_the_rest_to_the_others(store: Store) -> None:
+async def test_a_tenant_without_more_jobs_leaves_the_rest_to_the_others(store: Store) -> None:
     await rule(store, fair=True)
     await enqueue(store, 3, tenant="a")
     await enqueue(store, 50, tenant="b")
@@ -165,7 +165,7 @@ async def test_more_tenants_than_a_claim_takes_jobs_are_all_served(store: Store)
     assert set((served + rest).values()) == {2}
 
 
-async def test_only_known_types_are_claimed_and_nobody_is_held_up_by_others(store: Store) -> None:
+async def test_only_known_types_are_claimed_and_others_delay_none(store: Store) -> None:
     await rule(store, fair=True)
     await enqueue(store, 20, tenant="a", type="strange")
     await enqueue(store, 20, tenant="b")

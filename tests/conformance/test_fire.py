@@ -1,4 +1,4 @@
-"""fire: one job for each tick, whoever fires, however often, and whatever the clocks do."""
+"""fire: one job for each tick, whichever process fires, however often, and whatever the clocks do."""
 
 import asyncio
 from random import Random
@@ -52,7 +52,7 @@ ASKED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("asked", ASKED)
-async def test_the_job_of_a_tick_is_what_it_would_be_if_somebody_had_handed_it_in(
+async def test_the_job_of_a_tick_is_what_it_would_be_if_it_had_been_enqueued(
     store: Store, clock: ManualClock, asked: dict[str, Any]
 ) -> None:
     settings_of = {"default": QueueSettings(max_attempts=4, timeout=SECOND), "fair": QueueSettings(fair=True)}
@@ -124,10 +124,10 @@ async def test_a_decision_that_comes_late_is_not_done_though_its_job_was_pruned(
     assert await ticks_of(store) == []
 
 
-async def test_a_job_that_was_handed_in_before_its_schedule_went_on_is_not_doubled(
+async def test_a_job_that_was_enqueued_before_its_schedule_advanced_is_not_doubled(
     store: Store, clock: ManualClock
 ) -> None:
-    """Where hand-in and advance are two steps, somebody may die between them."""
+    """Where enqueue and advance are two steps, the process may die between them."""
     await add(store)
     clock.advance(MINUTE)
     due = await store.schedules.due(10)
@@ -203,7 +203,7 @@ async def test_without_overlap_a_tick_is_skipped_while_the_job_before_it_lives(
     assert (await find(store)).skipped == 1
 
 
-async def test_a_closed_queue_gets_nothing_and_holds_nobody_up(store: Store, clock: ManualClock) -> None:
+async def test_a_closed_queue_gets_nothing_and_delays_no_other(store: Store, clock: ManualClock) -> None:
     await add(store, "shut", job={"queue": "shut"})
     await add(store, "well", job={"queue": "well"})
     await store.queues.close("shut")
@@ -213,7 +213,7 @@ async def test_a_closed_queue_gets_nothing_and_holds_nobody_up(store: Store, clo
     assert (await find(store, "shut")).skipped == 1
 
 
-async def test_a_tick_wakes_whoever_waits_for_jobs(store: Store, clock: ManualClock) -> None:
+async def test_a_tick_wakes_a_waiting_claim(store: Store, clock: ManualClock) -> None:
     await add(store)
     clock.advance(MINUTE)
     mark = store.signals.cursor()
@@ -271,7 +271,7 @@ async def test_a_clock_that_is_set_back_fires_no_tick_again(store: Store, clock:
     assert await ticks_of(store) == [begin + n * MINUTE for n in range(1, 7)]
 
 
-async def test_two_who_see_different_times_fire_each_tick_once(store: Store, clock: ManualClock) -> None:
+async def test_two_that_see_different_times_fire_each_tick_once(store: Store, clock: ManualClock) -> None:
     """Paused, resumed, set back and ahead at random: what one has decided may be done long after."""
     chance, begin = Random(8), clock.wall()
     await add(store, catch_up="all")

@@ -16,7 +16,7 @@ LOOK: Micros = SECOND // 2
 
 
 async def flap(store: Store, clock: ManualClock, times: int) -> None:
-    """Nobody renews while the store is back, and a coordinator looks."""
+    """No lease is renewed while the store is back, and a coordinator looks."""
     for _ in range(times):
         clock.advance(AWAY)
         assert await store.leases.rescue(10) == []
@@ -94,7 +94,7 @@ async def test_short_gaps_between_looks_are_no_outage(store: Store, clock: Manua
     assert (await store.leases.renew("w1", ["r1"], SECOND)).lost == ("r1",)
 
 
-async def test_campaigns_after_silences_keep_nobody_alive_for_ever(store: Store, clock: ManualClock) -> None:
+async def test_campaigns_after_silences_keep_no_runner_alive_for_ever(store: Store, clock: ManualClock) -> None:
     job = await running(store)
     for _ in range(MAX_GRACES):
         clock.advance(AWAY)
@@ -105,8 +105,8 @@ async def test_campaigns_after_silences_keep_nobody_alive_for_ever(store: Store,
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
-async def test_a_store_that_answers_while_nobody_renews_is_not_away(store: Store, clock: ManualClock) -> None:
-    """One grace, because renewals may have failed; no second, because whoever looks was answered."""
+async def test_a_store_that_answers_while_no_lease_is_renewed_is_not_away(store: Store, clock: ManualClock) -> None:
+    """One grace, because renewals may have failed; no second, because the call that looks was answered."""
     job = await running(store)
     assert await rescued_after(store, clock, job.id) <= 2 * LEASE + 2 * LOOK
 

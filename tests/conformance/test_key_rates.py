@@ -27,7 +27,7 @@ async def test_a_key_starts_no_more_than_its_rate(store: Store, clock: ManualClo
         assert len(await runner.claim()) == 1
 
 
-async def test_who_cannot_pay_is_scheduled_for_the_very_moment(store: Store, clock: ManualClock) -> None:
+async def test_a_job_without_tokens_is_scheduled_for_the_very_moment(store: Store, clock: ManualClock) -> None:
     ids = await enqueue(store, 4, concurrency_key="k", key_limit=10, key_rate=TEN)
     runner = await new_runner(store)
     await runner.claim()
@@ -51,7 +51,7 @@ async def test_those_of_a_key_keep_their_order(store: Store, clock: ManualClock)
     assert started == ids
 
 
-async def test_a_newcomer_does_not_overtake_who_waits_for_tokens(store: Store, clock: ManualClock) -> None:
+async def test_a_new_job_does_not_overtake_a_throttled_one(store: Store, clock: ManualClock) -> None:
     fields = {"concurrency_key": "k", "key_limit": 10, "key_rate": TEN}
     await enqueue(store, 2, **fields)
     runner = await new_runner(store)
@@ -92,7 +92,7 @@ async def test_every_window_holds(store: Store, clock: ManualClock) -> None:
     assert len(starts) == 60
 
 
-async def test_who_waits_for_tokens_keeps_its_slot(store: Store, clock: ManualClock) -> None:
+async def test_a_throttled_job_keeps_its_slot(store: Store, clock: ManualClock) -> None:
     ids = await enqueue(store, 4, concurrency_key="k", key_rate=parse_rate("1/s", "r"))
     runner = await new_runner(store)
     assert [job.id for job in await runner.claim()] == [min(ids)]
@@ -160,7 +160,7 @@ async def test_keys_belong_to_a_queue(store: Store) -> None:
     assert len(await runner.claim(queues=("one", "two"))) == 4
 
 
-async def test_who_stepped_aside_while_the_clock_was_an_hour_ahead_does_not_wait_for_an_hour(
+async def test_a_job_throttled_while_the_clock_was_an_hour_ahead_does_not_wait_for_an_hour(
     store: Store, clock: ManualClock
 ) -> None:
     ids = await enqueue(store, 4, concurrency_key="k", key_limit=10, key_rate=TEN)

@@ -1,4 +1,4 @@
-"""Idempotency keys in full: the window after the end, and what a hand-in does to the job that stands."""
+"""Idempotency keys in full: the window after the end, and what an enqueue does to the job that stands."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def keyed(on_conflict: OnConflict = OnConflict.EXISTING, **fields: object) -> Ne
 
 
 async def holder_of(store: Store) -> JobId | None:
-    """Who has the key, asked by a hand-in that is refused if anybody has it (and takes it otherwise)."""
+    """The holder of the key, by an enqueue that is refused if there is one (and takes the key otherwise)."""
     try:
         await store.jobs.enqueue([keyed(OnConflict.RAISE, delay=DAY)])
     except KeyConflict as conflict:
@@ -56,7 +56,7 @@ async def test_a_window_keeps_the_key_after_the_job_ended(store: Store, clock: M
     assert await holder_of(store) == other.id
 
 
-async def test_the_window_counts_from_the_end_and_not_from_the_hand_in(store: Store, clock: ManualClock) -> None:
+async def test_the_window_counts_from_the_end_and_not_from_the_enqueue(store: Store, clock: ManualClock) -> None:
     id_ = await enqueue_one(store, idempotency_key="k", idempotency_window=HOUR)
     clock.advance(2 * HOUR)
     await store.operator.cancel([id_], "")
@@ -147,7 +147,7 @@ async def test_a_job_that_ended_within_its_window_is_not_replaced(store: Store, 
     assert await status_of(store, old) is status
 
 
-async def test_a_replacement_with_nobody_to_replace_is_a_hand_in(store: Store) -> None:
+async def test_a_replacement_with_nothing_to_replace_is_an_enqueue(store: Store) -> None:
     new = keyed(OnConflict.REPLACE)
     assert await store.jobs.enqueue([new]) == [Enqueued(new.id)]
 
@@ -187,16 +187,14 @@ async def test_nothing_is_replaced_by_a_bulk_that_is_refused(store: Store) -> No
 
 @pytest.mark.parametrize("option", [OnConflict.REPLACE, OnConflict.RAISE])
 @pytest.mark.parametrize("status", list(Status))
-async def test_the_same_hand_in_again_answers_with_its_own_job(
-    store: Store, option: OnConflict, status: Status
-) -> None:
+async def test_the_same_enqueue_again_returns_its_own_job(store: Store, option: OnConflict, status: Status) -> None:
     id_ = await put(store, status, idempotency_key="k", idempotency_window=HOUR, on_conflict=option)
     before = await look(store, id_)
     assert await store.jobs.enqueue([keyed(option, id=id_)]) == [Enqueued(id_, existing=True)]
     assert await look(store, id_) == before
 
 
-async def test_a_replaced_job_handed_in_again_does_not_come_back(store: Store) -> None:
+async def test_a_replaced_job_enqueued_again_does_not_come_back(store: Store) -> None:
     first, second = keyed(OnConflict.REPLACE), keyed(OnConflict.REPLACE)
     await store.jobs.enqueue([first])
     await store.jobs.enqueue([second])
@@ -205,7 +203,7 @@ async def test_a_replaced_job_handed_in_again_does_not_come_back(store: Store) -
     assert (await status_of(store, first.id), await status_of(store, second.id)) == (Status.CANCELLED, Status.PENDING)
 
 
-async def test_a_replaced_job_handed_in_again_stays_away_where_nothing_is_kept(store: Store) -> None:
+async def test_a_replaced_job_enqueued_again_stays_away_where_nothing_is_kept(store: Store) -> None:
     await store.queues.change("default", QueueSettings(retention={Status.CANCELLED: 0}))
     first, second = keyed(OnConflict.REPLACE), keyed(OnConflict.REPLACE)
     await store.jobs.enqueue([first])

@@ -1,4 +1,4 @@
-"""The coordinator's office: one holder at a time, and a term that only grows."""
+"""Leadership: one holder at a time, and a term that only grows."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from windlass.store.records import Campaign
 TERM = 10 * SECOND
 
 
-async def test_a_free_office_is_taken_and_kept(store: Store, clock: ManualClock) -> None:
+async def test_free_leadership_is_taken_and_kept(store: Store, clock: ManualClock) -> None:
     first = await store.leader.campaign(Campaign("a", TERM))
     assert first is not None
     clock.advance(TERM - 1)
@@ -19,13 +19,13 @@ async def test_a_free_office_is_taken_and_kept(store: Store, clock: ManualClock)
     assert await store.leader.campaign(Campaign("a", TERM)) == first
 
 
-async def test_a_held_office_is_not_given_to_another(store: Store, clock: ManualClock) -> None:
+async def test_held_leadership_is_not_given_to_another(store: Store, clock: ManualClock) -> None:
     await store.leader.campaign(Campaign("a", TERM))
     clock.advance(TERM - 1)
     assert await store.leader.campaign(Campaign("b", TERM)) is None
 
 
-async def test_an_office_that_lapsed_goes_to_whoever_comes_under_a_larger_term(
+async def test_leadership_that_lapsed_goes_to_the_next_candidate_under_a_larger_term(
     store: Store, clock: ManualClock
 ) -> None:
     first = await store.leader.campaign(Campaign("a", TERM))
@@ -37,7 +37,7 @@ async def test_an_office_that_lapsed_goes_to_whoever_comes_under_a_larger_term(
     assert await store.leader.campaign(Campaign("a", TERM)) is None
 
 
-async def test_a_holder_who_lapsed_comes_back_under_a_larger_term(store: Store, clock: ManualClock) -> None:
+async def test_a_holder_that_lapsed_comes_back_under_a_larger_term(store: Store, clock: ManualClock) -> None:
     first = await store.leader.campaign(Campaign("a", TERM))
     clock.advance(TERM)
     second = await store.leader.campaign(Campaign("a", TERM))
@@ -46,7 +46,7 @@ async def test_a_holder_who_lapsed_comes_back_under_a_larger_term(store: Store, 
     assert second > first
 
 
-async def test_an_office_that_was_given_up_is_free_and_the_term_grows(store: Store) -> None:
+async def test_leadership_that_was_given_up_is_free_and_the_term_grows(store: Store) -> None:
     first = await store.leader.campaign(Campaign("a", TERM))
     await store.leader.resign("a")
     second = await store.leader.campaign(Campaign("b", TERM))
@@ -55,7 +55,7 @@ async def test_an_office_that_was_given_up_is_free_and_the_term_grows(store: Sto
     assert second > first
 
 
-async def test_nobody_gives_up_the_office_of_another(store: Store) -> None:
+async def test_no_process_resigns_the_leadership_of_another(store: Store) -> None:
     await store.leader.campaign(Campaign("a", TERM))
     await store.leader.resign("b")
     assert await store.leader.campaign(Campaign("b", TERM)) is None

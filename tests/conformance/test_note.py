@@ -64,8 +64,8 @@ async def test_a_note_of_a_settled_attempt_is_dropped(store: Store) -> None:
 
 async def test_a_dropped_note_does_not_take_others_with_it(store: Store) -> None:
     job = await running(store)
-    nobody = Note(id=new_job().id, queue="default", attempt=1, progress=Progress(1))
-    await store.jobs.note([nobody, said(job, "kept"), said(job, "late", attempt=7)])
+    unknown = Note(id=new_job().id, queue="default", attempt=1, progress=Progress(1))
+    await store.jobs.note([unknown, said(job, "kept"), said(job, "late", attempt=7)])
     assert [line.text for line in (await look(store, job.id)).logs] == ["kept"]
 
 

@@ -1,4 +1,4 @@
-"""An outage of the store, or a jump of its clock, with free slots: whatever comes first, nobody is taken for dead."""
+"""An outage of the store, or a jump of its clock, with free slots: whatever comes first, no runner is dead."""
 
 from collections.abc import Awaitable, Callable
 
@@ -80,7 +80,7 @@ async def test_a_claim_of_a_limited_queue_gets_nothing_either(store: Store, cloc
     assert await claim_ids(store, "r1") == [id_]
 
 
-async def test_a_claim_whose_answer_was_lost_is_handed_back_though_the_lease_is_over(
+async def test_a_claim_whose_answer_was_lost_is_requeued_though_the_lease_is_over(
     store: Store, clock: ManualClock
 ) -> None:
     """A runner repeats the claim first, and then compares what it holds."""
@@ -104,7 +104,7 @@ async def test_what_ended_during_the_outage_is_written_before_the_first_beat(
     assert await settle(store, completed(job)) == Settled.SETTLED
 
 
-async def test_one_who_was_silent_alone_is_gone(store: Store, clock: ManualClock) -> None:
+async def test_one_that_was_silent_alone_is_gone(store: Store, clock: ManualClock) -> None:
     """The others renewed all the time, so there was no outage."""
     job = await running(store, "r1")
     await let_lapse(store, clock)
@@ -115,7 +115,7 @@ async def test_one_who_was_silent_alone_is_gone(store: Store, clock: ManualClock
 
 
 async def test_looking_for_the_dead_is_no_sign_of_life(store: Store, clock: ManualClock) -> None:
-    """If renewals fail for everybody, a coordinator that can still look must not take all of them for dead."""
+    """If renewals fail for all runners, a coordinator that can still look must not take all of them for dead."""
     job = await running(store, "r1")
     for _ in range(12):
         clock.advance(LEASE // 8)

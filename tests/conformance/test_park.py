@@ -16,7 +16,7 @@ async def test_strangers_are_parked_and_say_why(store: Store) -> None:
     assert await status_of(store, known) is Status.PENDING
 
 
-async def test_without_a_live_worker_nobody_is_in_anyones_way(store: Store) -> None:
+async def test_without_a_live_worker_no_job_is_in_the_way_of_another(store: Store) -> None:
     id_ = await enqueue_one(store)
     assert await store.jobs.park() == {}
     assert await status_of(store, id_) is Status.PENDING

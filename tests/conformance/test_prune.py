@@ -61,7 +61,7 @@ async def test_jobs_of_a_day_go_and_those_of_the_next_stay(store: Store, clock: 
 
 
 async def test_a_dropped_job_that_has_a_blob_is_named(store: Store, clock: ManualClock) -> None:
-    """Whoever prunes removes the blobs after it; of jobs without any a store that drops by the day need not tell."""
+    """The pruner removes the blobs after it; of jobs without any a store that drops by the day need not tell."""
     plain = await put(store, Status.CANCELLED)
     reference = refer("payload", bytes(8), b"{}").text
     large = await put(store, Status.CANCELLED, payload=reference)
@@ -74,7 +74,7 @@ async def test_a_dropped_job_that_has_a_blob_is_named(store: Store, clock: Manua
 
 
 async def test_what_was_left_for_a_year_goes_and_what_has_just_ended_stays(store: Store, clock: ManualClock) -> None:
-    """Shelves may be used again after some time, for other days."""
+    """Partitions may be used again after some time, for other days."""
     for days in (1, 31, 32, 64, 400):
         old = await put(store, Status.COMPLETED)
         clock.advance(days * DAY)

@@ -165,7 +165,7 @@ async def test_a_rate_that_is_lifted_holds_no_more(store: Store) -> None:
     assert len(await runner.claim()) == 4
 
 
-async def test_who_must_wait_has_lost_nothing(store: Store, clock: ManualClock) -> None:
+async def test_a_wait_loses_nothing(store: Store, clock: ManualClock) -> None:
     await rule(store, rate_limit=parse_rate("1/m", "r"))
     _, second = await enqueue(store, 2)
     runner = await new_runner(store)
@@ -219,7 +219,7 @@ async def test_a_queue_without_tokens_is_no_work_until_they_come(store: Store, c
     assert await store.signals.has_work(["default"], None) is True
 
 
-async def test_who_was_kept_short_by_the_cost_of_the_next_is_not_called_before_it_can_pay(
+async def test_a_claim_kept_short_by_the_cost_of_the_next_job_is_not_woken_before_it_can_pay(
     store: Store, clock: ManualClock
 ) -> None:
     await rule(store, rate_limit=parse_rate("10/s", "r"))

@@ -104,7 +104,7 @@ async def test_no_more_runners_than_the_limit_are_rescued_at_a_time(store: Store
 
 
 async def test_after_a_general_silence_a_rescuer_gives_grace_instead(store: Store, clock: ManualClock) -> None:
-    """Time in which nobody could reach the store does not count as silence."""
+    """Time in which no process could reach the store does not count as silence."""
     job = await running(store)
     clock.advance(DAY)
     assert await store.leases.rescue(10) == []
@@ -120,7 +120,7 @@ async def test_grace_lasts_one_lease_and_not_longer(store: Store, clock: ManualC
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
-async def test_whoever_comes_first_after_the_silence_brings_the_grace(store: Store, clock: ManualClock) -> None:
+async def test_the_first_call_after_the_silence_brings_the_grace(store: Store, clock: ManualClock) -> None:
     await running(store)
     for n in range(3):
         clock.advance(DAY)

@@ -115,7 +115,7 @@ async def test_nothing_is_written_that_leaves_a_schedule_without_times_or_job(st
     assert await store.schedules.list() == [added]
 
 
-async def test_while_it_is_paused_nothing_is_handed_in_nor_made_up_after(store: Store, clock: ManualClock) -> None:
+async def test_while_it_is_paused_nothing_is_enqueued_nor_made_up_after(store: Store, clock: ManualClock) -> None:
     await add(store, catch_up="all")
     paused = await store.schedules.pause("s")
     assert paused is not None

@@ -16,7 +16,7 @@ async def test_a_wait_ends_without_a_hint_when_nothing_happens(store: Store) -> 
     assert await store.signals.wait(store.signals.cursor(), 0.03) is False
 
 
-async def test_a_hand_in_wakes_whoever_waits(store: Store) -> None:
+async def test_an_enqueue_wakes_a_waiting_claim(store: Store) -> None:
     await store.operator.counts()
     mark = store.signals.cursor()
     waits = [asyncio.create_task(store.signals.wait(mark, 20)) for _ in range(3)]
@@ -25,14 +25,14 @@ async def test_a_hand_in_wakes_whoever_waits(store: Store) -> None:
     assert await asyncio.gather(*waits) == [True, True, True]
 
 
-async def test_a_hand_in_since_the_mark_wakes_at_once(store: Store) -> None:
+async def test_an_enqueue_since_the_cursor_wakes_at_once(store: Store) -> None:
     await store.operator.counts()
     mark = store.signals.cursor()
     await enqueue_one(store)
     assert await store.signals.wait(mark, 20) is True
 
 
-async def test_who_waits_does_not_take_the_hint_away_from_who_was_looking(store: Store) -> None:
+async def test_a_waiter_does_not_take_the_hint_from_one_that_was_polling(store: Store) -> None:
     """One looks, another waits; the hint comes between the first one's look and its wait."""
     await store.operator.counts()
     mark = store.signals.cursor()
@@ -54,14 +54,14 @@ async def test_a_wait_goes_on_from_hint_to_hint(store: Store) -> None:
         assert await waits is True
 
 
-async def test_a_wait_on_a_store_that_nobody_used_yet_is_woken_by_its_first_job(store: Store) -> None:
+async def test_a_wait_on_an_unused_store_is_woken_by_its_first_job(store: Store) -> None:
     waits = asyncio.create_task(store.signals.wait(store.signals.cursor(), 20))
     await asyncio.sleep(0)
     await enqueue_one(store)
     assert await waits is True
 
 
-async def test_closing_the_store_wakes_whoever_waits(store: Store) -> None:
+async def test_closing_the_store_wakes_waiting_calls(store: Store) -> None:
     await store.operator.counts()
     waits = asyncio.create_task(store.signals.wait(store.signals.cursor(), 20))
     await asyncio.sleep(0)

@@ -25,7 +25,7 @@ async def test_a_running_holder_leaves(store: Store, clock: ManualClock, exit_: 
 
 
 @pytest.mark.parametrize("exit_", [name for name, leaving in RUNNING_EXITS.items() if not leaving.frees])
-async def test_who_keeps_its_slot_goes_on_before_those_behind_it(
+async def test_a_job_that_keeps_its_slot_runs_before_those_behind_it(
     store: Store, clock: ManualClock, exit_: str
 ) -> None:
     ids = await line_up(store, 3)

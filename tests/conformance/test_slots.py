@@ -128,7 +128,7 @@ async def test_of_one_bulk_the_most_urgent_goes_first(store: Store) -> None:
     assert await drain(store) == [high.id, low.id]
 
 
-async def test_who_comes_up_falls_in_behind_those_that_wait_already(store: Store, clock: ManualClock) -> None:
+async def test_an_aged_job_ranks_behind_those_that_wait_already(store: Store, clock: ManualClock) -> None:
     first, second = await line_up(store, 2)
     clock.advance(SECOND)
     (job,) = await take(store)
@@ -138,7 +138,7 @@ async def test_who_comes_up_falls_in_behind_those_that_wait_already(store: Store
     assert (job.id, [each.id for each in await take(store)]) == (first, [free, second])
 
 
-async def test_who_is_first_in_line_brings_the_limit(store: Store) -> None:
+async def test_the_first_waiting_job_brings_the_limit(store: Store) -> None:
     one = await line_up(store, 1)
     two = await line_up(store, 3, key_limit=3)
     assert await may_run(store, one + two) == one + two[:2]
@@ -211,7 +211,7 @@ async def test_an_idempotency_key_and_a_concurrency_key_go_together(store: Store
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one bulk"])
-async def test_who_replaces_a_holder_gets_its_slot_if_it_is_next(store: Store, together: bool) -> None:
+async def test_a_replacement_of_a_holder_gets_its_slot_if_it_is_next(store: Store, together: bool) -> None:
     jobs = [
         new_job(concurrency_key="c", idempotency_key="i", on_conflict=OnConflict.REPLACE, payload=f'{{"n": {n}}}')
         for n in range(3)

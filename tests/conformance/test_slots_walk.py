@@ -1,4 +1,4 @@
-"""Many verbs in any order: a key never has too many at once, never idles while somebody waits, and loses no job."""
+"""Many verbs in any order: a key never has too many at once, never idles while a job waits, and loses no job."""
 
 from collections import Counter
 from random import Random
@@ -31,13 +31,13 @@ class Walk:
         self.random = Random(seed)
         self.ids: list[JobId] = []
         self.held: list[Claimed] = []
-        self.verbs = [self.hand_in] * 4 + [self.claim, self.settle] * 4
+        self.verbs = [self.enqueue] * 4 + [self.claim, self.settle] * 4
         self.verbs += [self.cancel, self.retry, self.run_now, self.change, self.wait, self.rescue, self.park]
 
     def some(self) -> list[JobId]:
         return self.random.sample(self.ids, min(3, len(self.ids)))
 
-    async def hand_in(self) -> None:
+    async def enqueue(self) -> None:
         key = self.random.choice(sorted(LIMITS))
         self.ids += await enqueue(
             self.store,
@@ -108,7 +108,7 @@ def may_hold(job: Job) -> bool:
 
 
 def faults(jobs: list[Job]) -> list[str]:
-    """Keys that have too many at once, and keys that somebody waits for although they have too few."""
+    """Keys that have too many at once, and keys that a job waits for although they have too few."""
     holding = Counter((job.queue, job.concurrency_key) for job in jobs if holds(job))
     perhaps = Counter((job.queue, job.concurrency_key) for job in jobs if may_hold(job))
     waiting = {(job.queue, job.concurrency_key) for job in jobs if job.reason == "waits for its concurrency key"}

@@ -19,7 +19,7 @@ from windlass.store.records import Transition
 
 
 async def in_order(store: Store, jobs: int, **fields: Any) -> list[JobId]:
-    """Several of a strict key, handed in together."""
+    """Several of a strict key, enqueued together."""
     return await line_up(store, jobs, key_strict=True, **fields)
 
 
@@ -45,7 +45,7 @@ async def test_the_order_is_that_of_being_due(store: Store, clock: ManualClock) 
     assert await drain(store) == [*now, soon, late]
 
 
-async def test_one_that_is_not_due_holds_nobody_up(store: Store) -> None:
+async def test_one_that_is_not_due_delays_no_other(store: Store) -> None:
     await in_order(store, 1, delay=DAY)
     ids = await in_order(store, 2)
     assert await drain(store) == ids
@@ -62,7 +62,7 @@ async def test_a_running_holder_leaves(store: Store, clock: ManualClock, exit_: 
 
 
 @pytest.mark.parametrize("exit_", [name for name, leaving in RUNNING_EXITS.items() if not leaving.frees_strict])
-async def test_nobody_overtakes_one_that_will_run_again(store: Store, clock: ManualClock, exit_: str) -> None:
+async def test_no_job_overtakes_one_that_will_run_again(store: Store, clock: ManualClock, exit_: str) -> None:
     ids = await in_order(store, 3)
     (job,) = await take(store)
     await RUNNING_EXITS[exit_].leave(store, clock, job)

@@ -119,7 +119,7 @@ def _begun(process: Process) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port without a listener now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -75,7 +75,7 @@ def all_at_once() -> None:
 
 all_at_once()
 walk(0)
-assert not any(lookout._waits for lookout in shop.app._store_handle._waiters.values()), (
+assert not any(result_waiter._waits for result_waiter in shop.app._store_handle._waiters.values()), (
     "a wait that was given up goes on"
 )
 fork()

@@ -14,7 +14,7 @@ PAUSE = 0.05
 
 
 def produce(name: str) -> None:
-    """Hand in jobs one by one, and note each that is acknowledged."""
+    """Enqueue jobs one by one, and note each that is acknowledged."""
     module = import_module(name)
     with open(f"enqueued-{name}", "a", buffering=1) as noted:
         for number in itertools.count():

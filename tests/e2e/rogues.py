@@ -337,7 +337,7 @@ async def cancel_a_part() -> None:
 
 @app.task(run_in="process")
 def polite(ctx: Context) -> None:
-    """Works until somebody wants it to stop."""
+    """Works until it is asked to stop."""
     trace(ctx, "start")
     ctx.progress(1, 4, "a quarter")
     ctx.log("it begins")

@@ -149,7 +149,7 @@ def picture(ctx: Context) -> None:
 
 @app.task
 def polite(ctx: Context) -> None:
-    """Works until somebody wants it to stop."""
+    """Works until it is asked to stop."""
     trace(ctx, "start")
     ctx.progress(1, 4, "a quarter")
     ctx.log("it begins")

@@ -23,7 +23,7 @@ SHOP = Path(__file__).with_name("shop.py")
 
 
 class Stage:
-    """A folder in which jobs are handed in, worked on, and looked at from outside."""
+    """A folder in which jobs are enqueued, worked on, and looked at from outside."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
@@ -35,18 +35,18 @@ class Stage:
         self.ids: list[str] = []
         shutil.copy(SHOP, folder / "shop.py")
 
-    # Handing in and looking.
+    # Enqueuing and looking.
 
-    def hand_in(
+    def enqueue(
         self, type: str, times: int = 1, /, options: dict[str, Any] | None = None, **payload: Any
     ) -> list[str]:
         """So many jobs of this type, all at once; their ids."""
-        return self.hand_in_all([self.make(type, options, **payload) for _ in range(times)])
+        return self.enqueue_all([self.make(type, options, **payload) for _ in range(times)])
 
-    def hand_in_one(self, type: str, /, options: dict[str, Any] | None = None, **payload: Any) -> str:
-        return self.hand_in(type, 1, options, **payload)[0]
+    def enqueue_one(self, type: str, /, options: dict[str, Any] | None = None, **payload: Any) -> str:
+        return self.enqueue(type, 1, options, **payload)[0]
 
-    def hand_in_all(self, jobs: Sequence[NewJob]) -> list[str]:
+    def enqueue_all(self, jobs: Sequence[NewJob]) -> list[str]:
         """All or none, best first in this order."""
         ids = [handle.id for handle in self.app.enqueue_many(jobs)]
         self.ids += ids
@@ -149,7 +149,7 @@ class Stage:
         assert set(self.ids) <= jobs.keys(), "an acknowledged job is lost"
         history = self.history
         history.check()
-        assert history.runs().keys() <= jobs.keys(), "a job ran that nobody handed in"
+        assert history.runs().keys() <= jobs.keys(), "a job ran that nobody enqueued"
         for id_, job in jobs.items():
             if id_ not in unfinished:
                 self._check_completed(job, history, again=id_ in again)
@@ -173,7 +173,7 @@ class Stage:
 
 
 def answer(port: int, path: str) -> int:
-    """The status of the health port; 0 if nobody listens."""
+    """The status of the health port; 0 without a listener."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as response:
             return int(response.status)
@@ -185,7 +185,7 @@ def answer(port: int, path: str) -> int:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
+    """A port without a listener just now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Handlers that raise what nobody expects, or return what cannot be kept: the attempt is settled, that is all."""
+"""Handlers that raise unexpected errors, or return what cannot be kept: the attempt is settled, that is all."""
 
 from typing import Any
 
@@ -27,8 +27,8 @@ UNKEPT = ("nan", "object", "huge", "loop", "lock")
 
 @pytest.mark.parametrize("kind", in_part(KINDS, ["async"]))
 def test_whatever_a_handler_raises_is_a_failure_of_its_attempt_and_nothing_else(den: Stage, kind: str) -> None:
-    raising = {what: den.hand_in_one(f"{kind}.raise", {"max_attempts": 1}, what=what) for what in RAISED}
-    good = den.hand_in(f"{kind}.quick", 5, what="")
+    raising = {what: den.enqueue_one(f"{kind}.raise", {"max_attempts": 1}, what=what) for what in RAISED}
+    good = den.enqueue(f"{kind}.quick", 5, what="")
     worker = den.worker("--concurrency", "3", app="rogues:app")
     runner = worker.runner()
     den.until_finished()
@@ -48,7 +48,7 @@ def test_whatever_a_handler_raises_is_a_failure_of_its_attempt_and_nothing_else(
 
 
 def test_a_result_that_cannot_be_kept_does_not_undo_the_work(den: Stage) -> None:
-    returning = {(kind, what): den.hand_in_one(f"{kind}.return", what=what) for kind in KINDS for what in UNKEPT}
+    returning = {(kind, what): den.enqueue_one(f"{kind}.return", what=what) for kind in KINDS for what in UNKEPT}
     den.worker("--concurrency", "3", app="rogues:app")
     den.until_finished()
     results: dict[Any, Any] = {each: den.job(id_).result for each, id_ in returning.items()}
@@ -61,7 +61,7 @@ def test_a_result_that_cannot_be_kept_does_not_undo_the_work(den: Stage) -> None
 
 
 def test_a_loop_inside_a_handler_works_in_a_thread_or_process_and_is_a_clear_error_on_the_loop(den: Stage) -> None:
-    ids = {kind: den.hand_in_one(f"{kind}.loop_inside", {"max_attempts": 1}, what="") for kind in KINDS}
+    ids = {kind: den.enqueue_one(f"{kind}.loop_inside", {"max_attempts": 1}, what="") for kind in KINDS}
     den.worker(app="rogues:app")
     den.until_finished()
     assert [den.job(ids[kind]).result for kind in ("thread", "process")] == [7, 7]
@@ -74,7 +74,7 @@ def test_a_loop_inside_a_handler_works_in_a_thread_or_process_and_is_a_clear_err
 
 
 def test_a_handler_that_enqueues_itself_makes_a_chain_and_no_more(den: Stage) -> None:
-    first = den.hand_in_one("breed", left=30)
+    first = den.enqueue_one("breed", left=30)
     den.worker(app="rogues:app")
     den.until_status(first, "completed")
     den.until_counts("completed", 31)
@@ -86,7 +86,7 @@ def test_a_handler_that_enqueues_itself_makes_a_chain_and_no_more(den: Stage) ->
 
 def test_threads_that_never_end_neither_hold_the_job_nor_the_worker(den: Stage) -> None:
     ids = [
-        den.hand_in_one(f"{kind}.leave_threads", what=what)
+        den.enqueue_one(f"{kind}.leave_threads", what=what)
         for kind in KINDS
         for what in ("daemons", "plain", "plain")
     ]

@@ -20,9 +20,9 @@ def child_of(den: Stage, id_: str) -> int:
 
 @pytest.mark.parametrize("how", ["daemon", *extended(["plain", "setsid"])])
 def test_a_child_that_is_left_behind_ends_with_its_handlers_process(den: Stage, how: str) -> None:
-    id_ = den.hand_in_one("leave_child", how=how)
+    id_ = den.enqueue_one("leave_child", how=how)
     den.worker("--concurrency", "2", app="rogues:app")
-    good = den.hand_in("process.quick", 5, what="")
+    good = den.enqueue("process.quick", 5, what="")
     den.until_status(id_, "completed")
     until(lambda: not alive(child_of(den, id_)), "the child is ended")
     den.until_finished()
@@ -33,7 +33,7 @@ def test_a_child_that_is_left_behind_ends_with_its_handlers_process(den: Stage, 
 
 
 def test_a_child_that_hides_and_whose_parent_dies_is_found(den: Stage) -> None:
-    id_ = den.hand_in_one("leave_child", {"max_attempts": 1, "timeout": None}, how="daemon and die")
+    id_ = den.enqueue_one("leave_child", {"max_attempts": 1, "timeout": None}, how="daemon and die")
     den.worker(app="rogues:app")
     job = den.until_status(id_, "dead")
     assert (job.crashes, job.failures) == (1, 0)
@@ -43,7 +43,7 @@ def test_a_child_that_hides_and_whose_parent_dies_is_found(den: Stage) -> None:
 
 @pytest.mark.parametrize("how", ["setsid", *extended(["plain", "clean"])])
 def test_a_process_that_took_too_long_is_killed_with_its_descendants(den: Stage, how: str) -> None:
-    id_ = den.hand_in_one("leave_child_and_wait", {"max_attempts": 1, "timeout": 1}, how=how)
+    id_ = den.enqueue_one("leave_child_and_wait", {"max_attempts": 1, "timeout": 1}, how=how)
     worker = den.worker(app="rogues:app")
     runner = worker.runner()
     child = child_of(den, id_)
@@ -57,9 +57,9 @@ def test_a_process_that_took_too_long_is_killed_with_its_descendants(den: Stage,
 
 
 def test_a_handler_that_forks_and_returns_twice_ends_once(den: Stage) -> None:
-    ids = {kind: den.hand_in_one(f"{kind}.fork_twice", what="") for kind in ("async", "thread", "process")}
+    ids = {kind: den.enqueue_one(f"{kind}.fork_twice", what="") for kind in ("async", "thread", "process")}
     worker = den.worker(app="rogues:app")
-    den.hand_in("async.quick", 20, what="")
+    den.enqueue("async.quick", 20, what="")
     den.until_finished()
     assert {kind: den.job(id_).result for kind, id_ in ids.items()} == {"async": 1, "thread": 1, "process": 1}
     runner = worker.runner()
@@ -74,8 +74,8 @@ def _command(pid: int) -> bytes:
 
 
 def test_memory_without_end_is_the_end_of_one_attempt(den: Stage) -> None:
-    id_ = den.hand_in_one("devour", {"max_attempts": 1})
-    good = den.hand_in("process.quick", 3, what="")
+    id_ = den.enqueue_one("devour", {"max_attempts": 1})
+    good = den.enqueue("process.quick", 3, what="")
     den.worker("--concurrency", "1", app="rogues:app")
     job = den.until_status(id_, "dead")
     assert job.error is not None
@@ -88,8 +88,8 @@ def test_memory_without_end_is_the_end_of_one_attempt(den: Stage) -> None:
 
 
 def test_a_process_without_descriptors_is_a_crash(den: Stage) -> None:
-    id_ = den.hand_in_one("close_all", {"max_attempts": 10})
-    good = den.hand_in("process.quick", 3, what="")
+    id_ = den.enqueue_one("close_all", {"max_attempts": 10})
+    good = den.enqueue("process.quick", 3, what="")
     worker = den.worker("--concurrency", "2", app="rogues:app")
     runner = worker.runner()
     job = den.until_status(id_, "dead")
@@ -104,7 +104,7 @@ def test_a_process_without_descriptors_is_a_crash(den: Stage) -> None:
 def test_what_a_handler_changes_around_it_is_not_there_for_the_next_one(den: Stage) -> None:
     changes = ("folder", "umask", "signals", "locale", "zone", "streams", "output")
     jobs = [den.make(type_, None, **payload) for what in changes for type_, payload in _change_and_look(what)]
-    ids = den.hand_in_all(jobs)
+    ids = den.enqueue_all(jobs)
     den.worker("--concurrency", "1", app="rogues:app")
     den.until_finished()
     for what, changed, looked in zip(changes, ids[::2], ids[1::2], strict=True):
@@ -122,9 +122,9 @@ def _change_and_look(what: str) -> list[tuple[str, dict[str, str]]]:
 
 @pytest.mark.parametrize("ending", ["\n", *extended(["", "\r\n"])])
 def test_a_handler_that_prints_without_end_is_read_and_mostly_forgotten(den: Stage, ending: str) -> None:
-    id_ = den.hand_in_one("shout", megabytes=120, ending=ending)
+    id_ = den.enqueue_one("shout", megabytes=120, ending=ending)
     den.worker("--concurrency", "1", app="rogues:app")
-    good = den.hand_in_one("say", text="quietly")
+    good = den.enqueue_one("say", text="quietly")
     den.until_finished()
     job = den.job(id_)
     assert (job.status, job.attempt) == ("completed", 1)

@@ -43,21 +43,21 @@ def use(pid: int) -> Use:
     )
 
 
-def hand_in_batch(den: Stage) -> list[str]:
+def enqueue_batch(den: Stage) -> list[str]:
     """About 250 jobs; the ids of those that end badly."""
     bad = [
-        *den.hand_in("process.die", 3, {"max_attempts": 2}, what="SIGKILL"),
-        *den.hand_in("process.die", 3, {"max_attempts": 1}, what="exit 0"),
-        *den.hand_in("process.wait", 2, {"max_attempts": 1, "timeout": 0.2}, gate="never"),
-        *den.hand_in("async.wait", 10, {"max_attempts": 1, "timeout": 0.2}, gate="never"),
+        *den.enqueue("process.die", 3, {"max_attempts": 2}, what="SIGKILL"),
+        *den.enqueue("process.die", 3, {"max_attempts": 1}, what="exit 0"),
+        *den.enqueue("process.wait", 2, {"max_attempts": 1, "timeout": 0.2}, gate="never"),
+        *den.enqueue("async.wait", 10, {"max_attempts": 1, "timeout": 0.2}, gate="never"),
         *[id_ for kind in ("async", "thread", "process")
-          for id_ in den.hand_in(f"{kind}.raise", 10, {"max_attempts": 1}, what="circle")],
+          for id_ in den.enqueue(f"{kind}.raise", 10, {"max_attempts": 1}, what="circle")],
     ]  # fmt: skip
-    den.hand_in("leave_child", 2, how="setsid")
-    den.hand_in("shout", 1, megabytes=2, ending="\n")
-    den.hand_in("process.quick", 60, what="")
-    den.hand_in("thread.quick", 70, what="")
-    den.hand_in("async.quick", 70, what="")
+    den.enqueue("leave_child", 2, how="setsid")
+    den.enqueue("shout", 1, megabytes=2, ending="\n")
+    den.enqueue("process.quick", 60, what="")
+    den.enqueue("thread.quick", 70, what="")
+    den.enqueue("async.quick", 70, what="")
     return bad
 
 
@@ -79,12 +79,12 @@ def assert_flat(first: Use, last: Use) -> None:
 
 @pytest.mark.extended
 def test_a_runner_takes_no_more_after_a_thousand_jobs_than_after_the_first(den: Stage) -> None:
-    bad = hand_in_batch(den)
+    bad = enqueue_batch(den)
     worker = den.worker("--concurrency", str(SLOTS), "--recycle-jobs", "20", app="rogues:app")
     runner = worker.runner()
     first = (settled(den, runner), settled(den, worker.pid))
     for _ in range(3):
-        bad += hand_in_batch(den)
+        bad += enqueue_batch(den)
         last = (settled(den, runner), settled(den, worker.pid))
     assert worker.runners() == [runner]
     assert_flat(first[0], last[0])
@@ -106,7 +106,7 @@ def test_a_supervisor_takes_no_more_after_many_runners_than_after_the_first(den:
 
 def kill_runner(den: Stage, worker: Process) -> None:
     before = worker.runner()
-    id_ = den.hand_in_one("thread.die", {"max_attempts": 1}, what="SIGKILL")
+    id_ = den.enqueue_one("thread.die", {"max_attempts": 1}, what="SIGKILL")
     den.until_status(id_, "dead")
     until(lambda: worker.runners() not in ([], [before]), "the runner is replaced")
-    den.until_status(den.hand_in_one("thread.quick", what=""), "completed")
+    den.until_status(den.enqueue_one("thread.quick", what=""), "completed")

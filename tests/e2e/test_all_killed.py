@@ -1,4 +1,4 @@
-"""A worker of which every process is killed: its jobs are put back, though nobody who is left keeps a lease."""
+"""A worker of which every process is killed: its jobs are put back, though no process that is left keeps a lease."""
 
 import signal
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_jobs_are_put_back_by_a_worker_whose_runners_die_all_the_time(den: Stage
         "threading.Timer(1.0, os._exit, [3]).start()\n"
     )
     worker = den.worker(app="rogues:app")
-    id_ = den.hand_in_one("thread.wait", {"max_attempts": 5, "timeout": None}, gate="never")
+    id_ = den.enqueue_one("thread.wait", {"max_attempts": 5, "timeout": None}, gate="never")
     den.until_started([id_])
     signal_all([worker.pid, *worker.runners()], signal.SIGKILL)
     other = den.start_worker("--queues", "other", app="dying:app")

@@ -37,8 +37,8 @@ def root(depot: Stage) -> Path:
 
 @on_every_store
 def test_a_megabyte_goes_there_and_back_in_every_kind_of_handler(depot: Stage) -> None:
-    ids = {kind: depot.hand_in_one(kind, cargo=CARGO + kind) for kind in KINDS}
-    small = depot.hand_in_one("on.the.loop", cargo="small")
+    ids = {kind: depot.enqueue_one(kind, cargo=CARGO + kind) for kind in KINDS}
+    small = depot.enqueue_one("on.the.loop", cargo="small")
     depot.worker("--until-empty", app="warehouse:app").wait()
     for kind, id_ in ids.items():
         job = depot.job(id_)
@@ -53,7 +53,7 @@ def test_a_megabyte_goes_there_and_back_in_every_kind_of_handler(depot: Stage) -
 
 
 def test_a_payload_that_comes_late_is_waited_for_with_the_pauses_of_any_failure(depot: Stage) -> None:
-    id_ = depot.hand_in_one("in.a.thread", {"max_attempts": 1000}, cargo=CARGO)
+    id_ = depot.enqueue_one("in.a.thread", {"max_attempts": 1000}, cargo=CARGO)
     root(depot).rename(depot.folder / "not mounted yet")
     depot.worker(app="warehouse:app")
     until(lambda: depot.job(id_).failures >= 2, "it fails")
@@ -69,12 +69,12 @@ def test_a_payload_that_comes_late_is_waited_for_with_the_pauses_of_any_failure(
 @on_every_store
 def test_the_worker_of_an_app_collects_what_its_jobs_leave(depot: Stage) -> None:
     depot.app.queues.set("default", retention={"completed": 0})
-    dropped = depot.hand_in_one("in.a.thread", cargo=CARGO)
+    dropped = depot.enqueue_one("in.a.thread", cargo=CARGO)
     depot.worker("--until-empty", app="warehouse:app").wait()
     assert depot.all_jobs() == []
     assert [folder.name for folder in folders(root(depot))] == [dropped]
     grow_old(root(depot), OLD_SECONDS + 60)
-    waiting = depot.hand_in_one("nobody.knows", cargo=CARGO)
+    waiting = depot.enqueue_one("nobody.knows", cargo=CARGO)
     worker = depot.worker(app="warehouse:app")
     until(lambda: [folder.name for folder in folders(root(depot))] == [waiting], "the sweep comes")
     until(lambda: "2 blobs removed: no job refers to them any longer" in worker.output, "it is told")
@@ -92,7 +92,7 @@ def test_a_coordinator_of_its_own_is_told_where_the_blobs_are(depot: Stage) -> N
 
 
 def test_commands_show_size_and_digest_and_not_the_megabytes(depot: Stage) -> None:
-    id_ = depot.hand_in_one("in.a.thread", cargo=CARGO)
+    id_ = depot.enqueue_one("in.a.thread", cargo=CARGO)
     depot.worker("--until-empty", app="warehouse:app").wait()
     for words in (["jobs", "show", id_], ["jobs", "list"]):
         shown = depot.command(*words, "--json")
@@ -108,8 +108,8 @@ def test_commands_show_size_and_digest_and_not_the_megabytes(depot: Stage) -> No
 
 @on_every_store
 def test_an_edited_reference_reads_nothing_else_and_hurts_only_its_job(depot: Stage) -> None:
-    secret = depot.hand_in_one("in.a.thread", cargo="secret" * 20_000)
-    id_ = depot.hand_in_one("in.a.thread", {"max_attempts": 1}, cargo=CARGO)
+    secret = depot.enqueue_one("in.a.thread", cargo="secret" * 20_000)
+    id_ = depot.enqueue_one("in.a.thread", {"max_attempts": 1}, cargo=CARGO)
     depot.inside.edit(id_, "payload", depot.inside.payload(secret))
     worker = depot.worker("--until-empty", app="warehouse:app")
     assert worker.wait() == 0

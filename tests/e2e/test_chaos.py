@@ -67,7 +67,7 @@ def test_no_job_is_lost_or_overlaps_itself_whatever_happens(stage: Stage, seed: 
     for _ in range(FAULTS):
         # Crashes must not use these jobs up: that is what other tests are about.
         jobs = [stage.make(type, {"max_attempts": 1000}) for type in ("nap", "anap", "quick") * 30]
-        stage.hand_in_all(jobs)
+        stage.enqueue_all(jobs)
         chaos.fault()
     stage.until_finished()
 

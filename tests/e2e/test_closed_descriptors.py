@@ -12,6 +12,6 @@ EXEC = "import os, sys; os.closerange(0, 3); os.execv(sys.executable, [sys.execu
 def test_a_worker_without_standard_descriptors_works_and_drains(stage: Stage, type_: str) -> None:
     worker = stage.processes.start("worker", "-c", EXEC, "-m", "windlass", "worker", "shop:app", "--lease", "2s")
     stage.workers.append(worker)
-    stage.until_status(stage.hand_in_one(type_), "completed")
+    stage.until_status(stage.enqueue_one(type_), "completed")
     stage.check()
     stage.close_down()

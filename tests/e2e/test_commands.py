@@ -25,9 +25,9 @@ prepare()
 
 @on_every_store
 def test_until_empty_ends_with_0_when_all_is_done(stage: Stage) -> None:
-    stage.hand_in("quick", 50)
-    retried = stage.hand_in_one("flaky", {"max_attempts": 5}, failures=1)
-    far = stage.hand_in_one("quick", {"delay": 3600})
+    stage.enqueue("quick", 50)
+    retried = stage.enqueue_one("flaky", {"max_attempts": 5}, failures=1)
+    far = stage.enqueue_one("quick", {"delay": 3600})
     worker = stage.start_worker("--until-empty")
     assert worker.wait() == 0
     assert stage.job(far).status == "scheduled"
@@ -37,8 +37,8 @@ def test_until_empty_ends_with_0_when_all_is_done(stage: Stage) -> None:
 
 @on_every_store
 def test_a_queue_takes_no_more_slots_of_a_runner_than_it_is_given(stage: Stage) -> None:
-    stage.hand_in("picture", 8, {"queue": "images"})
-    stage.hand_in("quick", 20)
+    stage.enqueue("picture", 8, {"queue": "images"})
+    stage.enqueue("quick", 20)
     stage.worker("--queues", "images:1,default", "--concurrency", "8")
     stage.until_finished()
     assert stage.history.most_at_once("picture") == 1
@@ -48,7 +48,7 @@ def test_a_queue_takes_no_more_slots_of_a_runner_than_it_is_given(stage: Stage) 
 
 def test_an_app_that_fails_to_import_ends_with_2_and_shows_the_users_part_of_the_traceback(stage: Stage) -> None:
     (stage.folder / "broken.py").write_text(BROKEN)
-    ids = stage.hand_in("quick", 3)
+    ids = stage.enqueue("quick", 3)
     worker = stage.start_worker(app="broken:app")
     assert worker.wait() == 2
     assert worker.output.startswith("error: importing broken:app failed:")
@@ -76,14 +76,14 @@ def test_a_syntax_error_names_its_line_and_ends_with_2(stage: Stage) -> None:
 
 def test_a_coordinator_alone_admits_and_rescues(stage: Stage) -> None:
     worker = stage.worker(lease="10m")
-    running = stage.hand_in_one("block", gate="gate")
+    running = stage.enqueue_one("block", gate="gate")
     stage.until_started([running])
     runner = worker.runner()
     for pid in (worker.pid, runner):
         os.kill(pid, signal.SIGKILL)
     worker.wait()
     coordinator = stage.processes.start("coordinator", "-m", "windlass", "coordinator", "--store", stage.url)
-    due = stage.hand_in_one("quick", {"delay": 0.3})
+    due = stage.enqueue_one("quick", {"delay": 0.3})
     stage.until_status(due, "pending")
     assert stage.until_status(running, "pending").rescues == 1
     assert stage.app.workers.list() == []
@@ -98,7 +98,7 @@ def test_a_coordinator_alone_admits_and_rescues(stage: Stage) -> None:
 
 def test_an_interrupt_in_the_terminal_is_a_graceful_stop(stage: Stage) -> None:
     worker = stage.worker("--processes", "2")
-    ids = stage.hand_in("block", 4, gate="gate")
+    ids = stage.enqueue("block", 4, gate="gate")
     stage.until_started(ids)
     until(lambda: worker.output.count("is ready") == 2, "both runners are there")
     # A terminal sends it to the whole group; runners leave it to their supervisor.
@@ -115,7 +115,7 @@ def test_an_interrupt_in_the_terminal_is_a_graceful_stop(stage: Stage) -> None:
 @on_every_store
 def test_several_runners_share_the_work_and_each_signs_off(stage: Stage) -> None:
     worker = stage.worker("--processes", "3", "--concurrency", "2")
-    ids = stage.hand_in("block", 6, gate="gate")
+    ids = stage.enqueue("block", 6, gate="gate")
     stage.until_started(ids)
     assert len({effect.pid for effect in stage.history.starts()}) == 3
     (info,) = stage.app.workers.list()
@@ -128,11 +128,11 @@ def test_several_runners_share_the_work_and_each_signs_off(stage: Stage) -> None
 
 @on_every_store
 def test_the_loop_of_an_embedding_program_hands_in_too(stage: Stage) -> None:
-    async def hand_in() -> list[str]:
+    async def enqueue_jobs() -> list[str]:
         handles = await stage.app.aenqueue_many([stage.make("aquick") for _ in range(5)])
         return [handle.id for handle in handles]
 
-    stage.ids += asyncio.run(hand_in())
+    stage.ids += asyncio.run(enqueue_jobs())
     stage.worker()
     stage.until_finished()
     stage.check()

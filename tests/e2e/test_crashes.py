@@ -1,4 +1,4 @@
-"""Handlers that take their process with them: who is to blame is found out, and nobody else pays."""
+"""Handlers that take their process with them: the culprit is found, and no other job is charged."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ DEATHS = {
 
 
 def test_a_process_that_dies_is_its_jobs_crash_and_three_make_it_dead(den: Stage) -> None:
-    dying = {what: den.hand_in_one("process.die", {"max_attempts": 10}, what=what) for what in DEATHS}
-    good = den.hand_in("process.quick", 4, what="")
-    others = den.hand_in("thread.quick", 4, what="")
+    dying = {what: den.enqueue_one("process.die", {"max_attempts": 10}, what=what) for what in DEATHS}
+    good = den.enqueue("process.quick", 4, what="")
+    others = den.enqueue("thread.quick", 4, what="")
     worker = den.worker("--concurrency", "3", app="rogues:app")
     runner = worker.runner()
     den.until_finished()
@@ -53,11 +53,11 @@ def test_a_process_that_dies_is_its_jobs_crash_and_three_make_it_dead(den: Stage
 )
 def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kind: str, what: str) -> None:
     before = [
-        *den.hand_in("async.wait", 12, {"max_attempts": 1}, gate="gate"),
-        *den.hand_in("thread.wait", 12, {"max_attempts": 1}, gate="gate"),
+        *den.enqueue("async.wait", 12, {"max_attempts": 1}, gate="gate"),
+        *den.enqueue("thread.wait", 12, {"max_attempts": 1}, gate="gate"),
     ]
-    killer = den.hand_in_one(f"{kind}.die", {"max_attempts": 10}, what=what)
-    after = den.hand_in(f"{kind}.quick", 26, {"max_attempts": 1}, what="")
+    killer = den.enqueue_one(f"{kind}.die", {"max_attempts": 10}, what=what)
+    after = den.enqueue(f"{kind}.quick", 26, {"max_attempts": 1}, what="")
     worker = den.worker("--concurrency", "25", app="rogues:app")
     den.until_status(killer, "dead")
     den.open("gate")
@@ -79,7 +79,7 @@ def test_one_killer_among_fifty_innocents_and_the_fifty_complete(den: Stage, kin
 @on_every_store
 def test_the_loss_of_a_whole_worker_is_nobodys_crash(den: Stage) -> None:
     kinds = ("async", "thread", "process")
-    ids = [id_ for kind in kinds for id_ in den.hand_in(f"{kind}.wait", 2, {"max_attempts": 1}, gate="gate")]
+    ids = [id_ for kind in kinds for id_ in den.enqueue(f"{kind}.wait", 2, {"max_attempts": 1}, gate="gate")]
     worker = den.worker(app="rogues:app", lease="1s")
     den.until_started(ids)
     runner = worker.runner()
@@ -98,7 +98,7 @@ def test_the_loss_of_a_whole_worker_is_nobodys_crash(den: Stage) -> None:
 
 @on_every_store
 def test_a_crash_uses_up_the_budget_like_a_failure(den: Stage) -> None:
-    id_ = den.hand_in_one("process.die", {"max_attempts": 2}, what="exit 3")
+    id_ = den.enqueue_one("process.die", {"max_attempts": 2}, what="exit 3")
     den.worker(app="rogues:app")
     job = den.until_status(id_, "dead")
     assert (job.crashes, job.reason) == (2, "crashed; 2 of 2 attempts used")
@@ -106,9 +106,9 @@ def test_a_crash_uses_up_the_budget_like_a_failure(den: Stage) -> None:
 
 
 def test_a_runner_whose_descriptors_are_closed_is_replaced(den: Stage) -> None:
-    closing = den.hand_in_one("close_all_here", {"max_attempts": 10})
+    closing = den.enqueue_one("close_all_here", {"max_attempts": 10})
     den.worker("--concurrency", "3", app="rogues:app")
-    good = den.hand_in("thread.quick", 20, what="")
+    good = den.enqueue("thread.quick", 20, what="")
     job = den.until_status(closing, "dead")
     assert (job.crashes, job.reason) == (3, "crashed its runner 3 times")
     den.until_finished()
@@ -117,12 +117,12 @@ def test_a_runner_whose_descriptors_are_closed_is_replaced(den: Stage) -> None:
 
 
 def test_a_runner_that_hung_up_and_lives_on_is_ended(den: Stage) -> None:
-    closing = den.hand_in_one("hang_up", {"max_attempts": 2, "timeout": 60})
+    closing = den.enqueue_one("hang_up", {"max_attempts": 2, "timeout": 60})
     worker = den.worker("--concurrency", "3", app="rogues:app")
     runner = worker.runner()
     den.until_started([closing])
     until(lambda: worker.runners() not in ([], [runner]), "the runner is replaced")
-    good = den.hand_in("thread.quick", 20, what="")
+    good = den.enqueue("thread.quick", 20, what="")
     until(lambda: all(den.job(id_).status == "completed" for id_ in good), "the others go on")
     assert den.job(closing).attempts[0].outcome == "crashed"
     den.app.jobs.cancel(closing)

@@ -35,8 +35,8 @@ def test_a_worker_goes_on_when_its_connections_are_cut_at_any_moment(stage: Stag
     cut = 0
     for turn in range(CUTS):
         if turn % 4 == 0:
-            stage.hand_in("anap", 10)
-            stage.hand_in("nap", 10)
+            stage.enqueue("anap", 10)
+            stage.enqueue("nap", 10)
         let_pass(moments.uniform(0.0, 0.05))
         cut += proxy.cut(reset=turn % 2 == 0)
     stage.until_finished()

@@ -1,4 +1,4 @@
-"""The demo on a server: in a corner of its own, beside other people's jobs, and nothing is left of it."""
+"""The demo on a server: in a corner of its own, beside other users's jobs, and nothing is left of it."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ on_postgres = pytest.mark.parametrize("address", ["postgres"], indirect=True)
 
 
 @on_postgres
-def test_the_tour_leaves_nothing_in_the_database_and_nobody_elses_jobs_alone(stage: Stage) -> None:
-    others = stage.hand_in("quick", 3)
+def test_the_tour_leaves_nothing_in_the_database_and_other_jobs_alone(stage: Stage) -> None:
+    others = stage.enqueue("quick", 3)
     said = stage.command("demo", "--store", stage.url)
     assert "The store is a schema of its own, windlass_demo_" in said
     assert "Nothing was lost." in said
@@ -28,7 +28,7 @@ def test_the_tour_leaves_nothing_in_the_database_and_nobody_elses_jobs_alone(sta
 
 @on_every_store
 def test_a_store_that_is_named_to_the_last_must_be_empty(stage: Stage) -> None:
-    stage.hand_in("quick", 1)
+    stage.enqueue("quick", 1)
     schema = "?schema=windlass" if stage.url.startswith("postgresql:") else ""
     demo = stage.processes.start("demo", "-m", "windlass", "demo", "--store", stage.url + schema)
     assert demo.wait() == 2

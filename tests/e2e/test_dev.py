@@ -1,4 +1,4 @@
-"""windlass dev as a developer uses it: save, see, break, mend, stop."""
+"""windlass dev as a developer uses it: save, see, break, repair, stop."""
 
 import re
 import signal
@@ -60,7 +60,7 @@ class Enqueuer:
 
     def answer(self, type: str = "greet") -> object:
         """What a new job gives."""
-        return self.stage.until_status(self.stage.hand_in_one(type), "completed").result
+        return self.stage.until_status(self.stage.enqueue_one(type), "completed").result
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
     for words in ["importing hello:app failed:", *shown]:
         assert words in dev.output
     assert not dev.ended
-    id_ = desk.stage.hand_in_one("greet")
+    id_ = desk.stage.enqueue_one("greet")
     desk.save("two")
     assert desk.stage.until_status(id_, "completed").result == "two"
     desk.words.write_text(broken)
@@ -131,7 +131,7 @@ def test_an_app_that_cannot_be_imported_is_shown_and_mended_by_the_next_save(
 
 def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new_code(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "100ms")
-    id_ = desk.stage.hand_in_one("hold")
+    id_ = desk.stage.enqueue_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
     desk.save("two")
     desk.ready(dev, 2)
@@ -144,7 +144,7 @@ def test_a_running_job_that_does_not_end_in_time_is_handed_back_and_runs_the_new
 
 def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "60s")
-    id_ = desk.stage.hand_in_one("hold")
+    id_ = desk.stage.enqueue_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
     desk.save("two")
     until(lambda: "running jobs get 60 s" in dev.output, "the drain begins")
@@ -162,7 +162,7 @@ def test_a_running_job_that_ends_in_time_is_not_disturbed(desk: Enqueuer) -> Non
 def test_a_signal_ends_it_and_all_that_it_started(desk: Enqueuer, how: str, number: signal.Signals) -> None:
     desk.write_app(how)
     dev = desk.dev("--processes", "2", "--drain", "100ms")
-    id_ = desk.stage.hand_in_one("hold")
+    id_ = desk.stage.enqueue_one("hold")
     until(lambda: (desk.stage.folder / "held").exists(), "the job runs")
     started = family(dev.pid)
     assert len(started) >= 3
@@ -191,7 +191,7 @@ def test_nothing_is_left_when_it_is_killed_or_stopped_while_it_starts_again(desk
     check_gone(started)
 
 
-def test_a_path_that_no_save_can_mend_is_a_wrong_call(desk: Enqueuer) -> None:
+def test_a_path_that_no_save_can_repair_is_a_wrong_call(desk: Enqueuer) -> None:
     for wrong in ("hello", "hello.py:app"):
         dev = desk.stage.processes.start("dev", "-m", "windlass", "dev", wrong)
         assert dev.wait() == 2

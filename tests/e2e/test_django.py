@@ -29,7 +29,7 @@ def work(bank: Stage, server: PostgresServer, settings: dict[str, object], *, fr
 
 def ended(bank: Stage) -> list[Job]:
     """One job of each task, after its only attempt."""
-    ids = [bank.hand_in_one(task, {"max_attempts": 1}) for task in TASKS]
+    ids = [bank.enqueue_one(task, {"max_attempts": 1}) for task in TASKS]
     bank.until_finished()
     return [bank.job(id_) for id_ in ids]
 

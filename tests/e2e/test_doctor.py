@@ -24,8 +24,8 @@ def doctor(stage: Stage, code: int) -> dict[str, list[str]]:
 def test_jobs_that_no_live_worker_can_run_are_told_until_one_can(stage: Stage) -> None:
     stage.worker()
     assert doctor(stage, 0) == {}
-    stage.hand_in("stranger", 3)
-    stage.hand_in("quick", 2, {"queue": "attic"})
+    stage.enqueue("stranger", 3)
+    stage.enqueue("quick", 2, {"queue": "attic"})
     stage.until_counts("blocked", 3)
     assert doctor(stage, 1) == {
         "types": ["3 jobs of type 'stranger' wait, and no live worker knows that type"],
@@ -40,7 +40,7 @@ def test_jobs_that_no_live_worker_can_run_are_told_until_one_can(stage: Stage) -
 
 def test_a_worker_that_was_killed_with_its_runner_leaves_late_leases(stage: Stage) -> None:
     worker = stage.worker(lease="10m")
-    running = stage.hand_in_one("block", gate="gate")
+    running = stage.enqueue_one("block", gate="gate")
     stage.until_started([running])
     assert doctor(stage, 0) == {}
     for pid in worker.tree():

@@ -20,14 +20,14 @@ def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_atte
     # All slots are in use when the signal comes: the job after it cannot start before the runner has got the stop.
     worker = stage.worker("--drain", "2s", "--concurrency", "6", "--health", f"127.0.0.1:{port}")
     assert (answer(port, "/healthz"), answer(port, "/readyz")) == (200, 200)
-    ending = [*stage.hand_in("block", 1, gate="soon"), *stage.hand_in("ablock", 1, gate="soon")]
-    staying = [*stage.hand_in("block", 2, gate="late"), *stage.hand_in("ablock", 2, gate="late")]
+    ending = [*stage.enqueue("block", 1, gate="soon"), *stage.enqueue("ablock", 1, gate="soon")]
+    staying = [*stage.enqueue("block", 2, gate="late"), *stage.enqueue("ablock", 2, gate="late")]
     stage.until_started([*ending, *staying])
     runner = worker.runner()
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "readiness fails at once")
     assert answer(port, "/healthz") == 200
-    after = stage.hand_in_one("quick")
+    after = stage.enqueue_one("quick")
     other = stage.start_worker()
     stage.open("soon")
     assert worker.wait() == 0
@@ -49,7 +49,7 @@ def test_what_outlives_the_drain_is_handed_back_and_never_overlaps_its_next_atte
 def test_a_second_signal_ends_the_drain_at_once(stage: Stage) -> None:
     port = free_port()
     worker = stage.worker("--drain", "10m", "--health", f"127.0.0.1:{port}")
-    ids = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    ids = [*stage.enqueue("block", 1, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(ids)
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "the drain begins")
@@ -66,7 +66,7 @@ def test_a_second_signal_ends_the_drain_at_once(stage: Stage) -> None:
 
 def test_a_job_that_speaks_in_its_last_moment_is_not_run_again(stage: Stage) -> None:
     worker = stage.worker("--drain", "20s")
-    ids = stage.hand_in("last_word", 10, gate="gate")
+    ids = stage.enqueue("last_word", 10, gate="gate")
     stage.until_started(ids)
     worker.send(signal.SIGTERM)
     until(lambda: "stopping" in worker.output, "the drain begins")
@@ -82,9 +82,9 @@ def test_a_job_that_speaks_in_its_last_moment_is_not_run_again(stage: Stage) -> 
 def test_a_drain_under_load_keeps_nothing_but_what_runs(stage: Stage) -> None:
     port = free_port()
     worker = stage.worker("--drain", "10m", "--concurrency", "4", "--health", f"127.0.0.1:{port}")
-    blocked = stage.hand_in_one("block", gate="gate")
+    blocked = stage.enqueue_one("block", gate="gate")
     stage.until_started([blocked])
-    stage.hand_in("quick", 2000)
+    stage.enqueue("quick", 2000)
     until(lambda: len(stage.history.starts(type="quick")) > 100, "the load flows")
     worker.send(signal.SIGTERM)
     until(lambda: answer(port, "/readyz") == 503, "the drain begins")

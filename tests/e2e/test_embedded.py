@@ -48,7 +48,7 @@ def test_each_process_of_uvicorn_works_and_drains_at_the_end(web: Stage) -> None
     assert len({worker.pid for worker in web.app.workers.list()}) == 2
     assert [get(port, f"add?number={number}") for number in range(5)] == ["1", "2", "3", "4", "5"]
     assert int(get(port, "process")) not in {worker.pid for worker in web.app.workers.list()}
-    running = web.hand_in_one("ablock", gate="gate")
+    running = web.enqueue_one("ablock", gate="gate")
     web.until_started([running])
     server.send(signal.SIGTERM)
     until(lambda: any(worker.draining for worker in web.app.workers.list()) or server.ended, "it drains")
@@ -69,7 +69,7 @@ def test_uvicorn_reloads_after_a_drain(web: Stage) -> None:
     port = free_port()
     server = serve(web, *UVICORN, str(port), "--reload")
     (before,) = web.app.workers.list()
-    running = web.hand_in_one("ablock", gate="gate")
+    running = web.enqueue_one("ablock", gate="gate")
     web.until_started([running])
     (web.folder / "lifespan.py").touch()
     until(lambda: "Reloading" in server.output, "the change is seen")
@@ -83,7 +83,7 @@ def test_uvicorn_reloads_after_a_drain(web: Stage) -> None:
 @on_every_store
 def test_jobs_of_a_killed_web_process_are_rescued(web: Stage) -> None:
     server = serve(web, *UVICORN, str(free_port()))
-    job = web.hand_in_one("ablock", gate="gate")
+    job = web.enqueue_one("ablock", gate="gate")
     web.until_started([job])
     server.kill()
     web.worker()

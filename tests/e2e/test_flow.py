@@ -43,7 +43,7 @@ def ran_at_once(jobs: list[Job]) -> int:
 
 
 def kill(worker: Process) -> None:
-    """All of it at once: nobody is left to tell."""
+    """All of it at once: no process is left to report it."""
     for pid in worker.tree():
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -53,7 +53,7 @@ def kill(worker: Process) -> None:
 @on_every_store
 def test_a_limit_holds_over_two_workers_while_one_of_them_is_killed(stage: Stage) -> None:
     rule(stage, max_concurrency=3)
-    ids = stage.hand_in("anap", 60)
+    ids = stage.enqueue("anap", 60)
     first, second = stage.worker("--concurrency", "5"), stage.worker("--concurrency", "5")
     stage.until_started(ids[:9])
     kill(first)
@@ -67,11 +67,11 @@ def test_a_limit_holds_over_two_workers_while_one_of_them_is_killed(stage: Stage
 @on_every_store
 def test_a_limit_that_is_lowered_kills_nothing_and_lets_nothing_start_until_it_fits(stage: Stage) -> None:
     rule(stage, max_concurrency=4)
-    held = [stage.hand_in_one("ablock", gate=f"gate{number}") for number in range(4)]
+    held = [stage.enqueue_one("ablock", gate=f"gate{number}") for number in range(4)]
     stage.worker("--concurrency", "10")
     stage.until_started(held)
     rule(stage, max_concurrency=1)
-    waiting = stage.hand_in_one("quick")
+    waiting = stage.enqueue_one("quick")
     for number in range(3):
         stage.open(f"gate{number}")
         stage.until_status(held[number], "completed")
@@ -87,7 +87,7 @@ def test_a_limit_that_is_lowered_kills_nothing_and_lets_nothing_start_until_it_f
 @on_every_store
 def test_a_limit_that_is_raised_is_used(stage: Stage) -> None:
     rule(stage, max_concurrency=1)
-    held = stage.hand_in("ablock", 4, gate="gate")
+    held = stage.enqueue("ablock", 4, gate="gate")
     stage.worker("--concurrency", "5")
     stage.until_started(held[:1])
     rule(stage, max_concurrency=4)
@@ -102,7 +102,7 @@ def test_a_limit_that_is_raised_is_used(stage: Stage) -> None:
 def test_a_pause_with_an_end_ends_by_itself(stage: Stage) -> None:
     stage.worker()
     paused = stage.app.queues.pause("default", 1.5)
-    id_ = stage.hand_in_one("quick")
+    id_ = stage.enqueue_one("quick")
     job = stage.until_status(id_, "completed")
     assert paused.paused_until is not None
     assert job.claimed_at is not None
@@ -115,8 +115,8 @@ def test_a_pause_with_an_end_ends_by_itself(stage: Stage) -> None:
 def test_strict_order_holds_through_a_job_that_fails_and_is_tried_again(stage: Stage) -> None:
     strict = {"concurrency_key": "account 7", "key_strict": True}
     types = [("quick", {}), ("flaky", {"failures": 2}), ("quick", {}), ("flaky", {"failures": 1}), ("quick", {})]
-    ids = [stage.hand_in_all([make(stage, type_, strict, **payload)])[0] for type_, payload in types]
-    others = stage.hand_in("quick", 5)
+    ids = [stage.enqueue_all([make(stage, type_, strict, **payload)])[0] for type_, payload in types]
+    others = stage.enqueue("quick", 5)
     stage.worker("--concurrency", "5", "--processes", "2")
     stage.until_finished()
     mine = [effect.job for effect in stage.history.starts() if effect.job in ids]
@@ -131,10 +131,10 @@ def test_strict_order_holds_through_a_job_that_fails_and_is_tried_again(stage: S
 @on_every_store
 def test_a_tenant_with_one_job_does_not_wait_for_the_thousands_of_another(stage: Stage) -> None:
     rule(stage, fair=True)
-    crowd = stage.hand_in_all([make(stage, "anap", {"tenant": "A"}) for _ in range(3000)])
+    crowd = stage.enqueue_all([make(stage, "anap", {"tenant": "A"}) for _ in range(3000)])
     worker = stage.worker("--concurrency", "5")
     until(lambda: len(stage.history.starts()) > 20, "the worker is busy with the crowd")
-    (one,) = stage.hand_in_all([make(stage, "quick", {"tenant": "B"})])
+    (one,) = stage.enqueue_all([make(stage, "quick", {"tenant": "B"})])
     newcomer = stage.until_status(one, "completed")
     assert newcomer.claimed_at is not None
     began = [job.claimed_at for job in stage.all_jobs(("running", "completed")) if job.tenant == "A"]
@@ -149,8 +149,8 @@ def test_a_tenant_with_one_job_does_not_wait_for_the_thousands_of_another(stage:
 def test_when_the_holder_of_a_key_is_killed_its_key_goes_on(stage: Stage) -> None:
     key = {"concurrency_key": "k"}
     first = stage.worker("--concurrency", "3")
-    (holder,) = stage.hand_in_all([make(stage, "ablock", key, gate="gate")])
-    (behind,) = stage.hand_in_all([make(stage, "quick", key)])
+    (holder,) = stage.enqueue_all([make(stage, "ablock", key, gate="gate")])
+    (behind,) = stage.enqueue_all([make(stage, "quick", key)])
     stage.until_started([holder])
     assert stage.job(behind).status == "blocked"
     second = stage.worker("--concurrency", "3")

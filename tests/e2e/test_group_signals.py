@@ -20,23 +20,23 @@ def cells(worker: Process) -> list[int]:
     return [pid for pid in found if b"windlass.worker.handlers.process_main" in command(pid)]
 
 
-def everybody(worker: Process) -> list[int]:
-    """A worker's processes, the innermost first: the signal is there before anybody could have passed it on."""
+def every_process(worker: Process) -> list[int]:
+    """A worker's processes, the innermost first: the signal is there before a process could have passed it on."""
     return [*cells(worker), *worker.runners(), worker.pid]
 
 
-def hand_in(den: Stage, gate: str) -> list[str]:
-    return [den.hand_in_one(kind, {"max_attempts": 1, "timeout": None}, gate=gate) for kind in KINDS]
+def enqueue_jobs(den: Stage, gate: str) -> list[str]:
+    return [den.enqueue_one(kind, {"max_attempts": 1, "timeout": None}, gate=gate) for kind in KINDS]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, *extended([signal.SIGHUP, signal.SIGINT])])
-def test_a_signal_to_every_process_drains_and_charges_nobody(den: Stage, number: signal.Signals) -> None:
+def test_a_signal_to_every_process_drains_and_counts_no_failure(den: Stage, number: signal.Signals) -> None:
     worker = den.worker("--drain", "30s", app="rogues:app")
-    ending, staying = hand_in(den, "soon"), hand_in(den, "late")
+    ending, staying = enqueue_jobs(den, "soon"), enqueue_jobs(den, "late")
     den.until_started([*ending, *staying])
     handlers = cells(worker)
     assert len(handlers) == 2
-    signal_all(everybody(worker), number)
+    signal_all(every_process(worker), number)
     until(lambda: "stopping" in worker.output, "the drain begins")
     assert all(map(alive, handlers))
     den.open("soon")
@@ -45,7 +45,7 @@ def test_a_signal_to_every_process_drains_and_charges_nobody(den: Stage, number:
         assert (job.status, job.attempt, job.failures, job.crashes) == ("completed", 1, 0, 0), job.error
     # SIGHUP does not insist; a second of the others does.
     let_pass(2 * SAME_REQUEST_SECONDS)
-    signal_all(everybody(worker), signal.SIGTERM if number is signal.SIGHUP else number)
+    signal_all(every_process(worker), signal.SIGTERM if number is signal.SIGHUP else number)
     assert worker.wait() == 0
     for id_ in staying:
         job = den.job(id_)
@@ -69,7 +69,7 @@ def test_a_signal_while_the_process_of_a_handler_loads_the_app_is_not_its_jobs_f
         "from rogues import app\n"
     )
     worker = den.worker("--drain", "30s", app="slow:app")
-    id_ = den.hand_in_one("process.wait", {"max_attempts": 1}, gate="gate")
+    id_ = den.enqueue_one("process.wait", {"max_attempts": 1}, gate="gate")
     den.open("gate")
     path = Path(den.folder, "loading")
     until(lambda: path.exists() and path.read_text(), "it loads the app")
@@ -80,8 +80,8 @@ def test_a_signal_while_the_process_of_a_handler_loads_the_app_is_not_its_jobs_f
 
 
 @pytest.mark.parametrize("kind", ["process", *extended(["thread", "async"])])
-def test_what_a_handler_starts_still_ends_when_it_is_told_to_and_nobody_else_does(den: Stage, kind: str) -> None:
-    id_ = den.hand_in_one(f"{kind}.start_and_stop_others", what="")
+def test_what_a_handler_starts_still_ends_when_it_is_told_to_and_nothing_else_does(den: Stage, kind: str) -> None:
+    id_ = den.enqueue_one(f"{kind}.start_and_stop_others", what="")
     worker = den.worker("--until-empty", app="rogues:app")
     assert worker.wait() == 0
     job = den.job(id_)
@@ -92,7 +92,7 @@ def test_what_a_handler_starts_still_ends_when_it_is_told_to_and_nobody_else_doe
 
 @pytest.mark.parametrize("how", ["setsid", *extended(["plain"])])
 def test_when_a_runner_is_killed_the_children_of_its_handlers_processes_end_too(den: Stage, how: str) -> None:
-    id_ = den.hand_in_one("leave_child_and_wait", {"max_attempts": 5}, how=how)
+    id_ = den.enqueue_one("leave_child_and_wait", {"max_attempts": 5}, how=how)
     worker = den.worker(app="rogues:app")
     path = Path(den.folder, f"child-{id_}")
     child = int(until(lambda: path.exists() and path.read_text(), "the handler has a child"))

@@ -17,7 +17,7 @@ def results(den: Stage, ids: list[str]) -> list[int]:
 
 
 def test_a_process_is_used_again_and_each_job_has_its_own_output(den: Stage) -> None:
-    ids = [den.hand_in_one("say", text=f"number {number}") for number in range(10)]
+    ids = [den.enqueue_one("say", text=f"number {number}") for number in range(10)]
     worker = den.worker("--concurrency", "1", app="rogues:app")
     den.until_finished()
     assert len(set(results(den, ids))) == 1
@@ -32,7 +32,7 @@ def test_a_process_is_used_again_and_each_job_has_its_own_output(den: Stage) -> 
 
 
 def test_a_process_is_replaced_after_so_many_jobs(den: Stage) -> None:
-    ids = den.hand_in("process.quick", 12, what="")
+    ids = den.enqueue("process.quick", 12, what="")
     den.worker("--concurrency", "1", "--recycle-jobs", "5", app="rogues:app")
     den.until_finished()
     pids = [effect.pid for effect in den.history.starts()]
@@ -43,12 +43,12 @@ def test_a_process_is_replaced_after_so_many_jobs(den: Stage) -> None:
 
 
 def test_a_process_that_has_grown_is_replaced_but_not_if_it_was_that_large_at_first(den: Stage) -> None:
-    den.hand_in("grow", 3, megabytes=300)
+    den.enqueue("grow", 3, megabytes=300)
     den.worker("--concurrency", "1", "--recycle-memory", "256MB", "--until-empty", app="rogues:app").wait()
     grown = den.history.starts(type="grow")
     assert len({effect.pid for effect in grown}) == 3
 
-    small = den.hand_in("process.quick", 4, what="")
+    small = den.enqueue("process.quick", 4, what="")
     den.worker("--concurrency", "1", "--recycle-memory", "1MB", "--until-empty", app="rogues:app").wait()
     assert len(set(results(den, small))) == 1, "the limit is below what the app needs: it cannot hold"
     den.check()
@@ -57,7 +57,7 @@ def test_a_process_that_has_grown_is_replaced_but_not_if_it_was_that_large_at_fi
 
 @on_every_store
 def test_the_processes_of_a_killed_runner_die_with_it_and_their_jobs_run_again_alone(den: Stage) -> None:
-    ids = den.hand_in("process.wait", 3, {"max_attempts": 1}, gate="gate")
+    ids = den.enqueue("process.wait", 3, {"max_attempts": 1}, gate="gate")
     worker = den.worker("--concurrency", "4", app="rogues:app")
     den.until_started(ids)
     runner = worker.runner()
@@ -75,8 +75,8 @@ def test_the_processes_of_a_killed_runner_die_with_it_and_their_jobs_run_again_a
 
 
 def test_a_drain_waits_for_processes_and_then_hands_their_jobs_back(den: Stage) -> None:
-    soon = den.hand_in_one("process.wait", gate="soon")
-    late = den.hand_in_one("process.wait", {"max_attempts": 1}, gate="late")
+    soon = den.enqueue_one("process.wait", gate="soon")
+    late = den.enqueue_one("process.wait", {"max_attempts": 1}, gate="late")
     worker = den.worker("--drain", "2s", app="rogues:app")
     den.until_started([soon, late])
     left = cells(worker.runner())
@@ -95,14 +95,14 @@ def test_a_drain_waits_for_processes_and_then_hands_their_jobs_back(den: Stage) 
     den.close_down()
 
 
-def test_an_idle_process_that_somebody_killed_is_no_jobs_crash(den: Stage) -> None:
-    first = den.hand_in_one("process.quick", what="")
+def test_an_idle_process_that_is_killed_is_no_jobs_crash(den: Stage) -> None:
+    first = den.enqueue_one("process.quick", what="")
     worker = den.worker("--concurrency", "1", app="rogues:app")
     den.until_finished()
     (cell,) = cells(worker.runner())
     os.kill(cell, signal.SIGKILL)
     until(lambda: not cells(worker.runner()), "it is gone")
-    second = den.hand_in_one("process.quick", what="")
+    second = den.enqueue_one("process.quick", what="")
     den.until_finished()
     job = den.job(second)
     assert (job.attempt, job.crashes) == (1, 0)
@@ -113,10 +113,10 @@ def test_an_idle_process_that_somebody_killed_is_no_jobs_crash(den: Stage) -> No
 
 def test_a_process_that_cannot_load_the_app_is_a_failure_that_says_why(den: Stage) -> None:
     worker = den.worker("--concurrency", "1", app="rogues:app")
-    den.hand_in_one("thread.quick", what="")
+    den.enqueue_one("thread.quick", what="")
     den.until_finished()
     (den.folder / "rogues.py").write_text("raise RuntimeError('half deployed')")
-    id_ = den.hand_in_one("process.quick", {"max_attempts": 1}, what="")
+    id_ = den.enqueue_one("process.quick", {"max_attempts": 1}, what="")
     job = den.until_status(id_, "dead")
     assert job.error is not None
     assert (job.error.type, job.failures, job.crashes) == ("HandlerProcessFailed", 1, 0)

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from tests.e2e.stage import Stage
-from tests.e2e.test_group_signals import hand_in
+from tests.e2e.test_group_signals import enqueue_jobs
 from tests.support.processes import until
 
 
@@ -43,7 +43,7 @@ class Window:
         return self._seen.decode(errors="replace")
 
     def close(self) -> None:
-        """The kernel sends SIGHUP to the command; whoever writes to the terminal gets an error."""
+        """The kernel sends SIGHUP to the command; a process that writes to the terminal gets an error."""
         if self._screen >= 0:
             os.close(self._screen)
             self._screen = -1
@@ -73,7 +73,7 @@ def windows(den: Stage) -> Iterator[list[Window]]:
 def test_a_worker_whose_terminal_is_closed_drains(den: Stage, windows: list[Window], command: str) -> None:
     windows.append(window := Window(den, command, "rogues:app", "--drain", "30s", "--lease", "2s"))
     until(lambda: " is ready" in window.text or window.command.poll() is not None, "the worker claims")
-    ids = hand_in(den, "gate")
+    ids = enqueue_jobs(den, "gate")
     den.until_started(ids)
     window.close()
     until(lambda: any(each.draining for each in den.app.workers.list()), "the drain begins")
@@ -85,7 +85,7 @@ def test_a_worker_whose_terminal_is_closed_drains(den: Stage, windows: list[Wind
     assert den.app.workers.list() == []
 
 
-def test_a_coordinator_whose_terminal_is_closed_gives_its_office_up(den: Stage, windows: list[Window]) -> None:
+def test_a_coordinator_whose_terminal_is_closed_resigns(den: Stage, windows: list[Window]) -> None:
     windows.append(window := Window(den, "coordinator"))
     until(lambda: leaders(den), "it coordinates")
     window.close()

@@ -1,13 +1,13 @@
-"""A handler that holds the interpreter for several leases loses nothing, and holds nobody up for long."""
+"""A handler that holds the interpreter for several leases loses nothing, and delays no other for long."""
 
 from tests.e2e.stage import Stage
 from tests.support.processes import until
 
 
 def test_a_hog_runs_once_and_what_waits_behind_it_runs_elsewhere(stage: Stage) -> None:
-    stage.hand_in("quick", 300)
-    hog = stage.hand_in_one("hog", seconds=4.0, gate="gate")
-    stage.hand_in("quick", 100)
+    stage.enqueue("quick", 300)
+    hog = stage.enqueue_one("hog", seconds=4.0, gate="gate")
+    stage.enqueue("quick", 100)
     first = stage.worker("--concurrency", "1", lease="1s")
     stage.until_started([hog])
     other = stage.worker("--concurrency", "1", lease="1s")

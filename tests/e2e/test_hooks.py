@@ -56,7 +56,7 @@ def result(job: Job) -> dict[str, object]:
 
 
 def test_every_process_begins_and_ends_with_the_hooks(hooked: Hooked) -> None:
-    ids = [hooked.hand_in_one(place) for place in PLACES]
+    ids = [hooked.enqueue_one(place) for place in PLACES]
     worker = hooked.work("--concurrency", "4")
     hooked.until_finished()
     worker.send(signal.SIGTERM)
@@ -76,7 +76,7 @@ def test_every_process_begins_and_ends_with_the_hooks(hooked: Hooked) -> None:
 
 @on_every_store
 def test_the_job_is_known_everywhere_and_children_know_their_parent(hooked: Hooked) -> None:
-    ids = [hooked.hand_in_one(place) for place in PLACES]
+    ids = [hooked.enqueue_one(place) for place in PLACES]
     hooked.work()
     hooked.until_finished()
     for id_, place in zip(ids, PLACES, strict=True):
@@ -92,7 +92,7 @@ def test_the_job_is_known_everywhere_and_children_know_their_parent(hooked: Hook
 
 
 def test_jobs_stored_under_an_old_type_are_run(hooked: Hooked) -> None:
-    ids = [hooked.hand_in_one(f"old.{place}") for place in PLACES]
+    ids = [hooked.enqueue_one(f"old.{place}") for place in PLACES]
     hooked.work()
     hooked.until_finished()
     assert [result(hooked.job(id_))["type"] for id_ in ids] == [f"old.{place}" for place in PLACES]
@@ -101,7 +101,7 @@ def test_jobs_stored_under_an_old_type_are_run(hooked: Hooked) -> None:
 
 
 def test_a_task_set_works_as_part_of_the_app(hooked: Hooked) -> None:
-    id_ = hooked.hand_in_one("errand.send_for", what="milk")
+    id_ = hooked.enqueue_one("errand.send_for", what="milk")
     hooked.work()
     hooked.until_finished()
     assert hooked.job(hooked.job(id_).result).result == "milk fetched"
@@ -121,13 +121,13 @@ def test_a_start_hook_that_fails_is_a_readable_refusal(hooked: Hooked) -> None:
 def test_a_process_whose_start_hook_fails_is_a_failure_that_says_why(hooked: Hooked) -> None:
     hooked.work()
     hooked.open("no-pool")
-    job = hooked.until_status(hooked.hand_in_one("process", {"max_attempts": 1}), "dead")
+    job = hooked.until_status(hooked.enqueue_one("process", {"max_attempts": 1}), "dead")
     assert job.error is not None
     assert "the pool is out of reach" in job.error.message
     hooked.close_down()
 
 
-def test_a_stop_hook_that_hangs_keeps_nobody(hooked: Hooked) -> None:
+def test_a_stop_hook_that_hangs_blocks_nothing(hooked: Hooked) -> None:
     hooked.open("hang")
     worker = hooked.work("--drain", "1s")
     worker.send(signal.SIGTERM)
@@ -138,7 +138,7 @@ def test_a_stop_hook_that_hangs_keeps_nobody(hooked: Hooked) -> None:
 
 @on_every_store
 def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: Hooked) -> None:
-    ids = {place: hooked.hand_in_one(f"dead.{place}") for place in ("async", "thread", "process")}
+    ids = {place: hooked.enqueue_one(f"dead.{place}") for place in ("async", "thread", "process")}
     worker = hooked.work()
     hooked.until_counts("dead", 3)
     until(lambda: len(hooked.told("dead")) == 3, "the hook is called")
@@ -156,7 +156,7 @@ def test_dead_jobs_are_told_once_and_what_the_hook_does_changes_nothing(hooked: 
 
 @on_every_store
 def test_a_cancelled_job_wakes_up_and_is_cancelled(hooked: Hooked) -> None:
-    ids = [hooked.hand_in_one(f"sleep.{place}") for place in PLACES]
+    ids = [hooked.enqueue_one(f"sleep.{place}") for place in PLACES]
     worker = hooked.work()
     until(lambda: len(hooked.told("asleep")) == len(PLACES), "all sleep")
     runner = worker.runner()

@@ -12,7 +12,7 @@ from windlass.store.records import RunnerEnd
 
 
 def take_lease_away(stage: Stage, runner: str) -> None:
-    """As if somebody had taken it for dead."""
+    """As if it had been taken for dead."""
 
     async def end() -> None:
         store = open_store(stage.url)
@@ -31,12 +31,12 @@ def runner_of(stage: Stage, id_: str) -> str:
 @on_every_store
 def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4")
-    id_ = stage.hand_in_one("block", gate="gate")
+    id_ = stage.enqueue_one("block", gate="gate")
     stage.until_started([id_])
     old = runner_of(stage, id_)
     take_lease_away(stage, old)
     until(lambda: len(stage.history.starts(id_)) == 2, "it is claimed again, by whoever is there")
-    later = stage.hand_in("quick", 20)
+    later = stage.enqueue("quick", 20)
     until(lambda: len(stage.history.ends(type="quick")) == 20, "work goes on")
     stage.open("gate")
     stage.until_finished()
@@ -55,14 +55,14 @@ def test_it_goes_on_under_a_new_id_and_its_stale_outcome_is_refused(stage: Stage
 def test_a_job_held_twice_gives_back_both_its_places(stage: Stage) -> None:
     stage.worker("--concurrency", "8", "--queues", "images:2")
     images = {"queue": "images"}
-    id_ = stage.hand_in_one("block", images, gate="gate")
+    id_ = stage.enqueue_one("block", images, gate="gate")
     stage.until_started([id_])
     take_lease_away(stage, runner_of(stage, id_))
     until(lambda: len(stage.history.starts(id_)) == 2, "the same runner holds it twice now")
     stage.open("gate")
     stage.until_finished()
     # Both places of the queue are free again.
-    stage.until_started(stage.hand_in("block", 2, images, gate="second gate"))
+    stage.until_started(stage.enqueue("block", 2, images, gate="second gate"))
     stage.open("second gate")
     stage.until_finished()
     stage.close_down()
@@ -70,9 +70,9 @@ def test_a_job_held_twice_gives_back_both_its_places(stage: Stage) -> None:
 
 @on_every_store
 def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage: Stage) -> None:
-    stage.hand_in("quick", 300)
-    blocked = stage.hand_in("block", 2, gate="gate")
-    stage.hand_in("quick", 100)
+    stage.enqueue("quick", 300)
+    blocked = stage.enqueue("block", 2, gate="gate")
+    stage.enqueue("quick", 100)
     worker = stage.worker("--concurrency", "2", lease="500ms")
     stage.until_started(blocked)
     # An outcome that is not written yet would be lost with the lease, and its job would rightly run again.
@@ -98,7 +98,7 @@ def test_what_waited_under_the_old_lease_is_not_started_under_the_new_one(stage:
 @on_every_store
 def test_a_lease_that_is_lost_again_and_again_costs_no_job(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4", "--processes", "2", lease="500ms")
-    stage.hand_in("quick", 1500)
+    stage.enqueue("quick", 1500)
     for _ in range(8):
         seen = len(stage.history.ends())
         for runner in stage.inside.leases():

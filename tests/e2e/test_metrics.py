@@ -16,7 +16,7 @@ class Scraper:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self._before: dict[object, float] = {}
+        self._before: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
 
     def scrape(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as response:
@@ -29,7 +29,7 @@ class Scraper:
             if family.type in ("counter", "histogram")
         }
         for key, before in self._before.items():
-            assert rising.get(key, 0) >= before, f"{key} fell"  # type: ignore[call-overload]
+            assert rising.get(key, 0) >= before, f"{key} fell"
         self._before = dict(rising)
         return found
 
@@ -46,10 +46,10 @@ def test_counters_of_several_runners_survive_the_death_of_one(stage: Stage) -> N
     port = free_port()
     stage.worker("--processes", "2", "--concurrency", "3", "--health", f"127.0.0.1:{port}")
     worker, scraper = stage.workers[-1], Scraper(port)
-    stage.hand_in("quick", 200)
+    stage.enqueue("quick", 200)
     until(lambda: scraper.value("windlass_jobs_completed_total", type="quick") == 200, "all are counted")
     assert scraper.value("windlass_slots") == 6
-    blocked = stage.hand_in("block", 1, gate="gate")
+    blocked = stage.enqueue("block", 1, gate="gate")
     stage.until_started(blocked)
     until(lambda: scraper.value("windlass_slots_busy") == 1, "one slot is busy")
     victim = stage.history.starts(blocked[0])[0].pid
@@ -57,7 +57,7 @@ def test_counters_of_several_runners_survive_the_death_of_one(stage: Stage) -> N
     until(lambda: scraper.value("windlass_jobs_rescued_total", type="block") == 1, "the rescue is counted")
     assert scraper.value("windlass_jobs_completed_total", type="quick") == 200
     stage.open("gate")
-    stage.hand_in("quick", 50)
+    stage.enqueue("quick", 50)
     stage.until_finished()
     until(lambda: scraper.value("windlass_jobs_completed_total") == 251, "every completion is counted once")
     assert scraper.value("windlass_jobs_started_total") == 252
@@ -70,7 +70,7 @@ def test_a_worker_shows_nothing_of_the_store_and_a_coordinator_does(stage: Stage
     worker_port, coordinator_port = free_port(), free_port()
     stage.worker("--health", f"127.0.0.1:{worker_port}")
     stage.processes.start("coordinator", "-m", "windlass", "coordinator", "--health", f"127.0.0.1:{coordinator_port}")
-    stage.hand_in("quick", 3)
+    stage.enqueue("quick", 3)
     stage.until_finished()
     until(lambda: listens(coordinator_port), "the coordinator listens")
     coordinator = Scraper(coordinator_port)
@@ -83,6 +83,6 @@ def test_a_worker_shows_nothing_of_the_store_and_a_coordinator_does(stage: Stage
 
 def listens(port: int) -> bool:
     try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200
+        return bool(urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status == 200)
     except OSError:
         return False

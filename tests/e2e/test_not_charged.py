@@ -9,12 +9,12 @@ from tests.support.processes import until
 
 def test_where_no_process_can_be_started_for_a_job_it_waits_and_is_charged_with_nothing(den: Stage) -> None:
     worker = den.worker("--concurrency", "1", app="rogues:app")
-    den.until_status(den.hand_in_one("thread.quick", what=""), "completed")
+    den.until_status(den.enqueue_one("thread.quick", what=""), "completed")
     runner = worker.runner()
     before = resource.prlimit(runner, resource.RLIMIT_NOFILE)
     taken = max(int(each.name) for each in Path(f"/proc/{runner}/fd").iterdir())
     resource.prlimit(runner, resource.RLIMIT_NOFILE, (taken + 1, before[1]))
-    id_ = den.hand_in_one("process.quick", {"max_attempts": 1}, what="")
+    id_ = den.enqueue_one("process.quick", {"max_attempts": 1}, what="")
     until(lambda: den.job(id_).requeues or den.job(id_).status == "dead", "it is handed back")
     resource.prlimit(runner, resource.RLIMIT_NOFILE, before)
     job = den.until_status(id_, "completed", "dead")
@@ -26,10 +26,10 @@ def test_where_no_process_can_be_started_for_a_job_it_waits_and_is_charged_with_
 
 def test_when_a_part_of_a_runner_fails_the_jobs_that_it_breaks_off_are_not_charged(den: Stage) -> None:
     worker = den.worker("--concurrency", "2", "--drain", "500ms", app="rogues:app")
-    long = den.hand_in_one("async.wait", {"max_attempts": 1}, gate="gate")
+    long = den.enqueue_one("async.wait", {"max_attempts": 1}, gate="gate")
     den.until_status(long, "running")
     first = worker.runner()
-    den.hand_in_one("cancel_a_part")
+    den.enqueue_one("cancel_a_part")
     until(lambda: worker.runners() not in ([], [first]), "the runner is replaced")
     den.open("gate")
     job = den.until_status(long, "completed", "dead")

@@ -64,7 +64,7 @@ def runners(worker: int) -> list[int]:
 
 
 def test_what_a_killed_runner_leaves_behind_is_reaped(den: Stage, worker: int) -> None:
-    id_ = den.hand_in_one("leave_child_and_wait", how="setsid")
+    id_ = den.enqueue_one("leave_child_and_wait", how="setsid")
     den.until_started([id_])
     (runner,) = runners(worker)
     cells = [pid for pid in descendants(runner) if pid != runner]
@@ -73,5 +73,5 @@ def test_what_a_killed_runner_leaves_behind_is_reaped(den: Stage, worker: int) -
     until(lambda: runners(worker) not in ([], [runner]), "another runner has come")
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in cells), "nothing is left of them")
     until(lambda: not zombies(worker), "no zombie is left")
-    quick = den.hand_in_one("process.quick", what="")
+    quick = den.enqueue_one("process.quick", what="")
     den.until_status(quick, "completed")

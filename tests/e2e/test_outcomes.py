@@ -14,7 +14,7 @@ from windlass import App, Handle, JobDead
 
 @on_every_store
 def test_a_failing_job_is_tried_again_after_its_wait_and_never_before(stage: Stage) -> None:
-    id_ = stage.hand_in_one("flaky", {"max_attempts": 5}, failures=2)
+    id_ = stage.enqueue_one("flaky", {"max_attempts": 5}, failures=2)
     stage.worker()
     job = stage.until_status(id_, "completed")
     assert (job.attempt, job.failures, job.result) == (3, 2, "at last")
@@ -27,7 +27,7 @@ def test_a_failing_job_is_tried_again_after_its_wait_and_never_before(stage: Sta
 
 @on_every_store
 def test_a_handler_decides_its_own_outcome(stage: Stage) -> None:
-    ids = {what: stage.hand_in_one("decide", what=what) for what in ("retry", "snooze", "cancel", "dead", "plain")}
+    ids = {what: stage.enqueue_one("decide", what=what) for what in ("retry", "snooze", "cancel", "dead", "plain")}
     stage.worker()
     stage.until_finished()
     jobs = {what: stage.job(id_) for what, id_ in ids.items()}
@@ -48,7 +48,7 @@ def test_a_handler_decides_its_own_outcome(stage: Stage) -> None:
 
 @on_every_store
 def test_dead_jobs_are_revived_by_a_command(stage: Stage) -> None:
-    ids = stage.hand_in("doomed", 3, {"max_attempts": 2}, gate="gate")
+    ids = stage.enqueue("doomed", 3, {"max_attempts": 2}, gate="gate")
     stage.worker()
     for id_ in ids:
         job = stage.until_status(id_, "dead")
@@ -65,7 +65,7 @@ def test_dead_jobs_are_revived_by_a_command(stage: Stage) -> None:
 
 @on_every_store
 def test_a_running_job_is_asked_to_stop_and_shows_how_far_it_is(stage: Stage) -> None:
-    id_ = stage.hand_in_one("polite")
+    id_ = stage.enqueue_one("polite")
     stage.worker()
     stage.until_started([id_])
     until(lambda: stage.job(id_).progress is not None and stage.job(id_).logs, "progress and log lines can be seen")
@@ -82,7 +82,7 @@ def test_a_running_job_is_asked_to_stop_and_shows_how_far_it_is(stage: Stage) ->
 
 @on_every_store
 def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
-    ids = [stage.hand_in_one("add", a=2, b=3), stage.hand_in_one("decide", what="dead")]
+    ids = [stage.enqueue_one("add", a=2, b=3), stage.enqueue_one("decide", what="dead")]
     stage.start_worker()
     handles = [Handle[int](stage.app, id_, False, int) for id_ in ids]
     assert handles[0].result(timeout=30) == 5
@@ -103,7 +103,7 @@ def test_a_result_is_awaited_from_another_process(stage: Stage) -> None:
 @on_every_store
 def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(stage: Stage) -> None:
     stage.worker()
-    id_ = stage.hand_in_one("quick", {"delay": 1.5})
+    id_ = stage.enqueue_one("quick", {"delay": 1.5})
     assert stage.job(id_).status == "scheduled"
     stage.until_status(id_, "completed")
     job = stage.job(id_)
@@ -115,8 +115,8 @@ def test_a_delayed_job_runs_when_its_time_has_come_and_not_before(stage: Stage) 
 
 
 @on_every_store
-def test_handlers_hand_in_jobs_themselves(stage: Stage) -> None:
-    ids = [*stage.hand_in("hand_on", 3), *stage.hand_in("ahand_on", 3)]
+def test_handlers_enqueue_jobs_themselves(stage: Stage) -> None:
+    ids = [*stage.enqueue("hand_on", 3), *stage.enqueue("ahand_on", 3)]
     stage.worker()
     stage.until_finished()
     children = [stage.job(id_).result for id_ in ids]

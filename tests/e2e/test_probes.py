@@ -21,7 +21,7 @@ def test_a_worker_tells_systemd_that_it_is_ready_and_alive_and_stops(stage: Stag
             seen.add(unit.recv(100))
         assert [answer(port, path) for path in ("/startupz", "/readyz", "/healthz")] == [200] * 3
         assert b"WATCHDOG=1" in seen
-        blocked = stage.hand_in("block", 1, gate="gate")
+        blocked = stage.enqueue("block", 1, gate="gate")
         stage.until_started(blocked)
         worker.send(signal.SIGTERM)
         while unit.recv(100) != b"STOPPING=1":

@@ -1,4 +1,4 @@
-"""Many processes on one file: nobody starves, nobody is refused, and what was acknowledged is there."""
+"""Many processes on one file: no process starves, none is refused, and what was acknowledged is there."""
 
 import pytest
 
@@ -19,7 +19,7 @@ for i in range({EACH} // 3):
         print(handle.id, flush=True)
 """
 
-HAND_IN = """
+PRODUCER = """
 import sys
 import shop
 
@@ -29,7 +29,7 @@ print(shop.quick.using(id=sys.argv[1]).enqueue().existing)
 
 @on_every_store
 @pytest.mark.parametrize("producers", [4, *extended([2, 8])])
-def test_what_several_producers_hand_in_to_two_workers_runs_once_each(stage: Stage, producers: int) -> None:
+def test_what_several_producers_enqueue_for_two_workers_runs_once_each(stage: Stage, producers: int) -> None:
     (stage.folder / "producer.py").write_text(PRODUCER)
     workers = [stage.start_worker() for _ in range(2)]
     started = [stage.processes.start("producer", "producer.py") for _ in range(producers)]
@@ -47,18 +47,18 @@ def test_what_several_producers_hand_in_to_two_workers_runs_once_each(stage: Sta
 
 
 @on_every_store
-def test_an_id_handed_in_twice_at_the_same_time_and_after_the_job_ended_runs_once(stage: Stage) -> None:
-    (stage.folder / "hand_in.py").write_text(HAND_IN)
+def test_an_id_enqueued_twice_at_the_same_time_and_after_the_job_ended_runs_once(stage: Stage) -> None:
+    (stage.folder / "enqueue_jobs.py").write_text(PRODUCER)
     id_ = stage.make("quick").id
     stage.ids.append(id_)
-    both = [stage.processes.start("hand_in", "hand_in.py", id_) for _ in range(2)]
+    both = [stage.processes.start("enqueue_jobs", "enqueue_jobs.py", id_) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     assert sorted(process.output.strip() for process in both) == ["False", "True"]
     stage.worker()
     stage.until_status(id_, "completed")
-    late = stage.processes.start("hand_in", "hand_in.py", id_)
+    late = stage.processes.start("enqueue_jobs", "enqueue_jobs.py", id_)
     assert (late.wait(), late.output.strip()) == (0, "True")
-    stage.hand_in_one("quick")
+    stage.enqueue_one("quick")
     stage.until_finished()
     assert stage.job(id_).attempt == 1
     stage.check()

@@ -1,4 +1,4 @@
-"""Results of jobs that run in another process: who waits is told, and looks by himself for nothing."""
+"""Results of jobs that run in another process: a waiter is told, and polls for nothing."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.stage import Stage
 from tests.support.addresses import on_every_store
 from windlass import Handle, JobCancelled, JobDead, NewJob
-from windlass.client.runtime import result_waiter as lookout
+from windlass.client.runtime import result_waiter as result_waiter
 from windlass.client.tasks.chain import ChainHandle
 
 FOR_EVER = 10_000.0
@@ -27,13 +27,13 @@ def sums(count: int) -> list[NewJob]:
 
 
 @pytest.fixture
-def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
 
 
 @on_every_store
-@pytest.mark.usefixtures("nobody_looks_by_himself")
-def test_who_waits_gets_the_result_through_retries_without_looking(stage: Stage) -> None:
+@pytest.mark.usefixtures("without_polling")
+def test_a_waiter_gets_the_result_through_retries_without_polling(stage: Stage) -> None:
     stage.worker()
     flaky, block = stage.app.enqueue_many([stage.make("flaky", failures=2), stage.make("block", gate="open")])
 
@@ -44,21 +44,21 @@ def test_who_waits_gets_the_result_through_retries_without_looking(stage: Stage)
         return list(await waiting)
 
     assert asyncio.run(both()) == ["at last", "opened"]
-    dead: Handle[str] = Handle(stage.app, stage.hand_in_one("decide", what="dead"))
+    dead: Handle[str] = Handle(stage.app, stage.enqueue_one("decide", what="dead"))
     with pytest.raises(JobDead, match="hopeless"):
         dead.result()
-    cancelled: Handle[str] = Handle(stage.app, stage.hand_in_one("decide", what="cancel"))
+    cancelled: Handle[str] = Handle(stage.app, stage.enqueue_one("decide", what="cancel"))
     with pytest.raises(JobCancelled, match="not needed"):
         cancelled.result()
     stage.close_down()
 
 
 @on_every_store
-@pytest.mark.usefixtures("nobody_looks_by_himself")
+@pytest.mark.usefixtures("without_polling")
 def test_results_come_one_after_the_other_and_many_at_once(stage: Stage) -> None:
     stage.worker("--processes", "2")
     for number in range(20):
-        one: Handle[int] = Handle(stage.app, stage.hand_in_one("add", a=number, b=1))
+        one: Handle[int] = Handle(stage.app, stage.enqueue_one("add", a=number, b=1))
         assert one.result() == number + 1
     handles = stage.app.enqueue_many([stage.make("add", a=number, b=0) for number in range(300)])
 
@@ -70,7 +70,7 @@ def test_results_come_one_after_the_other_and_many_at_once(stage: Stage) -> None
 
 
 @on_every_store
-@pytest.mark.usefixtures("nobody_looks_by_himself")
+@pytest.mark.usefixtures("without_polling")
 def test_a_chain_has_the_result_of_its_last_link(stage: Stage) -> None:
     stage.worker()
     handles = stage.app.enqueue_many(sums(30))

@@ -108,9 +108,9 @@ def test_old_and_new_work_together_and_every_job_runs_once(shop: Stage, release:
 @on_every_store
 def test_after_a_rollback_jobs_of_the_new_task_wait_for_the_new_version(shop: Stage) -> None:
     old = shop.worker(app="before:app")
-    waiting = shop.hand_in_one("refund", order=2)
-    greeting = shop.hand_in_one("greet", user=1)
-    misfit = shop.hand_in_one("greet", user=1, lang="fr")
+    waiting = shop.enqueue_one("refund", order=2)
+    greeting = shop.enqueue_one("greet", user=1)
+    misfit = shop.enqueue_one("greet", user=1, lang="fr")
     shop.until_status(waiting, "blocked")
     assert [reason.code for reason in shop.app.jobs.why(waiting).reasons] == ["parked"]
     assert shop.until_status(greeting, "completed").result == "hello 1"
@@ -134,7 +134,7 @@ def test_an_old_worker_leaves_jobs_to_a_live_one_that_knows_their_arguments(shop
     new = shop.worker(app="after:app").runner()
     os.kill(new, signal.SIGSTOP)  # so that the old one gets them
     try:
-        ids = shop.hand_in("greet", 3, user=1, lang="fr")
+        ids = shop.enqueue("greet", 3, user=1, lang="fr")
         until(lambda: all(shop.job(id_).requeues for id_ in ids), "the old worker puts them back")
     finally:
         os.kill(new, signal.SIGCONT)
@@ -148,7 +148,7 @@ def test_an_old_worker_leaves_jobs_to_a_live_one_that_knows_their_arguments(shop
 @on_every_store
 def test_a_breaking_step_stops_old_workers_and_loses_nothing(shop: Stage, breaking_release: dict[str, str]) -> None:
     old = shop.worker("--drain", "20s")
-    held = shop.hand_in_one("ablock", gate="gate")
+    held = shop.enqueue_one("ablock", gate="gate")
     shop.until_started([held])
     shop.command("migrate", "--store", shop.url, environment=breaking_release)
     until(lambda: "stopping:" in old.output, "the old worker stops")

@@ -17,9 +17,9 @@ def started_and_running(stage: Stage) -> set[str]:
 @on_every_store
 def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(stage: Stage) -> None:
     # Fast jobs first, so that the runner prefetches; then three that fill its slots; then some to wait behind them.
-    stage.hand_in("quick", 300)
-    blocked = stage.hand_in("block", 3, gate="gate")
-    stage.hand_in("quick", 100)
+    stage.enqueue("quick", 300)
+    blocked = stage.enqueue("block", 3, gate="gate")
+    stage.enqueue("quick", 100)
     worker = stage.worker("--concurrency", "3")
     runner = worker.runner()
     stage.until_started(blocked)
@@ -48,7 +48,7 @@ def test_what_ran_runs_again_and_what_was_prefetched_is_handed_back_uncounted(st
 
 @on_every_store
 def test_a_job_that_was_alone_is_charged_with_the_crash(stage: Stage) -> None:
-    id_ = stage.hand_in_one("ablock", gate="gate")
+    id_ = stage.enqueue_one("ablock", gate="gate")
     worker = stage.worker()
     stage.until_started([id_])
     os.kill(worker.runner(), signal.SIGKILL)
@@ -62,9 +62,9 @@ def test_a_job_that_was_alone_is_charged_with_the_crash(stage: Stage) -> None:
 
 
 @on_every_store
-def test_another_worker_does_not_rescue_before_the_supervisor_has_told_who_is_to_blame(stage: Stage) -> None:
+def test_another_worker_does_not_rescue_before_the_supervisor_has_named_the_suspect(stage: Stage) -> None:
     first = stage.worker("--concurrency", "1")
-    ids = stage.hand_in("block", 3, gate="gate")
+    ids = stage.enqueue("block", 3, gate="gate")
     stage.until_started(ids[:1])
     # The bystander is the coordinator: it must leave the case to the supervisor, who has the facts.
     stage.worker("--concurrency", "1")
@@ -82,7 +82,7 @@ def test_another_worker_does_not_rescue_before_the_supervisor_has_told_who_is_to
 
 
 def test_a_process_that_a_handler_left_behind_does_not_hide_the_runners_death(stage: Stage) -> None:
-    id_ = stage.hand_in_one("leave_child")
+    id_ = stage.enqueue_one("leave_child")
     worker = stage.worker()
     stage.until_started([id_])
     runner = worker.runner()

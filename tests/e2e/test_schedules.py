@@ -1,4 +1,4 @@
-"""Schedules with real workers: each tick runs once, whoever is killed or stands still."""
+"""Schedules with real workers: each tick runs once, whichever process is killed or stopped."""
 
 import signal
 

@@ -10,12 +10,12 @@ from tests.support.processes import freeze, let_pass, signal_all
 
 def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
-    ids = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    ids = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(ids)
     other = stage.worker(lease="1s")
     tree = worker.tree()
     freeze(tree, stage.inside.is_held_up)
-    stage.hand_in("quick", 10)
+    stage.enqueue("quick", 10)
     let_pass(3)
     assert [(job.status, job.attempt) for job in map(stage.job, ids)] == [("running", 1)] * 3
     signal_all(tree, signal.SIGCONT)
@@ -32,12 +32,12 @@ def test_a_worker_stopped_for_longer_than_its_lease_loses_nothing(stage: Stage) 
 @on_every_store
 def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "3", lease="1s")
-    running = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    running = [*stage.enqueue("block", 1, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(running)
     freeze([worker.pid], stage.inside.is_held_up)
     stopped = time.monotonic_ns()
     let_pass(1.2)
-    late = stage.hand_in("quick", 5)
+    late = stage.enqueue("quick", 5)
     let_pass(1)
     stage.open("gate")
     for id_ in running:
@@ -55,9 +55,9 @@ def test_a_runner_whose_supervisor_is_stopped_starts_nothing_past_its_lease(stag
 
 @on_every_store
 def test_a_stopped_runner_gives_up_what_it_has_not_started_and_keeps_what_it_has(stage: Stage) -> None:
-    stage.hand_in("quick", 300)
-    blocked = stage.hand_in("block", 2, gate="gate")
-    stage.hand_in("quick", 100)
+    stage.enqueue("quick", 300)
+    blocked = stage.enqueue("block", 2, gate="gate")
+    stage.enqueue("quick", 100)
     worker = stage.worker("--concurrency", "2", lease="1s")
     stage.until_started(blocked)
     # Outcomes that a stopped runner has not written yet are its own until it goes on.

@@ -1,4 +1,4 @@
-"""Jobs of types that a worker does not know: set aside when nobody knows them, and in nobody's way otherwise."""
+"""Jobs of types that a worker does not know: parked when no worker knows them, and in no job's way otherwise."""
 
 from pathlib import Path
 
@@ -24,8 +24,8 @@ def write_press(folder: Path) -> None:
 @on_every_store
 def test_an_unknown_type_is_parked_and_freed_when_a_worker_that_knows_it_starts(stage: Stage) -> None:
     write_press(stage.folder)
-    ids = stage.hand_in("press", 3, sheet=1)
-    known = stage.hand_in_one("quick")
+    ids = stage.enqueue("press", 3, sheet=1)
+    known = stage.enqueue_one("quick")
     stage.worker()
     stage.until_status(known, "completed")
     for id_ in ids:
@@ -41,13 +41,13 @@ def test_a_worker_that_knows_none_of_the_waiting_types_neither_spins_nor_misses_
     write_press(stage.folder)
     # A worker that knows `block`, and has no slot left for the ones that wait.
     stage.worker("--concurrency", "1")
-    blocked = stage.hand_in("block", 20, gate="gate")
+    blocked = stage.enqueue("block", 20, gate="gate")
     stage.until_started(blocked[:1])
     stranger = stage.worker(app="press:app").runner()
     before = cpu_seconds(stranger)
     let_pass(2)
     assert cpu_seconds(stranger) - before < 1, "it spins"
-    id_ = stage.hand_in_one("press", sheet=2)
+    id_ = stage.enqueue_one("press", sheet=2)
     stage.until_status(id_, "completed")
     assert stage.job(blocked[-1]).status == "pending"
     stage.open("gate")

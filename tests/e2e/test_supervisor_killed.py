@@ -13,11 +13,11 @@ from tests.support.processes import alive, freeze, until
 def test_an_orphan_claims_nothing_finishes_what_it_runs_and_exits(stage: Stage) -> None:
     worker = stage.worker("--concurrency", "4", lease="12s")
     orphan = worker.runner()
-    running = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    running = [*stage.enqueue("block", 1, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(running)
     worker.kill()
     other = stage.worker()
-    rest = stage.hand_in("quick", 20)
+    rest = stage.enqueue("quick", 20)
     until(lambda: len(stage.history.starts(type="quick")) == 20, "the other worker takes over")
     stage.open("gate")
     until(lambda: not alive(orphan), "the orphan exits by itself")
@@ -35,7 +35,7 @@ def test_an_orphan_claims_nothing_finishes_what_it_runs_and_exits(stage: Stage) 
 def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage: Stage) -> None:
     worker = stage.worker()
     orphan = worker.runner()
-    running = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 2, gate="gate")]
+    running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 2, gate="gate")]
     stage.until_started(running)
     # There before the kill, so that nobody takes the silence for a general one and grants a grace.
     stage.worker()
@@ -55,7 +55,7 @@ def test_an_orphan_whose_jobs_do_not_end_is_over_before_they_run_elsewhere(stage
 def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage) -> None:
     worker = stage.worker(lease="1s")
     orphan = worker.runner()
-    ids = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    ids = [*stage.enqueue("block", 1, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(ids)
     other = stage.worker(lease="1s")
     freeze([orphan], stage.inside.is_held_up)
@@ -71,9 +71,9 @@ def test_an_orphan_that_stands_still_is_rescued_when_its_lease_ends(stage: Stage
 
 
 def test_what_an_orphan_has_prefetched_is_handed_back_at_once(stage: Stage) -> None:
-    stage.hand_in("quick", 300)
-    blocked = stage.hand_in("block", 2, gate="gate")
-    stage.hand_in("quick", 100)
+    stage.enqueue("quick", 300)
+    blocked = stage.enqueue("block", 2, gate="gate")
+    stage.enqueue("quick", 100)
     worker = stage.worker("--concurrency", "2", lease="60s")
     stage.until_started(blocked)
     worker.kill()
@@ -90,7 +90,7 @@ def test_what_an_orphan_has_prefetched_is_handed_back_at_once(stage: Stage) -> N
 def test_when_both_are_killed_another_worker_rescues_long_before_the_lease_ends(stage: Stage, first: str) -> None:
     worker = stage.worker("--concurrency", "3", lease="10m")
     other = stage.worker("--concurrency", "3", lease="10m", app="shop:app")
-    ids = stage.hand_in("block", 6, gate="gate")
+    ids = stage.enqueue("block", 6, gate="gate")
     stage.until_started(ids)
     runner = worker.runner()
     lost = [effect.job for effect in stage.history.starts() if effect.pid == runner]

@@ -1,4 +1,4 @@
-"""Time that is over, and jobs that somebody cancels: each kind of handler ends, and no attempt overlaps the next."""
+"""Time that is over, and jobs that are cancelled: each kind of handler ends, and no attempt overlaps the next."""
 
 import signal
 
@@ -19,10 +19,10 @@ def is_overdue(job: Job, timeout: str) -> bool:
 
 @pytest.mark.parametrize("kind", ["async", "process"])
 def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, kind: str) -> None:
-    id_ = den.hand_in_one(f"{kind}.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
+    id_ = den.enqueue_one(f"{kind}.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
     worker = den.worker(app="rogues:app")
     runner = worker.runner()
-    others = den.hand_in(f"{kind}.quick", 5, what="")
+    others = den.enqueue(f"{kind}.quick", 5, what="")
     job = den.until_status(id_, "dead")
     assert is_overdue(job, "1s")
     assert (job.failures, job.crashes, job.requeues) == (2, 0, 0)
@@ -36,15 +36,15 @@ def test_a_handler_that_can_be_stopped_is_stopped_and_tried_again(den: Stage, ki
 
 
 def test_a_deaf_thread_keeps_its_job_and_slot_until_its_runner_has_ended(den: Stage) -> None:
-    deaf = den.hand_in_one("thread.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
-    other = den.hand_in_one("async.wait", gate="gate")
+    deaf = den.enqueue_one("thread.wait", {"timeout": 1, "max_attempts": 2}, gate="never")
+    other = den.enqueue_one("async.wait", gate="gate")
     worker = den.worker("--drain", "2s", "--concurrency", "3", app="rogues:app")
     runner = worker.runner()
     den.until_started([deaf, other])
     started = den.history.starts(deaf)[0].at
     until(lambda: den.history.last_sign(deaf, 1) - started > 1.5e9, "its time is over")
     assert den.job(deaf).status == "running"
-    late = den.hand_in_one("async.quick", what="")
+    late = den.enqueue_one("async.quick", what="")
     den.open("gate")  # the other one ends within the drain time
     den.until_status(other, "completed")
     den.until_status(late, "completed")
@@ -60,8 +60,8 @@ def test_a_deaf_thread_keeps_its_job_and_slot_until_its_runner_has_ended(den: St
 
 def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runners(den: Stage) -> None:
     """In two workers, because both take long."""
-    stubborn = den.hand_in_one("stubborn", {"timeout": 1, "max_attempts": 1}, gate="never")
-    ignoring = den.hand_in_one("thread.wait", {"timeout": None, "queue": "hurried"}, gate="never")
+    stubborn = den.enqueue_one("stubborn", {"timeout": 1, "max_attempts": 1}, gate="never")
+    ignoring = den.enqueue_one("thread.wait", {"timeout": None, "queue": "hurried"}, gate="never")
     workers = [den.worker("--drain", "1s", "--queues", queue, app="rogues:app") for queue in ("default", "hurried")]
     before = [worker.runner() for worker in workers]
     den.until_started([stubborn, ignoring])
@@ -77,7 +77,7 @@ def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runn
     assert (timed_out.failures, cancelled.failures) == (1, 0)
     for worker, runner in zip(workers, before, strict=True):
         assert runner not in worker.runners()
-    good = [den.hand_in_one("thread.quick", {"queue": queue}, what="") for queue in ("default", "hurried")]
+    good = [den.enqueue_one("thread.quick", {"queue": queue}, what="") for queue in ("default", "hurried")]
     den.until_finished()
     assert {den.job(id_).status for id_ in good} == {"completed"}
     den.check(unfinished=[stubborn, ignoring])
@@ -85,10 +85,10 @@ def test_a_coroutine_that_swallows_and_a_thread_that_ignores_end_with_their_runn
 
 
 def test_a_handler_that_holds_the_loop_is_named_ended_at_its_time_and_the_rest_handed_back(den: Stage) -> None:
-    others = den.hand_in("async.wait", 3, {"max_attempts": 1}, gate="gate")
+    others = den.enqueue("async.wait", 3, {"max_attempts": 1}, gate="gate")
     worker = den.worker("--concurrency", "5", app="rogues:app")
     den.until_started(others)
-    holding = den.hand_in_one("hold_loop", {"timeout": 5, "max_attempts": 1}, gate="never")
+    holding = den.enqueue_one("hold_loop", {"timeout": 5, "max_attempts": 1}, gate="never")
     den.until_started([holding])
     until(lambda: "blocked for" in worker.output, "a warning is given while it lasts")
     assert holding in worker.output.partition("blocked for")[2].splitlines()[0]
@@ -111,7 +111,7 @@ def test_a_handler_that_holds_the_loop_is_named_ended_at_its_time_and_the_rest_h
 
 
 def test_without_a_timeout_a_handler_takes_as_long_as_it_likes(den: Stage) -> None:
-    ids = [den.hand_in_one(f"{kind}.wait", {"timeout": None, "queue": "hurried"}, gate="gate") for kind in KINDS]
+    ids = [den.enqueue_one(f"{kind}.wait", {"timeout": None, "queue": "hurried"}, gate="gate") for kind in KINDS]
     den.worker(app="rogues:app")
     den.until_started(ids)
     let_pass(2.0)  # longer than the queue's timeout
@@ -125,9 +125,9 @@ def test_without_a_timeout_a_handler_takes_as_long_as_it_likes(den: Stage) -> No
 
 def test_time_counts_from_the_handlers_start_not_from_its_claim(den: Stage) -> None:
     """Fast jobs first, so that the runner prefetches; then one that makes those behind it wait."""
-    den.hand_in("async.quick", 300, what="")
-    first = den.hand_in_one("async.wait", gate="gate")
-    behind = den.hand_in("async.quick", 20, {"timeout": 0.5, "max_attempts": 1}, what="")
+    den.enqueue("async.quick", 300, what="")
+    first = den.enqueue_one("async.wait", gate="gate")
+    behind = den.enqueue("async.quick", 20, {"timeout": 0.5, "max_attempts": 1}, what="")
     den.worker("--concurrency", "1", app="rogues:app")
     den.until_started([first])
     let_pass(1.0)
@@ -161,11 +161,11 @@ def test_the_jobs_timeout_wins_over_the_tasks_and_the_tasks_over_the_queues(den:
 
 @on_every_store
 def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
-    ids = [den.hand_in_one(f"{kind}.wait", gate="never") for kind in KINDS]
+    ids = [den.enqueue_one(f"{kind}.wait", gate="never") for kind in KINDS]
     for id_ in ids:
         den.app.jobs.cancel(id_)
     den.worker(app="rogues:app")
-    den.hand_in_one("async.quick", what="")
+    den.enqueue_one("async.quick", what="")
     den.until_finished()
     assert {(den.job(id_).status, den.job(id_).attempt) for id_ in ids} == {("cancelled", 0)}
     assert not set(ids) & den.history.runs().keys()
@@ -174,8 +174,8 @@ def test_a_waiting_job_that_is_cancelled_never_runs(den: Stage) -> None:
 
 @on_every_store
 def test_a_running_job_that_is_cancelled_ends_and_says_so(den: Stage) -> None:
-    ids = {kind: den.hand_in_one(f"{kind}.wait", gate="never") for kind in ("async", "process")}
-    polite = den.hand_in_one("polite")
+    ids = {kind: den.enqueue_one(f"{kind}.wait", gate="never") for kind in ("async", "process")}
+    polite = den.enqueue_one("polite")
     worker = den.worker(app="rogues:app")
     runner = worker.runner()
     den.until_started([*ids.values(), polite])
@@ -207,7 +207,7 @@ def test_a_timeout_does_not_pass_while_the_whole_worker_stands_still(den: Stage)
         "async.wait",
         "hold_loop",
     ):  # slow to start first, the last holds all
-        den.until_started([den.hand_in_one(type_, {"timeout": 5, "max_attempts": 1}, gate="gate")])
+        den.until_started([den.enqueue_one(type_, {"timeout": 5, "max_attempts": 1}, gate="gate")])
     everything = [worker.pid, *descendants(worker.pid)]
     freeze(everything, den.inside.is_held_up)
     let_pass(7.5)

@@ -26,8 +26,8 @@ def top(stage: Stage, *words: str) -> str:
 
 @on_every_store
 def test_what_a_worker_did_is_in_the_picture(stage: Stage) -> None:
-    stage.hand_in("quick", 40)
-    stage.hand_in_one("flaky", {"max_attempts": 1}, failures=9)
+    stage.enqueue("quick", 40)
+    stage.enqueue_one("flaky", {"max_attempts": 1}, failures=9)
     assert stage.start_worker("--until-empty").wait() == 0
     shown = json.loads(top(stage, "--once", "--json"))
     (queue,) = [each for each in shown["queues"] if each["queue"] == "default"]
@@ -88,7 +88,7 @@ class Screen:
 
 @pytest.fixture
 def screen(stage: Stage) -> Iterator[Screen]:
-    stage.hand_in_one("quick", {"queue": "first"})
+    stage.enqueue_one("quick", {"queue": "first"})
     opened = Screen(stage.url)
     yield opened
     opened.close()
@@ -103,7 +103,7 @@ def test_the_live_view_goes_on_until_it_is_ended_and_gives_the_terminal_back(
     stage: Stage, screen: Screen, ending: str, code: int
 ) -> None:
     screen.until(b"first")
-    stage.hand_in_one("quick", {"queue": "second"})
+    stage.enqueue_one("quick", {"queue": "second"})
     screen.until(b"second")
     assert termios.tcgetattr(screen.theirs) != screen.before, "keys come one by one"
     if ending == "terminate":

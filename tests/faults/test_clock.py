@@ -51,16 +51,16 @@ async def stores(tmp_path: Path, clock: ManualClock, offset: Micros) -> AsyncIte
 
 
 @OFFSETS
-async def test_jobs_run_in_the_order_of_hand_in_whatever_the_clocks_of_their_producers(
+async def test_jobs_run_in_the_order_of_enqueue_whatever_the_clocks_of_their_producers(
     stores: tuple[Store, Store], clock: ManualClock
 ) -> None:
-    handed_in = []
+    enqueued = []
     for _, store in zip(range(20), cycle(stores), strict=False):
         clock.advance(SECOND)
-        handed_in.append(await enqueue_one(store))
+        enqueued.append(await enqueue_one(store))
     await open_lease(stores[0])
-    assert await claim_ids(stores[0], limit=7) == handed_in[:7]
-    assert await claim_ids(stores[1]) == handed_in[7:]
+    assert await claim_ids(stores[0], limit=7) == enqueued[:7]
+    assert await claim_ids(stores[1]) == enqueued[7:]
 
 
 @OFFSETS
@@ -138,17 +138,17 @@ def skewed_worker(stage: Stage, offset: Path) -> Process:
 
 
 @pytest.mark.parametrize("seconds", [400 * 86_400, -400 * 86_400], ids=["+400 d", "-400 d"])
-def test_a_worker_with_a_wrong_clock_keeps_its_jobs_and_takes_nobody_elses(stage: Stage, seconds: int) -> None:
+def test_a_worker_with_a_wrong_clock_keeps_its_jobs_and_takes_no_others(stage: Stage, seconds: int) -> None:
     stage.worker("--concurrency", "3", lease="1s")
-    running = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(running)
     (stage.folder / "offset").write_text(str(seconds))
     wrong = skewed_worker(stage, stage.folder / "offset")
-    wrongly = stage.hand_in("block", 3, gate="gate")
+    wrongly = stage.enqueue("block", 3, gate="gate")
     stage.until_started(wrongly)
     let_pass(2.5)
     stage.open("gate")
-    stage.hand_in("quick", 50)
+    stage.enqueue("quick", 50)
     stage.until_finished()
     assert {effect.pid for id_ in wrongly for effect in stage.history.starts(id_)} == {wrong.runner()}
     assert {stage.job(id_).attempt for id_ in stage.ids} == {1}
@@ -160,13 +160,13 @@ def test_a_jump_while_a_worker_runs_is_reported_and_harms_nothing(stage: Stage) 
     offset = stage.folder / "offset"
     offset.write_text("0")
     worker = skewed_worker(stage, offset)
-    running = [*stage.hand_in("block", 1, gate="gate"), *stage.hand_in("ablock", 1, gate="gate")]
+    running = [*stage.enqueue("block", 1, gate="gate"), *stage.enqueue("ablock", 1, gate="gate")]
     stage.until_started(running)
     for seconds, said in [(3600, "forwards by 3600 s"), (-34_560_000, "back by 34563600 s"), (0, "forwards by 345")]:
         (stage.folder / "new").write_text(str(seconds))
         (stage.folder / "new").rename(offset)
         until(lambda said=said: said in worker.output, f"the jump is reported: {said}")  # type: ignore[misc]
-        stage.hand_in("quick", 10)
+        stage.enqueue("quick", 10)
     let_pass(1.5)
     assert [(job.status, job.attempt) for job in map(stage.job, running)] == [("running", 1)] * 2
     stage.open("gate")

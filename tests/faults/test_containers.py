@@ -62,10 +62,10 @@ def test_the_boot_clock_is_the_machines_in_every_time_namespace() -> None:
 @on_sqlite
 def test_no_job_runs_twice_under_workers_with_boot_ids_and_clocks_of_their_own(stage: Stage) -> None:
     first = worker(stage, "first", 0, lease="1s")
-    held = stage.hand_in("block", 2, gate="gate") + stage.hand_in("ablock", 2, gate="gate")
+    held = stage.enqueue("block", 2, gate="gate") + stage.enqueue("ablock", 2, gate="gate")
     stage.until_started(held)
     second = worker(stage, "second", AHEAD, lease="1s")
-    stage.hand_in("quick", 20)
+    stage.enqueue("quick", 20)
     let_pass(3)
     stage.open("gate")
     stage.until_finished()
@@ -79,7 +79,7 @@ def test_no_job_runs_twice_under_workers_with_boot_ids_and_clocks_of_their_own(s
 def test_an_orphan_keeps_its_jobs_until_its_lease_ends_and_those_of_the_dead_are_rescued_at_once(
     stage: Stage,
 ) -> None:
-    orphaned, held = (stage.hand_in("block", 1, {"queue": queue}, gate="gate") for queue in ("default", "images"))
+    orphaned, held = (stage.enqueue("block", 1, {"queue": queue}, gate="gate") for queue in ("default", "images"))
     first = worker(stage, "first", 0, lease="60s", queue="default")
     dead = worker(stage, "dead", 0, lease="60s", queue="images")
     stage.until_started(orphaned + held)

@@ -108,9 +108,9 @@ def test_a_worker_keeps_its_jobs_while_the_disk_is_full_and_settles_them_afterwa
 
 def _work_through_a_full_disk(stage: Stage, disk: Disk) -> None:
     worker = stage.worker("--concurrency", "4", lease="1s")
-    running = [*stage.hand_in("block", 2, gate="gate"), *stage.hand_in("ablock", 2, gate="gate")]
+    running = [*stage.enqueue("block", 2, gate="gate"), *stage.enqueue("ablock", 2, gate="gate")]
     stage.until_started(running)
-    stage.hand_in("quick", 20)
+    stage.enqueue("quick", 20)
     tree = worker.tree()
     disk.fill(*tree)
     stage.open("gate")
@@ -118,7 +118,7 @@ def _work_through_a_full_disk(stage: Stage, disk: Disk) -> None:
     let_pass(3)
     assert [(job.status, job.attempt) for job in map(stage.job, running)] == [("running", 1)] * 4
     with pytest.raises((EnqueueFailed, EnqueueUnknown)):
-        stage.hand_in("quick")
+        stage.enqueue("quick")
     disk.free(*tree)
     stage.until_finished()
     assert disk.problem in worker.output

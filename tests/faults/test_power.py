@@ -48,9 +48,9 @@ async def reopen(cut: Cut, folder: Path) -> Store:
 
 
 async def lost(store: Store, book: Book) -> list[str]:
-    """What was acknowledged and is not so: hand-ins that are gone, ends that are forgotten."""
-    found = {job.id: job.status for job in await store.operator.get([*book.handed_in]) if job is not None}
-    missing = [id_ for id_ in book.handed_in if id_ not in found]
+    """What was acknowledged and is not so: enqueues that are gone, ends that are forgotten."""
+    found = {job.id: job.status for job in await store.operator.get([*book.enqueued]) if job is not None}
+    missing = [id_ for id_ in book.enqueued if id_ not in found]
     return missing + [id_ for id_ in book.settled if found.get(id_) != "completed"]
 
 

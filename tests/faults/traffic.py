@@ -1,4 +1,4 @@
-"""Jobs handed in, claimed and settled through the contract, with a book of what the store has acknowledged."""
+"""Jobs enqueued, claimed and settled through the contract, with a book of what the store has acknowledged."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,11 +16,11 @@ PRODUCERS = 3
 class Book(msgspec.Struct):
     """What the store said is done: ids, in the order of the answers."""
 
-    handed_in: list[str] = []
+    enqueued: list[str] = []
     settled: list[str] = []
 
     def copy(self) -> "Book":
-        return Book(list(self.handed_in), list(self.settled))
+        return Book(list(self.enqueued), list(self.settled))
 
 
 class AfterReboot(SystemClock):
@@ -38,7 +38,7 @@ async def make_traffic(store: Store, book: Book, random: Random, enough: Callabl
 
 async def _produce(store: Store, book: Book, random: Random, enough: Callable[[], bool]) -> None:
     while not enough():
-        book.handed_in += await enqueue(store, random.randint(1, 4), payload=f'"{"x" * random.randint(0, 2000)}"')
+        book.enqueued += await enqueue(store, random.randint(1, 4), payload=f'"{"x" * random.randint(0, 2000)}"')
 
 
 async def _work(store: Store, book: Book, random: Random, enough: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Who may import whom."""
+"""Which module may import which."""
 
 import ast
 import subprocess

@@ -38,5 +38,5 @@ def functions(path: Path) -> Iterator[Function]:
 
 
 def name_of(path: Path) -> str:
-    """A path as people say it."""
+    """A path as users say it."""
     return str(path.relative_to(ROOT))

@@ -7,7 +7,7 @@ from windlass.core.moments import Micros
 
 
 class Leases:
-    """Until when each runner's lease holds, and when anybody last renewed or looked."""
+    """Until when each runner's lease holds, and when a renewal or a look came last."""
 
     def __init__(self) -> None:
         self.ends: dict[str, Micros] = {}
@@ -32,7 +32,7 @@ class Leases:
         return kept
 
     def lapsed(self, length: Micros, now: Micros) -> list[str]:
-        """Whom a rescuer takes: nobody, if it is the first to come after a general silence."""
+        """The runners that a rescue takes: none, if it is the first call after a general silence."""
         graced = now <= self._graced_until
         late = not all(self.holds(runner, now) for runner in self.ends)
         if late or (graced and now - max(self._pulse or 0, self._seen) > MIN_OUTAGE):
@@ -46,7 +46,7 @@ class Leases:
         return self.ends.get(runner, now) > now
 
     def feel_pulse(self, length: Micros, now: Micros) -> None:
-        """After a general silence, a grace for everybody."""
+        """After a general silence, a grace for every runner."""
         if self._pulse is None:
             self._pulse = now
         if now - self._pulse > length // 2:

@@ -9,7 +9,7 @@ from windlass.core.status import Status
 
 
 def move_up(jobs: Iterable[Job], now: Micros) -> None:
-    """Whoever is first gets a slot if fewer are taken than it says; then the next one is first."""
+    """The first job gets a slot if fewer are taken than it says; then the next one is first."""
     keyed: dict[tuple[str, str], list[Job]] = defaultdict(list)
     for job in jobs:
         if job.line is not None:

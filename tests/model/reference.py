@@ -114,8 +114,8 @@ class Reference:
             child.called_off = True
             self._rest(child, Status.CANCELLED, now)
 
-    def _heirs(self, parent: JobId) -> list[Job]:
-        """Who waits for it, or would if it had not ended meanwhile."""
+    def _dependents(self, parent: JobId) -> list[Job]:
+        """The jobs that wait for it, or would if it had not ended meanwhile."""
         return sorted((job for job in self.jobs.values() if parent in job.waits_for), key=lambda job: job.id)
 
     def _move_up(self, now: Micros) -> None:
@@ -182,8 +182,8 @@ class Reference:
             self._move_up(now)
             return Settled.SETTLED
         known = job is not None and job.ended.get(settlement.attempt) == settlement.outcome
-        buried = settlement.id in self.graves and self.graves[settlement.id][1:] == mine
-        return Settled.ALREADY if known or buried else Settled.STALE
+        was_dropped = settlement.id in self.graves and self.graves[settlement.id][1:] == mine
+        return Settled.ALREADY if known or was_dropped else Settled.STALE
 
     def _end(self, job: Job, status: Status, outcome: str, delay: Micros, now: Micros) -> None:
         if status not in FINISHED and (job.cancel_requested or job.expired(now)):
@@ -204,7 +204,7 @@ class Reference:
         job.slot = False
         if job.key is not None and job.window:
             self.windows[job.queue, job.key] = (job.id, now + job.window)
-        for child in self._heirs(job.id):
+        for child in self._dependents(job.id):
             self._follow(child, job, now)
 
     def lose(self, runner: str, now: Micros) -> set[JobId]:
@@ -256,7 +256,7 @@ class Reference:
         return job.status, True
 
     def _revive(self, job: Job, now: Micros) -> None:
-        """It is live again, and so is whoever was called off because of it and of nobody else."""
+        """It is live again, and so is each job that was cancelled because of it alone."""
         self.windows.pop((job.queue, job.key), None)
         job.begin_anew()
         if job.waits_for:
@@ -264,7 +264,7 @@ class Reference:
         else:
             job.come(now)
             job.run_at = now
-        for child in self._heirs(job.id):
+        for child in self._dependents(job.id):
             if child.called_off and self._may_wait(child) and self._has_key(child, now):
                 self._revive(child, now)
 
@@ -322,7 +322,7 @@ class Reference:
         if (job := self.jobs.get(id_)) is None:
             return None
         if job.status in FINISHED:
-            self._bury(job, now)
+            self._entomb(job, now)
         return job.status, job.status in FINISHED
 
     def over(self, now: Micros) -> set[JobId]:
@@ -333,10 +333,10 @@ class Reference:
     def prune(self, ids: set[JobId], now: Micros) -> None:
         """These are dropped, and old graves with them."""
         for id_ in ids:
-            self._bury(self.jobs[id_], now)
+            self._entomb(self.jobs[id_], now)
         self.graves = {id_: grave for id_, grave in self.graves.items() if grave[0] > now}
 
-    def _bury(self, job: Job, now: Micros) -> None:
+    def _entomb(self, job: Job, now: Micros) -> None:
         del self.jobs[job.id]
         self.progress.pop(job.id, None)
         until = job.finished_at + TOMBSTONE_RETENTION

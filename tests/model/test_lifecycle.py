@@ -78,7 +78,7 @@ class Lifecycle(Agreement):
         self.seen: dict[JobId, tuple[Status, int]] = {}
 
     def do(self, call: Coroutine[Any, Any, T]) -> T:
-        """What moves jobs: a store may leave it to whoever comes next to let in those who are in line."""
+        """What moves jobs: a store may leave it to the next call to admit jobs that wait for a key."""
         answer = self.run(call)
         if self.kind in LETS_IN_LATER:
             self.run(self.store.jobs.admit(0))
@@ -95,7 +95,7 @@ class Lifecycle(Agreement):
         self.loop.close()
         self.folder.cleanup()
 
-    # Handing in and working
+    # Enqueuing and working
 
     @initialize(jobs=st.lists(st.fixed_dictionaries(first_fields), min_size=6, max_size=6))
     def begin(self, jobs: list[dict[str, Any]]) -> None:
@@ -136,7 +136,7 @@ class Lifecycle(Agreement):
         stranger=st.sampled_from([False] * 9 + [True]),
     )
     def link(self, parents: list[int], links: list[dict[str, Any]], result_params: bool, stranger: bool) -> None:
-        """A child of jobs that are there, live or over, and those that come after it in the same hand-in."""
+        """A child of jobs that are there, live or over, and those that come after it in the same enqueue."""
         known = list(self.model.jobs)
         unused = [id_ for id_ in IDS if id_ not in self.model.jobs and id_ not in self.model.graves]
         if not known or len(unused) <= len(links):
@@ -231,7 +231,7 @@ class Lifecycle(Agreement):
         self.run(self.store.jobs.note([said]))
         self.model.note(job.id, job.attempt, done)
 
-    # What people do
+    # What users do
 
     @rule(id_=ids, verb=st.sampled_from(["cancel", "retry", "retry", "delete", "run now"]))
     def operate(self, id_: JobId, verb: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.services.parts import claimed
 from tests.support.seed import ENDINGS
 from windlass.core.jobs.job import JobError
-from windlass.core.jobs.outcome import DEFAULT_POLICY, Crashed, Policy, Raised, decide, requeue
+from windlass.core.jobs.outcome import Crashed, Policy, Raised, decide, requeue
+from windlass.core.jobs.retry import DEFAULT_POLICY
 from windlass.core.moments import SECOND
 from windlass.observe.figures import Figures
 from windlass.observe.reading import COUNTERS, MAX_ROWS, OTHER, Reading, ending_counters

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OURS = ("PYTHON", "WINDLASS", "VIRTUAL_ENV")
-"""Variables that begin so would let the environment see this tree, or settings of whoever runs the tests."""
+"""Variables that begin so would let the environment see this tree, or settings of the user of the tests."""
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
@@ -56,7 +56,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="session")
 def environment(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """Where somebody has just said `pip install windlass`."""
+    """Where `pip install windlass` has just run."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder)
     made = Environment(folder / "bin")

@@ -1,4 +1,4 @@
-"""The wheel in an empty environment: what somebody has after `pip install windlass`."""
+"""The wheel in an empty environment: what is there after `pip install windlass`."""
 
 from pathlib import Path
 

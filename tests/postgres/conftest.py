@@ -1,4 +1,4 @@
-"""A PostgreSQL store with a clock of ours, its database without it, and somebody who acts like another process."""
+"""A PostgreSQL store with a clock of ours, its database without it, and a connection like another process."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,7 +28,7 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def other(store: Store, tmp_path: Path) -> AsyncIterator[Other]:
-    """Somebody else in the same database, in a transaction as soon as he says a word."""
+    """Another session in the same database, in a transaction from its first statement on."""
     connection = await psycopg.AsyncConnection.connect(postgres_place(tmp_path))
     watcher = await psycopg.AsyncConnection.connect(postgres_place(tmp_path), autocommit=True)
     yield Other(connection, watcher)

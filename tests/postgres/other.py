@@ -10,7 +10,7 @@ _PIDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND
 
 
 class Other:
-    """A transaction of somebody else, and a look at who waits for it."""
+    """A transaction of another session, and a look at the sessions that wait for it."""
 
     def __init__(self, connection: psycopg.AsyncConnection[Any], watcher: psycopg.AsyncConnection[Any]) -> None:
         self._connection = connection
@@ -26,7 +26,7 @@ class Other:
         await self._connection.commit()
 
     async def is_waited_for(self, by: int = 1) -> None:
-        """Return when somebody, or so many, wait for locks in this database."""
+        """Return when this many sessions wait for locks in this database."""
         ours = [self._connection.info.backend_pid, self._watcher.info.backend_pid]
         while True:
             pids = [row[0] for row in await self._rows(_PIDS, ours)]

@@ -14,7 +14,7 @@ OURS = "FROM pg_stat_activity WHERE datname = current_database() AND starts_with
 
 
 @contextmanager
-def nobody_reads(url: str) -> Iterator[None]:
+def unread_results(url: str) -> Iterator[None]:
     """A stranger holds the table of jobs, as ALTER TABLE, VACUUM FULL or pg_repack do."""
     with psycopg.connect(url, application_name="a stranger") as other:
         other.execute("LOCK TABLE windlass.jobs IN ACCESS EXCLUSIVE MODE")
@@ -49,5 +49,5 @@ def until_waiting(server: Address, by: int = 1) -> None:
     until(lambda: server.execute(waiting)[0][0] >= by, "somebody waits for the lock")
 
 
-def until_nobody_waits(server: Address) -> None:
+def until_no_session_waits(server: Address) -> None:
     until(lambda: not server.execute(f"SELECT 1 {OURS} AND state <> 'idle'"), "no backend is busy any more")

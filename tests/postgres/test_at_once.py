@@ -14,7 +14,7 @@ from windlass.store.contract import Store
 from windlass.store.records import JobFilter
 
 
-async def test_a_rescuer_waits_until_whoever_noticed_the_outage_first_has_granted_grace(
+async def test_a_rescue_waits_until_the_first_call_after_the_outage_has_granted_grace(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     job = await running(store)
@@ -67,7 +67,7 @@ async def test_a_claim_that_was_committed_after_its_lease_was_deleted_is_put_bac
     assert await status_of(store, job.id) is Status.PENDING
 
 
-async def test_what_another_admits_or_expires_at_this_moment_is_left_to_him(
+async def test_what_another_admits_or_expires_at_this_moment_is_left_to_it(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     first, second = await enqueue(store, 2, delay=SECOND, expires=2 * SECOND)
@@ -106,7 +106,7 @@ async def test_a_cancel_that_waited_for_a_settlement_answers_how_the_job_ended(s
 
 
 @pytest.mark.parametrize("status", sorted(FINISHED))
-async def test_of_those_who_retry_and_delete_the_same_jobs_one_does_it(store: Store, status: Status) -> None:
+async def test_of_a_retry_and_a_delete_of_the_same_jobs_one_takes_effect(store: Store, status: Status) -> None:
     ids = [await put(store, status, idempotency_key=f"k{n}") for n in range(12)]
     verbs = [
         store.operator.retry(ids),

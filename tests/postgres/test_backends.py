@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from tests.postgres.strangers import Census, nobody_reads, until_nobody_waits
+from tests.postgres.strangers import Census, unread_results, until_no_session_waits
 from tests.support.processes import until
 from tests.support.seed import enqueue_one, new_job, request
 from tests.support.servers.address import Address
@@ -34,7 +34,7 @@ async def test_calls_that_time_out_again_and_again_need_no_more_connections(url:
         lambda: store.jobs.admit(10),
     ]
     try:
-        with nobody_reads(url), Census(url) as census:
+        with unread_results(url), Census(url) as census:
             for _ in range(ROUNDS):
                 ends = await asyncio.gather(*(verb() for verb in verbs), return_exceptions=True)
                 assert {type(end) for end in ends} == {StoreUnavailable}
@@ -57,10 +57,10 @@ async def test_what_was_reported_as_failed_is_never_stored_afterwards(url: str, 
         except StoreUnavailable as error:
             told.update({job.id: error for job in jobs})
 
-    with nobody_reads(url):
+    with unread_results(url):
         for _ in range(ROUNDS):
             await asyncio.gather(*(produce(n) for n in range(4)))
-    await asyncio.to_thread(until_nobody_waits, server)
+    await asyncio.to_thread(until_no_session_waits, server)
     certain = [id_ for id_, error in told.items() if not error.maybe_done]
     assert certain, "the server has confirmed that it cancelled them"
     assert not [job for job in await store.with_timeout(20).operator.get(certain) if job is not None]
@@ -82,7 +82,7 @@ def test_blocking_calls_of_many_threads_need_no_more_connections(url: str) -> No
         except (EnqueueFailed, EnqueueUnknown) as error:
             return error.code
 
-    with nobody_reads(url), Census(url) as census, ThreadPoolExecutor(8) as threads:
+    with unread_results(url), Census(url) as census, ThreadPoolExecutor(8) as threads:
         assert set(threads.map(produce, range(8))) <= {"enqueue_failed", "enqueue_unknown"}
     assert set(census.most.values()) <= {1, 2}
     work.enqueue(1)
@@ -98,7 +98,7 @@ async def test_a_cancelled_statement_is_certain_and_says_how_long_was_waited(url
     async def work() -> None: ...
 
     await work.aenqueue()
-    with nobody_reads(url), pytest.raises(EnqueueFailed, match=r"nothing was stored: .*no answer within 1 s"):
+    with unread_results(url), pytest.raises(EnqueueFailed, match=r"nothing was stored: .*no answer within 1 s"):
         await work.aenqueue()
     assert (await app.stats.acounts()).totals["pending"] == 1
     await app.aclose()
@@ -128,7 +128,7 @@ async def test_opening_a_connection_that_times_out_leaves_none_behind(url: str, 
         for _ in range(ROUNDS):
             with pytest.raises(StoreUnavailable, match="no answer within"):
                 await store.operator.counts()
-        await asyncio.to_thread(until_nobody_waits, server)
+        await asyncio.to_thread(until_no_session_waits, server)
     assert max(census.most.values()) <= CONNECTION_ROLES[ProcessRole.CLIENT].connections
     assert (await store.with_timeout(20).operator.counts()).totals["pending"] == 0
     await store.close()
@@ -143,7 +143,7 @@ async def test_behind_a_pooler_the_statement_is_cancelled_too(
         "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
         "AND application_name <> 'a stranger'"
     )
-    with nobody_reads(url):
+    with unread_results(url):
         for _ in range(3):
             with pytest.raises(StoreUnavailable, match="no answer within") as caught:
                 await store.jobs.enqueue([new_job()])

@@ -9,7 +9,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from tests.postgres.strangers import OURS, nobody_reads, until_nobody_waits, until_waiting
+from tests.postgres.strangers import OURS, unread_results, until_no_session_waits, until_waiting
 from tests.support.processes import Processes, until
 from tests.support.seed import enqueue_one, look, new_job
 from tests.support.servers.address import Address
@@ -32,7 +32,7 @@ async def test_a_call_cancelled_by_its_caller_is_cancelled_on_the_server(
     store: Store, url: str, server: Address, times: int
 ) -> None:
     """However often: anyio cancels at every await until the scope has been left."""
-    with nobody_reads(url):
+    with unread_results(url):
         for many in (1, 2, 1, 2):
             jobs = [new_job(queue=f"q{n}") for n in range(many)]
             caller = asyncio.create_task(store.jobs.enqueue(jobs))
@@ -42,7 +42,7 @@ async def test_a_call_cancelled_by_its_caller_is_cancelled_on_the_server(
                 await asyncio.sleep(0)
             with pytest.raises(asyncio.CancelledError):
                 await caller
-            await asyncio.to_thread(until_nobody_waits, server)
+            await asyncio.to_thread(until_no_session_waits, server)
     assert (await store.operator.counts()).totals["pending"] == 0
     await enqueue_one(store)
 
@@ -65,10 +65,10 @@ async def test_a_loop_that_ends_in_the_middle_of_a_call_cancels_it_on_the_server
         call.cancel()
         await asyncio.wait([call])
 
-    with nobody_reads(url):
+    with unread_results(url):
         for main in (interrupted, interrupted_at_once):
             await asyncio.to_thread(asyncio.run, main())
-            await asyncio.to_thread(until_nobody_waits, server)
+            await asyncio.to_thread(until_no_session_waits, server)
     await store.close()
 
 
@@ -77,7 +77,7 @@ def test_a_killed_process_leaves_no_backend_though_the_lock_is_held_on(
 ) -> None:
     processes = Processes(tmp_path, {"WINDLASS_STORE": url})
     try:
-        with nobody_reads(url):
+        with unread_results(url):
             process = processes.start("producer", "-m", "windlass", "enqueue", "work")
             until_waiting(server)
             process.kill()
@@ -101,7 +101,7 @@ async def test_a_wait_for_a_result_that_is_given_up_leaves_no_backend(url: str, 
         waiting.cancel()
         async with asyncio.timeout(20):
             await app.aclose()
-        await asyncio.to_thread(until_nobody_waits, server)
+        await asyncio.to_thread(until_no_session_waits, server)
 
 
 async def test_a_callers_own_connection_is_neither_cancelled_nor_closed(url: str, server: Address) -> None:
@@ -117,7 +117,7 @@ async def test_a_callers_own_connection_is_neither_cancelled_nor_closed(url: str
     transaction = theirs.transaction()
     await transaction.start()
     await theirs.execute("CREATE TABLE orders (id integer)")
-    with nobody_reads(url):
+    with unread_results(url):
         call = asyncio.create_task(work.using(connection=theirs).aenqueue())
         await asyncio.to_thread(until_waiting, server)
         call.cancel()

@@ -1,4 +1,4 @@
-"""Chains handed in: by few statements, in a caller's transaction; and what a parent's end does beside its own."""
+"""Chains enqueued: by few statements, in a caller's transaction; and what a parent's end does beside its own."""
 
 import asyncio
 from collections import Counter
@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.postgres.other import Other
-from tests.support.chains import after, chain, hand_in, links, statuses
+from tests.support.chains import after, chain, enqueue_jobs, links, statuses
 from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed, dead, new_job, running, settle, status_of
@@ -34,13 +34,13 @@ async def test_a_thousand_chains_of_ten_are_a_handful_of_statements(
             return await plain(db, name, *values)
 
         monkeypatch.setattr(Db, verb, counted)
-    await hand_in(store, [job for _ in range(1000) for job in links(10, fresh="here")])
+    await enqueue_jobs(store, [job for _ in range(1000) for job in links(10, fresh="here")])
     assert said.total() < 10, said
     counts = (await store.operator.counts()).queues["default"]
     assert (counts["pending"], counts["blocked"]) == (1000, 9000)
 
 
-async def test_a_parent_cannot_end_while_somebody_adds_a_child_in_an_open_transaction(store: Store) -> None:
+async def test_a_parent_cannot_end_while_a_child_is_added_in_an_open_transaction(store: Store) -> None:
     parent, another = await running(store), await running(store)
     child = after(new_job(), parent.id)
     async with await psycopg.AsyncConnection.connect(store.address) as connection:
@@ -62,7 +62,7 @@ async def test_a_parent_whose_child_was_rolled_back_ends_as_if_nothing_had_been(
     assert (await store.operator.counts()).totals["blocked"] == 0
 
 
-async def test_whoever_listens_hears_at_once_that_the_next_link_may_run(store: Store, connection: Any) -> None:
+async def test_a_listener_learns_at_once_that_the_next_link_may_run(store: Store, connection: Any) -> None:
     await chain(store, 2)
     (job,) = await take(store)
     heard = asyncio.Event()
@@ -72,7 +72,7 @@ async def test_whoever_listens_hears_at_once_that_the_next_link_may_run(store: S
         assert await heard.wait()
 
 
-async def test_a_completion_that_nobody_waits_for_wakes_nobody(store: Store, connection: Any) -> None:
+async def test_a_completion_that_is_not_awaited_wakes_no_process(store: Store, connection: Any) -> None:
     job = await running(store)
     heard = []
     await connection.add_listener("windlass.windlass", lambda *_: heard.append(1))
@@ -82,7 +82,9 @@ async def test_a_completion_that_nobody_waits_for_wakes_nobody(store: Store, con
     assert heard == [1], "only our own word"
 
 
-async def test_links_that_go_with_their_shelf_leave_no_edges(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_links_that_go_with_their_partition_leave_no_edges(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
     ids = await chain(store, 3)
     (job,) = await take(store)
     await settle(store, dead(job))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.postgres.other import Other
-from tests.support.chains import after, given, hand_in, links, reasons, statuses
+from tests.support.chains import after, enqueue_jobs, given, links, reasons, statuses
 from tests.support.lines import take
 from tests.support.seed import Ending, completed, dead, enqueue_one, new_job, put, running, settle, status_of
 from windlass.core.ids import JobId
@@ -45,12 +45,12 @@ async def completes(store: Store, parent: JobId) -> None:
 
 @either_order
 @pytest.mark.parametrize("how", [completed, dead])
-async def test_a_child_is_handed_in_while_its_parent_settles(
+async def test_a_child_is_enqueued_while_its_parent_settles(
     store: Store, other: Other, how: Ending, in_turn: int
 ) -> None:
     parent = await running(store)
     child = after(new_job(), parent.id)
-    both = [store.jobs.settle([how(parent)]), hand_in(store, [child])]
+    both = [store.jobs.settle([how(parent)]), enqueue_jobs(store, [child])]
     await meet(other, (LIVE, parent.id), *both[::in_turn])
     expected = None if how is completed else parent_ended_reason(parent.id, DEAD)
     assert await reasons(store, [child.id]) == [expected]
@@ -58,28 +58,28 @@ async def test_a_child_is_handed_in_while_its_parent_settles(
 
 
 @either_order
-async def test_a_child_is_handed_in_while_its_parent_is_cancelled(store: Store, other: Other, in_turn: int) -> None:
+async def test_a_child_is_enqueued_while_its_parent_is_cancelled(store: Store, other: Other, in_turn: int) -> None:
     parent = await enqueue_one(store)
     child = after(new_job(), parent)
-    both = [store.operator.cancel([parent], "unwanted"), hand_in(store, [child])]
+    both = [store.operator.cancel([parent], "unwanted"), enqueue_jobs(store, [child])]
     await meet(other, (LIVE, parent), *both[::in_turn])
     assert await reasons(store, [child.id]) == [parent_ended_reason(parent, CANCELLED)]
 
 
 @pytest.mark.parametrize("firstborn", [False, True], ids=["its first", "its second"])
-async def test_a_completion_that_began_before_a_child_was_handed_in_finds_it(
+async def test_a_completion_that_began_before_a_child_was_enqueued_finds_it(
     store: Store, other: Other, firstborn: bool
 ) -> None:
     earlier, parent = await enqueue_one(store), await enqueue_one(store)
     jobs = await take(store)
     before = [after(new_job(), parent)] if firstborn else []
-    await hand_in(store, before)
+    await enqueue_jobs(store, before)
     await other.does(LIVE, earlier)
     settling = asyncio.create_task(store.jobs.settle([completed(job, f'"{job.id}"') for job in jobs]))
     await other.is_waited_for()
     # Its snapshot is older than this.
     child = after(new_job(), parent)
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await other.commits()
     await settling
     assert {job.id: given(job) for job in await take(store, "r2")} == {
@@ -91,7 +91,7 @@ async def test_two_parents_of_one_child_complete_at_once(store: Store, other: Ot
     first, second = await running(store), await running(store)
     takes = (("a", first.id), ("b", second.id))
     child = new_job(parents=(first.id, second.id), result_params=takes)
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     both = [store.jobs.settle([completed(job, f'"{job.id}"')]) for job in (first, second)]
     await meet(other, (LIVE, child.id), *both)
     (job,) = await take(store, "r2")
@@ -104,7 +104,7 @@ async def test_two_parents_of_one_child_complete_at_once(store: Store, other: Ot
 async def test_one_parent_completes_while_the_other_dies(store: Store, other: Other, in_turn: int) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id))
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     both = [store.jobs.settle([completed(first)]), store.jobs.settle([dead(second)])]
     await meet(other, (LIVE, child.id), *both[::in_turn])
     assert await reasons(store, [child.id]) == [parent_ended_reason(second.id, DEAD)]
@@ -118,7 +118,7 @@ async def test_one_parent_completes_while_the_other_dies(store: Store, other: Ot
 async def test_a_link_is_called_off_while_its_parent_completes(store: Store, other: Other, in_turn: int) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id), result_params=(("given", first.id),))
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     both = [store.operator.cancel([child.id], "unwanted"), store.jobs.settle([completed(first, '"kept"')])]
     await meet(other, (LIVE, child.id), *both[::in_turn])
     assert await reasons(store, [child.id]) == ["unwanted"]
@@ -133,7 +133,7 @@ async def test_a_link_is_called_off_while_its_parent_completes(store: Store, oth
 async def test_a_link_is_called_back_while_its_parent_completes(store: Store, other: Other, in_turn: int) -> None:
     parent = await running(store)
     child = after(new_job(), parent.id)
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await store.operator.cancel([child.id], "unwanted")
     both = [store.operator.retry([child.id]), store.jobs.settle([completed(parent, '"kept"')])]
     await meet(other, (OVER, child.id), *both[::in_turn])
@@ -147,7 +147,7 @@ async def test_a_link_comes_back_with_one_parent_while_the_other_completes(
 ) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id), result_params=(("given", second.id),))
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await settle(store, dead(first))
     both = [store.operator.retry([first.id]), store.jobs.settle([completed(second, '"kept"')])]
     await meet(other, (OVER, child.id), *both[::in_turn])
@@ -161,7 +161,7 @@ async def test_a_link_comes_back_with_one_parent_while_the_other_completes(
 async def test_a_link_is_called_back_while_its_parent_dies(store: Store, other: Other, in_turn: int) -> None:
     parent = await running(store)
     child = after(new_job(), parent.id)
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await store.operator.cancel([child.id], "unwanted")
     both = [store.operator.retry([child.id]), store.jobs.settle([dead(parent)])]
     await meet(other, (LIVE, parent.id), *both[::in_turn])
@@ -170,12 +170,10 @@ async def test_a_link_is_called_back_while_its_parent_dies(store: Store, other: 
 
 
 @either_order
-async def test_a_child_is_handed_in_while_its_dead_parent_is_retried(
-    store: Store, other: Other, in_turn: int
-) -> None:
+async def test_a_child_is_enqueued_while_its_dead_parent_is_retried(store: Store, other: Other, in_turn: int) -> None:
     parent = await put(store, DEAD, type="t")
     child = after(new_job(), parent)
-    await meet(other, (OVER, parent), *[store.operator.retry([parent]), hand_in(store, [child])][::in_turn])
+    await meet(other, (OVER, parent), *[store.operator.retry([parent]), enqueue_jobs(store, [child])][::in_turn])
     assert await reasons(store, [child.id]) == [WAITING_FOR_PARENT]
     await completes(store, parent)
     assert await status_of(store, child.id) is PENDING
@@ -184,10 +182,10 @@ async def test_a_child_is_handed_in_while_its_dead_parent_is_retried(
 @either_order
 async def test_a_link_gets_a_child_while_its_chain_falls(store: Store, other: Other, in_turn: int) -> None:
     first, second = links(2)
-    await hand_in(store, [first, second])
+    await enqueue_jobs(store, [first, second])
     (job,) = await take(store)
     third = after(new_job(), second.id)
-    both = [store.jobs.settle([dead(job)]), hand_in(store, [third])]
+    both = [store.jobs.settle([dead(job)]), enqueue_jobs(store, [third])]
     await meet(other, (LIVE, second.id), *both[::in_turn])
     assert await statuses(store, [second.id, third.id]) == [CANCELLED, CANCELLED]
     await store.operator.retry([first.id])
@@ -197,7 +195,7 @@ async def test_a_link_gets_a_child_while_its_chain_falls(store: Store, other: Ot
 async def test_both_parents_of_a_fallen_link_are_retried_at_once(store: Store, other: Other) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id))
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await settle(store, dead(first))
     await settle(store, dead(second))
     both = [store.operator.retry([parent.id]) for parent in (first, second)]
@@ -208,7 +206,7 @@ async def test_both_parents_of_a_fallen_link_are_retried_at_once(store: Store, o
 async def test_one_parent_of_a_fallen_link_is_retried_while_the_other_dies(store: Store, other: Other) -> None:
     first, second = await running(store), await running(store)
     child = new_job(parents=(first.id, second.id))
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     await settle(store, dead(first))
     both = [store.operator.retry([first.id]), store.jobs.settle([dead(second)])]
     await meet(other, (OVER, child.id), *both)

@@ -17,7 +17,7 @@ from tests.support.servers.postgres import Mode, PostgresServer
 from tests.support.stores import postgres_url
 from tests.support.told import Told, looked, watched
 from windlass import App, Handle
-from windlass.client.runtime import result_waiter as lookout
+from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.job import Claimed
 from windlass.core.moments import DAY
 from windlass.store.contract import Store
@@ -37,8 +37,8 @@ FOR_EVER = 10_000.0
 
 
 @pytest.fixture
-def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
 
 
 async def until(found: Callable[[], Awaitable[bool]]) -> None:
@@ -51,18 +51,18 @@ async def awaited(connection: Any) -> int:
     return int(await connection.fetchval("SELECT count(*) FROM windlass.result_waits"))
 
 
-async def test_what_is_watched_stands_until_it_ends_or_nobody_waits(store: Store, connection: Any) -> None:
+async def test_what_is_watched_stays_until_it_ends_or_is_not_awaited(store: Store, connection: Any) -> None:
     await open_lease(store)
     ids = await enqueue(store, 3)
-    vigil, told = await watched(store, *ids)
+    watcher, told = await watched(store, *ids)
     assert await awaited(connection) == 3
     job = await claim_one(store)
     await settle(store, completed(job))
     assert await told.of(job.id)
     assert await awaited(connection) == 2
-    vigil.unwatch(next(id_ for id_ in ids if id_ != job.id))
+    watcher.unwatch(next(id_ for id_ in ids if id_ != job.id))
     await until(lambda: _is(awaited(connection), 1))
-    await vigil.close()
+    await watcher.close()
     assert await awaited(connection) == 0
 
 
@@ -74,55 +74,55 @@ async def test_what_the_dead_have_left_is_cleared_away_after_a_day(
     store: Store, connection: Any, clock: ManualClock
 ) -> None:
     job = await running(store)
-    vigil, _ = await watched(store, job.id)
+    watcher, _ = await watched(store, job.id)
     clock.advance(DAY - 1)
     await store.operator.prune(100)
     assert await awaited(connection) == 1
     clock.advance(1)
     await store.operator.prune(100)
     assert await awaited(connection) == 0
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(store: Store, connection: Any) -> None:
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     assert await connection.fetch(CUT_OFF)
     await settle(store, completed(job))
     assert await told.of(job.id)
-    assert vigil.silence is None
-    await vigil.close()
+    assert watcher.silence is None
+    await watcher.close()
 
 
-async def test_jobs_that_nobody_waits_for_are_not_told_of(store: Store, connection: Any) -> None:
+async def test_jobs_that_are_not_awaited_are_not_reported(store: Store, connection: Any) -> None:
     await open_lease(store)
     await enqueue(store, 5)
     said: list[str] = []
     other = (await enqueue(store, 1))[0]
-    vigil, told = await watched(store, other)
-    assert isinstance(vigil, PostgresCompletionWatcher)
-    await connection.add_listener(vigil._channel, lambda *words: said.append(words[-1]))
+    watcher, told = await watched(store, other)
+    assert isinstance(watcher, PostgresCompletionWatcher)
+    await connection.add_listener(watcher._channel, lambda *words: said.append(words[-1]))
     await store.jobs.settle([completed(job) for job in await store.jobs.claim(request())])
     assert await told.of(other)
     await until(lambda: _is(_length(said), 1))
     assert said == [other]
     await connection.reset()
-    await vigil.close()
+    await watcher.close()
 
 
 async def _length(said: list[str]) -> int:
     return len(said)
 
 
-async def test_without_notifications_it_says_so_and_who_waits_looks(tmp_path: Path) -> None:
+async def test_without_notifications_it_says_so_and_waiters_poll(tmp_path: Path) -> None:
     url = postgres_url(tmp_path)
     for address, why in ((f"{url}?notify=off", "notify=off"), (behind_pooler(url), "a pooler is in between")):
         store = open_store(address)
         job = await running(store, queue=f"q{why[0]}")
-        vigil = store.signals.watch_completions(Told())
-        vigil.watch(job.id, job.queue)
-        await until(lambda: _says(vigil, why))  # noqa: B023
-        await vigil.close()
+        watcher = store.signals.watch_completions(Told())
+        watcher.watch(job.id, job.queue)
+        await until(lambda: _says(watcher, why))  # noqa: B023
+        await watcher.close()
         app = App(address)
         waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=30))
         await looked(app)
@@ -132,13 +132,13 @@ async def test_without_notifications_it_says_so_and_who_waits_looks(tmp_path: Pa
         await store.close()
 
 
-async def _says(vigil: Any, why: str) -> bool:
-    return why in (vigil.silence or "")
+async def _says(watcher: Any, why: str) -> bool:
+    return why in (watcher.silence or "")
 
 
 @asynccontextmanager
 async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.Task[Any]", Claimed]]:
-    """Somebody at this address waits for a job that runs, and is told of it if it ends."""
+    """A waiter at this address for a job that runs, told of it if it ends."""
     app = App(url)
     job = await running(settler)
     waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
@@ -151,9 +151,9 @@ async def _listens(app: App) -> bool:
     return app._store_handle.result_waiter(await app._ready())._watcher.silence is None
 
 
-@pytest.mark.usefixtures("nobody_looks_by_himself")
+@pytest.mark.usefixtures("without_polling")
 @pytest.mark.parametrize("mode", [Mode.FAST, Mode.IMMEDIATE])
-async def test_who_waits_hears_of_it_after_the_server_was_started_again(
+async def test_a_waiter_gets_the_result_after_the_server_was_started_again(
     postgres_server: PostgresServer, mode: Mode
 ) -> None:
     settler = open_store(postgres_server.dsn())
@@ -164,7 +164,7 @@ async def test_who_waits_hears_of_it_after_the_server_was_started_again(
     await settler.close()
 
 
-async def test_who_waits_behind_a_line_that_falls_silent_has_the_result_when_it_speaks_again(tmp_path: Path) -> None:
+async def test_a_waiter_behind_a_silent_connection_has_the_result_when_it_answers_again(tmp_path: Path) -> None:
     url = postgres_url(tmp_path)
     settler = open_store(url)
     host, _, port = url.rpartition("/")[0].rpartition("@")[2].partition(":")
@@ -195,16 +195,16 @@ async def test_a_wait_that_is_over_while_the_store_is_away_says_that_it_is(postg
 async def test_a_wait_that_is_over_leaves_nothing_though_its_deletion_was_broken_off(
     store: Store, connection: Any, url: str
 ) -> None:
-    """Nobody else deletes it if its job has ended already."""
+    """Nothing else deletes it if its job has ended already."""
     job = await running(store)
-    vigil, _ = await watched(store, job.id)
+    watcher, _ = await watched(store, job.id)
     other = await asyncpg.connect(url)
     async with other.transaction():
         await other.fetch("SELECT FROM windlass.result_waits FOR UPDATE")
-        vigil.unwatch(job.id)
+        watcher.unwatch(job.id)
         await until(lambda: _deletion(connection))
         begun = await _deletion(connection)
-        closing = asyncio.create_task(vigil.close())
+        closing = asyncio.create_task(watcher.close())
         await until(lambda: _is_not(_deletion(connection), begun))
     await closing
     assert await awaited(connection) == 0
@@ -224,7 +224,7 @@ async def _is_not(found: Awaitable[Any], other: Any) -> bool:
 def test_a_loop_that_ends_while_the_listener_hangs_up_closes_its_connection(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of the loop cancels the vigil, and so does whoever closes it then."""
+    """The end of the loop cancels the completion watcher, and so does a close then."""
     sessions: list[Session] = []
 
     async def slowly(connection: Any) -> None:
@@ -232,21 +232,21 @@ def test_a_loop_that_ends_while_the_listener_hangs_up_closes_its_connection(
             await asyncio.sleep(60)
         await close_cancelled(connection)
 
-    async def end_with_the_loop(vigil: CompletionWatcher) -> None:
+    async def end_with_the_loop(watcher: CompletionWatcher) -> None:
         try:
             await asyncio.sleep(60)
         finally:
-            await asyncio.sleep(0.01)  # the vigil, cancelled too, has begun to hang up
-            await vigil.close()
+            await asyncio.sleep(0.01)  # the watcher, cancelled too, has begun to hang up
+            await watcher.close()
 
     async def listen() -> None:
         store = open_store(postgres_url(tmp_path), clock=clock)
         assert isinstance(store, PostgresStore)
         open_apart = store._server.open_apart
         monkeypatch.setattr(store._server, "open_apart", lambda: _noted(open_apart(), sessions))
-        vigil, _ = await watched(store, await enqueue_one(store))
+        watcher, _ = await watched(store, await enqueue_one(store))
         monkeypatch.setattr(session, "close_cancelled", slowly)
-        ending = asyncio.create_task(end_with_the_loop(vigil))
+        ending = asyncio.create_task(end_with_the_loop(watcher))
         await asyncio.sleep(0)
         assert not ending.done()
 

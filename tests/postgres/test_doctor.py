@@ -113,7 +113,7 @@ async def test_a_user_who_may_do_nothing_is_told_what_to_grant(postgres_server: 
     assert "rights" in of(await examine(poor), Level.OK)
 
 
-async def test_a_prepared_transaction_that_nobody_finishes_is_named(postgres_server: PostgresServer) -> None:
+async def test_a_prepared_transaction_that_is_never_finished_is_named(postgres_server: PostgresServer) -> None:
     postgres_server.address.execute("ALTER SYSTEM SET max_prepared_transactions = 1")
     postgres_server.restart()
     with postgres_server.address.connect() as other:
@@ -184,7 +184,7 @@ async def test_a_newer_schema_is_a_problem_only_if_it_breaks_us(
     assert (found.census is None) is breaking
 
 
-async def test_finished_jobs_that_nobody_drops_are_noticed_after_a_day(store: Store, clock: ManualClock) -> None:
+async def test_finished_jobs_that_are_not_dropped_are_noticed_after_a_day(store: Store, clock: ManualClock) -> None:
     await put(store, Status.COMPLETED)
     await put(store, Status.DEAD)
     for days, late in ((8, False), (2, True)):

@@ -1,4 +1,4 @@
-"""The watermark of what is due: it rises past what is over, never past what somebody has yet to commit."""
+"""The watermark of what is due: it rises past what is over, never past what is not committed yet."""
 
 from tests.postgres.other import Other
 from tests.support.clock import ManualClock
@@ -20,7 +20,9 @@ def access_of(store: Store) -> Access:
     return Access(store._server, None)
 
 
-async def test_the_watermark_waits_for_who_has_yet_to_commit(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_the_watermark_waits_for_uncommitted_transactions(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
     access, watermark = access_of(store), DueWatermark()
     id_ = await enqueue_one(store, delay=100 * SECOND)
     due = clock.wall() + 100 * SECOND

@@ -1,4 +1,4 @@
-"""A schedule that somebody edited by hand: it is told, the others go on, and it can be set right or removed."""
+"""A schedule edited by hand: it is reported, the others continue, and it can be set right or removed."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ async def test_a_broken_schedule_is_in_nobodys_way_and_can_be_set_right(
 async def test_what_cannot_be_read_stays_as_it_was_written_when_others_are_fired(
     store: Store, clock: ManualClock, connection: Any
 ) -> None:
-    """Whoever wrote it finds it again, with his mistake; what is not about settings is counted on."""
+    """It is shown again, with the mistake; what is not about settings is counted on."""
     await add(store, cron="0 * * * *")
     (whole,) = (await store.schedules.due(10)).schedules or [await find(store)]
     await connection.execute("UPDATE windlass.schedules SET declared = 'a note of mine'")

@@ -1,4 +1,4 @@
-"""Who waits for a connection, or for others to be handed in first: everybody gets his turn, whatever others do."""
+"""Calls that wait for a connection, or for others to be enqueued first: each gets its turn, whatever others do."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from windlass.store.records import LeaseRequest, ProcessRole
 LEASE = 30 * SECOND
 
 
-async def test_who_asks_without_a_pause_does_not_keep_the_others_from_the_one_connection(store: Store) -> None:
+async def test_calls_without_a_pause_do_not_keep_others_from_the_one_connection(store: Store) -> None:
     supervisor = open_store(store.address, opener=ProcessRole.SUPERVISOR)
     await supervisor.leases.open(LeaseRequest(runner="r", worker="w", length=LEASE))
     looked = 0
@@ -38,7 +38,7 @@ async def test_who_asks_without_a_pause_does_not_keep_the_others_from_the_one_co
     await supervisor.close()
 
 
-async def test_a_turn_that_nobody_wants_any_more_is_passed_on(store: Store) -> None:
+async def test_a_turn_that_is_not_wanted_any_more_is_passed_on(store: Store) -> None:
     supervisor = open_store(store.address, opener=ProcessRole.SUPERVISOR)
     await supervisor.migrate()
     looks = [asyncio.create_task(supervisor.operator.counts()) for _ in range(20)]
@@ -52,7 +52,7 @@ async def test_a_turn_that_nobody_wants_any_more_is_passed_on(store: Store) -> N
     await supervisor.close()
 
 
-async def test_who_hands_in_after_every_task_was_cancelled_does_not_wait_for_ever(store: Store) -> None:
+async def test_an_enqueue_after_every_task_was_cancelled_does_not_wait_for_ever(store: Store) -> None:
     await enqueue(store)
     waiting = [asyncio.create_task(store.jobs.enqueue([new_job(fresh=True)])) for _ in range(5)]
     await waiting[0]
@@ -65,7 +65,7 @@ async def test_who_hands_in_after_every_task_was_cancelled_does_not_wait_for_eve
         assert await store.jobs.enqueue([last]) == [Enqueued(last.id)]
 
 
-async def test_those_who_wait_are_told_if_the_one_who_goes_for_them_is_ended() -> None:
+async def test_waiting_calls_fail_if_the_one_that_sends_for_them_is_ended() -> None:
     line = Batcher()
     go, under_way, never = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_what_goes_together_is_bounded_by_jobs_and_by_text() -> None:
         return [Enqueued(job.id) for job in jobs]
 
     large = [new_job(payload="x" * (MAX_TEXT // 2 - 1)) for _ in range(3)]
-    hand_ins = [[new_job()], *[[job] for job in large], *[[new_job()] * 400 for _ in range(5)]]
+    enqueues = [[new_job()], *[[job] for job in large], *[[new_job()] * 400 for _ in range(5)]]
     kinds = ["first", *["large"] * 3, *["many"] * 5]
-    await asyncio.gather(*[line.add(kind, jobs, store, 60) for kind, jobs in zip(kinds, hand_ins, strict=True)])
+    await asyncio.gather(*[line.add(kind, jobs, store, 60) for kind, jobs in zip(kinds, enqueues, strict=True)])
     assert sizes == [1, 2, 800, 1, 800, 400]

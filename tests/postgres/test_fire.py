@@ -39,7 +39,7 @@ async def decided(store: Store) -> list[Firing]:
     return [firing(each, due.now) for each in due.schedules]
 
 
-async def test_of_two_who_fire_the_same_tick_at_the_same_moment_one_does(
+async def test_of_two_that_fire_the_same_tick_at_the_same_moment_one_does(
     store: Store, second: Store, clock: ManualClock, other: Other
 ) -> None:
     for name in "abc":
@@ -162,10 +162,10 @@ async def test_five_hundred_go_by_as_many_statements_as_five(
     assert await statements(500) == await statements(5) < 15
 
 
-async def test_a_tick_whose_job_is_over_already_is_not_handed_in_again_and_leaves_no_key(
+async def test_a_tick_whose_job_is_finished_already_is_not_enqueued_again_and_leaves_no_key(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
-    """Somebody may have handed it in for himself, or set the clock back and made the schedule anew."""
+    """A program may have enqueued it itself, or set the clock back and made the schedule anew."""
     await add(store, overlap=False)
     clock.advance(MINUTE)
     (wanted,) = await decided(store)
@@ -201,7 +201,7 @@ async def test_schedules_that_two_declare_at_once_are_made_once(
 
 
 async def test_what_a_job_before_the_tick_left_behind_is_in_nobodys_way(store: Store, clock: ManualClock) -> None:
-    """A window that somebody gave a job under the very key that ticks have."""
+    """A window that was given to a job under the very key that ticks have."""
     stranger = new_job(idempotency_key=overlap_key("s"), idempotency_window=HOUR)
     assert await store.jobs.enqueue([stranger]) == [Enqueued(stranger.id)]
     await open_lease(store)

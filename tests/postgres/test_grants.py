@@ -42,7 +42,7 @@ async def test_what_was_granted_is_not_good_any_more_after_its_time(
     assert after == before + AHEAD + 1, "it went to the gate again"
 
 
-async def test_who_is_stopped_at_the_gate_keeps_others_from_starting_and_no_token_is_spent_twice(
+async def test_a_claim_stopped_at_the_bucket_keeps_others_from_starting_and_no_token_is_spent_twice(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     rate = parse_rate("5/s", "r")

@@ -57,7 +57,7 @@ async def _work_under_a_held_snapshot(store: Store, clock: ManualClock, other: O
 def _claim_values(clock: ManualClock) -> dict[str, Any]:
     """Of a claim that begins where nothing is dead but marks."""
     return {
-        "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10,
+        "runner": "r1", "claim": 10**9, "first": True, "over": [], "queues": ["default"], "types": ["t"], "limit": 10,
         "returns": 0, "seen_queues": ["default"], "seen_sort_priorities": [0], "seen_ranks": [clock.wall() + SECOND],
         "seen_ids": ["00000000-0000-0000-0000-000000000000"], "now": clock.wall(),
     }  # fmt: skip

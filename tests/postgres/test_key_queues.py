@@ -28,7 +28,7 @@ DO $$ BEGIN
     PERFORM name FROM windlass.queues WHERE name = 'default' FOR UPDATE;
 END $$
 """
-"""In one statement: within the second after which whoever waits for us looks for a deadlock."""
+"""In one statement: within the second after which a session that waits for us looks for a deadlock."""
 _SLOTS = "SELECT count(*) FROM windlass.jobs WHERE slot IS NOT NULL"
 _AT_ONCE = f"WITH locked AS MATERIALIZED ({_LOCK}) SELECT (SELECT count(*) FROM locked), ({_SLOTS})"
 
@@ -44,7 +44,7 @@ async def stores(store: Store, tmp_path: Path, clock: ManualClock) -> AsyncItera
         await each.close()
 
 
-async def test_who_counts_in_the_statement_that_waits_for_the_lock_counts_too_few(store: Store, other: Other) -> None:
+async def test_a_count_in_the_statement_that_waits_for_the_lock_is_too_low(store: Store, other: Other) -> None:
     """Why there are two statements: the snapshot of one that waits is older than what it has waited for."""
     first, _ = await line_up(store, 2)
     await other.does(_LOCK)
@@ -57,7 +57,7 @@ async def test_who_counts_in_the_statement_that_waits_for_the_lock_counts_too_fe
         assert await (await waiting.execute(_SLOTS)).fetchall() == [(1,)], "a new statement sees the slot"
 
 
-async def test_of_many_who_let_jobs_in_at_once_each_key_gets_one(stores: list[Store], other: Other) -> None:
+async def test_of_many_admissions_at_once_each_key_gets_one(stores: list[Store], other: Other) -> None:
     heads = []
     for round_ in range(10):
         heads += (await line_up(stores[0], 3, f"key {round_}"))[:1]
@@ -68,7 +68,7 @@ async def test_of_many_who_let_jobs_in_at_once_each_key_gets_one(stores: list[St
     assert await other.does(_SLOTS) == [(10,)]
 
 
-async def test_who_comes_while_another_lets_jobs_in_leaves_it_to_him(store: Store, other: Other) -> None:
+async def test_an_admission_during_another_leaves_it_to_that_one(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
     first, second = await line_up(store, 2)
     await other.does(_LOCK)
@@ -79,7 +79,7 @@ async def test_who_comes_while_another_lets_jobs_in_leaves_it_to_him(store: Stor
     assert await status_of(store, second) is Status.BLOCKED
 
 
-async def test_the_index_is_the_net_for_who_locks_nothing(store: Store, other: Other) -> None:
+async def test_the_index_is_the_net_for_calls_that_lock_nothing(store: Store, other: Other) -> None:
     await open_lease(store, length=10**12)
     first, second = await line_up(store, 2)
     await other.does(_LET_IN, second)
@@ -106,7 +106,7 @@ async def test_a_deadlock_stays_inside(store: Store, other: Other) -> None:
 
 
 @pytest.mark.parametrize(("strict", "next_"), [(False, 1), (True, None)])
-async def test_one_that_somebody_has_in_hand_is_overtaken_only_where_order_is_not_strict(
+async def test_a_locked_one_is_overtaken_only_where_order_is_not_strict(
     store: Store, other: Other, strict: bool, next_: int | None
 ) -> None:
     await open_lease(store, length=10**12)
@@ -118,9 +118,7 @@ async def test_one_that_somebody_has_in_hand_is_overtaken_only_where_order_is_no
 
 
 @pytest.mark.parametrize("strict", [False, True])
-async def test_one_in_the_middle_that_somebody_has_in_hand_is_not_forgotten(
-    store: Store, other: Other, strict: bool
-) -> None:
+async def test_a_locked_one_in_the_middle_is_not_forgotten(store: Store, other: Other, strict: bool) -> None:
     await open_lease(store, length=10**12)
     first, second = await line_up(store, 2, key_limit=3, key_strict=strict)
     await other.does("SELECT id FROM windlass.jobs WHERE id = %s FOR UPDATE", second)
@@ -129,7 +127,7 @@ async def test_one_in_the_middle_that_somebody_has_in_hand_is_not_forgotten(
     assert await claim_ids(store) == [second]
 
 
-async def test_a_callers_open_transaction_keeps_nobody_out_and_its_job_is_found_when_it_commits(store: Store) -> None:
+async def test_a_callers_open_transaction_blocks_no_other_and_its_job_is_found_when_it_commits(store: Store) -> None:
     """Its mark has a lower number than others that were taken meanwhile: it is not looked for above those only."""
     await open_lease(store, length=10**12)
     await enqueue_one(store)  # the queue has been used before
@@ -166,7 +164,7 @@ async def test_a_job_in_line_may_have_a_priority_that_is_new_in_its_queue(store:
     assert await claim_ids(store) == [id_]
 
 
-async def test_who_lets_in_the_first_with_a_rate_says_so_of_the_queue(store: Store, other: Other) -> None:
+async def test_admitting_the_first_job_with_a_rate_marks_the_queue_as_rated(store: Store, other: Other) -> None:
     await line_up(store)
     await store.jobs.admit(10)
     rated = "SELECT rated FROM windlass.queues WHERE name = 'default'"

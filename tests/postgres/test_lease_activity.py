@@ -1,4 +1,4 @@
-"""The pulse: one row that every renewal looks at. Nobody stands in line for it unless leases may need a grace."""
+"""Lease activity: one row that every renewal reads. No renewal waits for it unless leases may need a grace."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ async def test_a_renewal_does_not_wait_for_another(store: Store, clock: ManualCl
     await other.commits()
 
 
-async def test_after_a_long_silence_it_waits_for_who_grants(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_after_a_long_silence_it_waits_for_the_grant(store: Store, clock: ManualClock, other: Other) -> None:
     runner = await open_lease(store)
     clock.advance(LEASE + SECOND)
     await other.does(LOCK)

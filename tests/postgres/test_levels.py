@@ -1,4 +1,4 @@
-"""Places: whoever brings a job to a queue and priority makes its row. Admission makes none, and waits for none."""
+"""Levels: the first job of a queue and priority makes its row. Admission makes none, and waits for none."""
 
 from collections.abc import AsyncIterator
 from typing import Any

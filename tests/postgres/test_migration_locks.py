@@ -1,4 +1,4 @@
-"""A migration that has to wait for somebody's transaction: readers go on meanwhile, and it leaves nothing behind."""
+"""A migration that has to wait for another transaction: readers continue meanwhile, and it leaves nothing behind."""
 
 import asyncio
 import signal
@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgres.strangers import OURS, until_nobody_waits, until_waiting
+from tests.postgres.strangers import OURS, until_no_session_waits, until_waiting
 from tests.support.processes import Process, Processes, until
 from tests.support.releases import STEP, make_release
 from tests.support.servers.address import Address
@@ -25,7 +25,7 @@ LATER = Migration(9000, STEP, "ALTER TABLE windlass.jobs ADD COLUMN of_tomorrow 
 NEWER = [LATER.name]
 READ = "SELECT count(*) FROM windlass.jobs"
 FOR_EVER = "20s"
-"""Who waits for so long behind a migration would wait for as long as that does."""
+"""A session that waits this long behind a migration would wait for as long as that does."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def server(url: str) -> Address:
 
 @pytest.fixture
 def reader(url: str) -> Iterator[psycopg.Connection[Any]]:
-    """Somebody who has read jobs in a transaction that is still open: a report, pg_dump, a forgotten psql."""
+    """A session that has read jobs in a transaction that is still open: a report, pg_dump, a forgotten psql."""
     with psycopg.connect(url, application_name="a long report") as connection:
         connection.execute(READ)
         yield connection
@@ -112,7 +112,7 @@ def test_a_migration_whose_process_ends_does_not_wait_on(
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_who_holds_the_lock_is_named_when_time_is_over(
+async def test_the_holder_of_the_lock_is_named_when_time_is_over(
     url: str, server: Address, reader: psycopg.Connection[Any]
 ) -> None:
     store = open_store(url, deadline=2)
@@ -120,7 +120,7 @@ async def test_who_holds_the_lock_is_named_when_time_is_over(
     with pytest.raises(StoreUnavailable, match=f"no answer within 2 s; the migration waits for {named}") as caught:
         await store.operator.counts()
     assert not caught.value.maybe_done
-    await asyncio.to_thread(until_nobody_waits, server)
+    await asyncio.to_thread(until_no_session_waits, server)
     reader.commit()
     assert await store.with_timeout(20).migrate() == NEWER
     await store.close()

@@ -68,7 +68,7 @@ async def test_a_process_from_before_a_renamed_column_can_claim_nothing(store: S
         await claim_one(store)
 
 
-async def test_many_who_come_first_at_once_make_it_once(postgres_url: str) -> None:
+async def test_many_first_calls_at_once_make_it_once(postgres_url: str) -> None:
     stores = [open_store(postgres_url) for _ in range(6)]
     applied = await asyncio.gather(*(store.migrate() for store in stores))
     assert sorted(map(len, applied)) == [0, 0, 0, 0, 0, len(migrations())]
@@ -85,7 +85,7 @@ def test_processes_that_come_first_at_once_all_end_well(postgres_url: str, tmp_p
     assert asyncio.run(together()) == ["The schema is up to date.\n"] * 2 + [done]
 
 
-async def test_who_may_create_nothing_is_told_what_to_do(stranger: str, postgres_url: str) -> None:
+async def test_a_user_who_may_create_nothing_is_told_what_to_do(stranger: str, postgres_url: str) -> None:
     store = open_store(stranger)
     with pytest.raises(
         StoreUnavailable, match=r"permission denied for database .*; grant it, or let `windlass migrate`"

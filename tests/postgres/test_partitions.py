@@ -1,4 +1,4 @@
-"""Finished jobs are dropped by the day, without making anybody wait for long; counts are added up beside the work."""
+"""Finished jobs are dropped by the day, without a long wait for any session; counts are added up beside the work."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from windlass.store.contract import Store
 _SUMS = "SELECT queue, status, day, sum(jobs)::bigint FROM windlass.history_counts GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
 
 
-async def test_a_shelf_that_somebody_reads_is_emptied_the_next_time(
+async def test_a_partition_that_is_being_read_is_emptied_the_next_time(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     id_ = await put(store, Status.COMPLETED)
@@ -27,7 +27,7 @@ async def test_a_shelf_that_somebody_reads_is_emptied_the_next_time(
     assert await other.does(_SUMS) == []
 
 
-async def test_a_shelf_that_another_day_has_by_now_is_not_emptied(
+async def test_a_partition_that_another_day_uses_by_now_is_not_emptied(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     old = await put(store, Status.COMPLETED)
@@ -41,7 +41,7 @@ async def test_a_shelf_that_another_day_has_by_now_is_not_emptied(
     assert [row[3] for row in await other.does(_SUMS)] == [1]
 
 
-async def test_a_job_that_came_onto_the_shelf_while_it_was_locked_is_not_lost(
+async def test_a_job_that_came_into_the_partition_while_it_was_locked_is_not_lost(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     old = await put(store, Status.COMPLETED)
@@ -87,13 +87,13 @@ async def test_tombstones_are_forgotten_by_the_day(store: Store, clock: ManualCl
     clock.advance(DAY)
     second = await put(store, Status.COMPLETED)
     await store.operator.prune(10)
-    assert await _buried(other) == {first, second}, "the first is over, but its day is not"
+    assert await _tombstones(other) == {first, second}, "the first is over, but its day is not"
     clock.advance(DAY)
     await store.operator.prune(10)
-    assert await _buried(other) == {second}
+    assert await _tombstones(other) == {second}
     clock.advance(DAY)
     await store.operator.prune(10)
-    assert await _buried(other) == set()
+    assert await _tombstones(other) == set()
 
 
 async def test_tombstones_that_are_not_over_stay_when_the_clock_was_set_back(
@@ -104,10 +104,10 @@ async def test_tombstones_that_are_not_over_stay_when_the_clock_was_set_back(
     for _ in range(3):
         clock.jump_wall(-DAY)
         await store.operator.prune(10)
-        assert await _buried(other) == {id_}
+        assert await _tombstones(other) == {id_}
 
 
-async def _buried(other: Other) -> set[str]:
+async def _tombstones(other: Other) -> set[str]:
     rows = await other.does("SELECT id::text FROM windlass.tombstones")
     await other.commits()
     return {row[0] for row in rows}

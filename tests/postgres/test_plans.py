@@ -19,8 +19,8 @@ BY_ID = ("jobs_pkey",)
 BY_KEY = ("idempotency_keys_pkey",)
 BY_NAME = ("schedules_pkey",)
 USED: dict[str, tuple[str, ...]] = {
-    "claim": ("jobs_held", "jobs_pending", "watermarks_pkey", "leases_pkey", "dirty_keys_queue"),
-    "claimed": ("jobs_held",),
+    "claim": ("claims_runner", "jobs_pending", "watermarks_pkey", "leases_pkey", "dirty_keys_queue"),
+    "claimed": ("claims_runner",),
     "complete": (*BY_ID, *BY_KEY),
     "running": BY_ID,
     "finish": BY_ID,
@@ -46,8 +46,9 @@ USED: dict[str, tuple[str, ...]] = {
     "admit": ("jobs_due", "jobs_pkey", "watermarks_pkey"),
     "has_work": ("jobs_pending", "jobs_due"),
     "raise_watermarks": ("jobs_pending", "watermarks_pkey", "meters_pkey"),
-    "held": ("jobs_held",),
-    "lock_held": (),
+    "held": ("claims_runner",),
+    "lock_held": ("claims_runner", *BY_ID),
+    "lock_orphaned": ("claims_runner", *BY_ID),
     "lock_expired": ("jobs_expiring",),
     "is_any_expired": ("jobs_expiring",),
     "cancels": ("jobs_cancelling",),
@@ -59,7 +60,7 @@ USED: dict[str, tuple[str, ...]] = {
     "take_over_keys": BY_KEY,
     "reassign_keys": BY_KEY,
     "renew": ("leases_pkey",),
-    "orphans": ("jobs_held", "leases_pkey"),
+    "orphans": ("claims_runner", "leases_pkey"),
     "request_cancel": BY_ID,
     "retry_failed": BY_ID,
     "run_now": BY_ID,
@@ -74,10 +75,10 @@ USED: dict[str, tuple[str, ...]] = {
         "watermarks_pkey",
         "leases_pkey",
         "buckets_pkey",
-        "jobs_held",
+        "claims_runner",
         "dirty_keys_queue",
     ),
-    "count_held": ("jobs_held",),
+    "count_held": ("claims_runner",),
     "candidates": ("jobs_pending",),
     "tenant_candidates": ("jobs_tenant_queue",),
     "tenants": ("jobs_tenant_queue",),
@@ -85,10 +86,10 @@ USED: dict[str, tuple[str, ...]] = {
     "claim_candidates": (*BY_ID, "leases_pkey"),
     "throttled": ("jobs_slot",),
     "lock_buckets": ("buckets_pkey",),
-    "count_quotas": ("jobs_held", "quotas_pkey"),
-    "trim_quotas": ("jobs_held", "quotas_pkey"),
-    "drop_quotas": ("jobs_held", "leases_pkey"),
-    "queue_loads": ("queues_pkey", "jobs_held"),
+    "count_quotas": ("claims_runner", "quotas_pkey"),
+    "trim_quotas": ("claims_runner", "quotas_pkey"),
+    "drop_quotas": ("claims_runner", "leases_pkey"),
+    "queue_loads": ("queues_pkey", "claims_runner"),
     "assign_tenant_queues": ("jobs_pending",),
     "age": ("jobs_pending", *BY_ID),
     "enqueue_dependents": ("queues_pkey", "watermarks_pkey"),
@@ -99,7 +100,9 @@ USED: dict[str, tuple[str, ...]] = {
 }
 """Statement → the indexes that it cannot do without."""
 LARGE = ("jobs", "history", "idempotency_keys", "notes", "tombstones", "dirty_keys", "schedules", "dependencies")
-BACKLOG = ("jobs_pending", "jobs_due", "jobs_tenant_queue", "schedules_due", "jobs_held", "jobs_expiring")
+BACKLOG = ("jobs_pending", "jobs_due", "jobs_tenant_queue", "schedules_due", "claims_runner", "jobs_expiring")
+SMALL = ("jobs_cancelling",)
+"""Has only the running jobs that were asked to stop."""
 FILL = """
 INSERT INTO windlass.queues (name, max_attempts, timeout, keep_completed, keep_cancelled, keep_dead)
     SELECT q, 3, 0, 86400000000, 86400000000, 86400000000 FROM unnest(ARRAY['default', 'mail']) AS q;
@@ -115,6 +118,8 @@ SELECT gen_random_uuid(), CASE WHEN n % 10 = 0 THEN 'mail' ELSE 'default' END, '
     n % 2, n, n, 3, n, n, CASE WHEN n % 50 = 0 THEN 'r' || n % 7 END, CASE WHEN n % 50 = 0 THEN n / 100 END,
     CASE WHEN n % 50 = 0 THEN n END, 'key ' || n
 FROM generate_series(1, 50000) AS n;
+INSERT INTO windlass.claims (runner, claim, jobs)
+    SELECT worker, claim, array_agg(id) FROM windlass.jobs WHERE status = 'running' GROUP BY worker, claim;
 INSERT INTO windlass.jobs (
     id, queue, type, payload, status, reason, sort_priority, rank, run_at, max_attempts, created_at, updated_at,
     concurrency_key, slot
@@ -179,7 +184,7 @@ def check(name: str, plan: Plan) -> None:
         assert not (kind == "Seq Scan" and node["Relation Name"].startswith(LARGE)), shown
         if kind.startswith(("Index", "Bitmap Index")) and index.startswith(LARGE):
             # From a beginning that its values give, else it is a walk through all there is; or only up to a limit.
-            assert "Index Cond" in node or _until_limit(above), shown
+            assert "Index Cond" in node or index in SMALL or _until_limit(above), shown
         if index in BACKLOG[:4]:
             assert _until_limit(above) or _exists(above, node), shown
 

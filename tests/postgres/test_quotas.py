@@ -1,4 +1,4 @@
-"""Shares of a limit: given out one at a time, trimmed, taken back; never more than the limit, whoever is stopped."""
+"""Shares of a limit: given out one at a time, trimmed, taken back; never more than the limit, whatever is stopped."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ async def test_runners_that_ask_at_once_get_no_more_than_there_is(store: Store, 
     assert sum((await shares_of(other)).values()) == 7
 
 
-async def test_who_is_stopped_while_he_shares_out_keeps_others_from_growing_not_from_claiming(
+async def test_a_process_stopped_while_it_shares_out_keeps_others_from_growing_not_from_claiming(
     store: Store, other: Other
 ) -> None:
     await rule(store, max_concurrency=4)
@@ -61,7 +61,7 @@ async def test_a_share_that_its_runner_has_in_hand_is_not_trimmed(store: Store, 
     assert await first.claim(3) == []
 
 
-async def test_a_claim_whose_share_somebody_trims_at_this_moment_takes_nothing(store: Store, other: Other) -> None:
+async def test_a_claim_whose_quota_is_trimmed_at_this_moment_takes_nothing(store: Store, other: Other) -> None:
     await rule(store, max_concurrency=3)
     await enqueue(store, 20)
     runner = await new_runner(store, "r1")
@@ -83,7 +83,7 @@ async def test_what_a_trim_leaves_is_what_runs(store: Store, other: Other) -> No
     assert await shares_of(other) == {"r1": 2, "r2": 4}
 
 
-async def test_limits_that_change_under_load_are_never_exceeded_by_who_starts(store: Store, other: Other) -> None:
+async def test_limits_that_change_under_load_are_never_exceeded_by_new_starts(store: Store, other: Other) -> None:
     await enqueue(store, 400)
     runners = [await new_runner(store, f"r{i}") for i in range(3)]
     for limit in (8, 3, 12, 1, 5, 20, 2):

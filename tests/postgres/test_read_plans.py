@@ -16,17 +16,17 @@ from windlass.store.records import JobFilter
 from windlass.store.sql import read_jobs
 
 NAMED: dict[str, tuple[str, ...]] = {
-    "counts": ("jobs_pending", "jobs_due", "jobs_held", "jobs_blocked"),
+    "counts": ("jobs_pending", "jobs_due", "claims_runner", "jobs_blocked"),
     "oldest": ("jobs_pending",),
     "unknown_types": ("jobs_pending",),
     "below_watermarks": ("jobs_pending",),
     "park": ("jobs_pending", "jobs_pkey"),
     "unpark": ("jobs_parked",),
-    "workers": ("jobs_held",),
+    "workers": ("claims_runner",),
     "census_pending": ("jobs_pending",),
     "census_delayed": ("jobs_due",),
     "census_parked": ("jobs_parked",),
-    "census_late": ("jobs_held",),
+    "census_late": ("claims_runner",),
     "meters_between": ("meters_pkey",),
     "samples": ("samples_pkey",),
     "queue_depths": ("queue_depths_pkey",),
@@ -36,9 +36,9 @@ NAMED: dict[str, tuple[str, ...]] = {
     "prune_samples": ("samples_pkey",),
     "prune_queue_depths": ("queue_depths_pkey",),
     "sort_key": ("jobs_pkey",),
-    "queue_position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "jobs_held", "jobs_slot"),
+    "queue_position": ("jobs_pending", "jobs_tenant_queue", "jobs_waiting_for_key", "claims_runner", "jobs_slot"),
     "waiting_tenants": ("jobs_tenant_queue",),
-    "longest_running": ("jobs_held",),
+    "longest_running": ("claims_runner",),
     "slot_holders": ("jobs_slot",),
 }
 LISTED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -96,7 +96,7 @@ async def test_a_statement_finds_what_it_looks_for_by_its_index(explaining: Expl
     check(explaining.plans[0], NAMED[name])
 
 
-async def test_a_job_is_looked_up_by_its_id_on_every_shelf(explaining: Explaining) -> None:
+async def test_a_job_is_looked_up_by_its_id_in_every_partition(explaining: Explaining) -> None:
     await read_jobs.get(Db(explaining, Texts("windlass", None)), [new_id()])
     partitions = tuple(f"history_day_{day:02}_pkey" for day in range(32))
     check(explaining.plans[0], ("jobs_pkey", "notes_pkey", *partitions, "history_dead_pkey", "history_default_pkey"))

@@ -37,7 +37,7 @@ class Mill:
 
     def produce(self) -> Process:
         producer = self.yard.processes.start("producer", "produce.py", "1")
-        until(lambda: self.done() > 5, "jobs are handed in and done")
+        until(lambda: self.done() > 5, "jobs are enqueued and done")
         return producer
 
     def nap(self, seconds: float, times: int) -> None:
@@ -55,7 +55,7 @@ class Mill:
         until(lambda: self.done() > done + 5, "work goes on")
 
     def end(self, producer: Process | None = None) -> list[Job]:
-        """Everything is done, nobody has died, and no law was broken; the jobs."""
+        """Everything is done, no process has died, and no law was broken; the jobs."""
         (self.yard.folder / "stop").touch()
         if producer is not None:
             assert producer.wait() == 0
@@ -71,7 +71,7 @@ class Mill:
 
 @pytest.fixture(autouse=True)
 def remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own hand-ins belong into the history of the yard too."""
+    """Our own enqueues belong into the history of the yard too."""
     monkeypatch.setenv(HISTORY_FOLDER, str(tmp_path / "history"))
 
 
@@ -97,7 +97,7 @@ def test_a_server_that_stops_at_once_and_comes_back_under_load_loses_nothing(
     assert "works again" in worker.output
 
 
-def test_an_outage_longer_than_the_leases_makes_nobody_run_anything_twice(
+def test_an_outage_longer_than_the_leases_makes_nothing_run_twice(
     mill: Mill, postgres_server: PostgresServer
 ) -> None:
     workers = [mill.worker(), mill.worker()]

@@ -1,4 +1,4 @@
-"""Renewals while somebody else has locks: those on other tables delay none, those on leases are nobody's death."""
+"""Renewals while another session has locks: those on other tables delay none, those on leases make no runner dead."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -76,7 +76,9 @@ async def test_a_grace_counts_from_when_it_could_be_written(store: Store, clock:
     assert await status_of(store, job.id) is Status.RUNNING
 
 
-async def test_the_pulse_stays_behind_while_nobody_can_renew(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_lease_activity_stays_behind_while_nothing_can_renew(
+    store: Store, clock: ManualClock, other: Other
+) -> None:
     await open_lease(store)
     clock.advance(LEASE // 3)
     (before,) = await other.does("SELECT at FROM windlass.lease_activity")

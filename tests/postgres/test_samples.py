@@ -45,7 +45,7 @@ async def _pages(connection: Any, since: int) -> int:
     return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
 
 
-async def test_many_who_sample_at_once_make_what_one_makes(store: Store, clock: ManualClock, tmp_path: Path) -> None:
+async def test_many_samplers_at_once_make_what_one_makes(store: Store, clock: ManualClock, tmp_path: Path) -> None:
     crowd = [STORES["postgres"].open(tmp_path, clock) for _ in range(4)]
     for minute in range(30):
         types = range(20) if minute % 2 else reversed(range(20))

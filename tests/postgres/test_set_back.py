@@ -1,4 +1,4 @@
-"""The server's clock is set back: nobody is taken for alive for so much longer."""
+"""The server's clock is set back: no runner is taken for alive for so much longer."""
 
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, open_lease, running, status_of
@@ -23,7 +23,7 @@ async def test_the_dead_are_missed_after_one_lease(store: Store, clock: ManualCl
     assert [each.id for each in await store.leases.rescue(10)] == [job.id]
 
 
-async def test_the_office_of_a_dead_coordinator_is_free_soon(store: Store, clock: ManualClock) -> None:
+async def test_the_leadership_of_a_dead_coordinator_is_free_soon(store: Store, clock: ManualClock) -> None:
     term = 10 * SECOND
     first = await store.leader.campaign(Campaign("dead", term))
     assert first is not None

@@ -25,7 +25,7 @@ def url(tmp_path: Path) -> str:
     return postgres_url(tmp_path)
 
 
-def nobody_is_left(url: str) -> None:
+def no_connection_is_left(url: str) -> None:
     until(lambda: not Address(url).execute(OURS), "every connection is given back")
 
 
@@ -38,25 +38,25 @@ app = App(sys.argv[1])
 @app.task
 def work(number: int) -> None: ...
 
-async def hand_in(number):
+async def enqueue_jobs(number):
     await asyncio.gather(*(work.aenqueue(number) for _ in range(3)))
     await work.aenqueue(number)  # in the shadow of the last hint: it is told when the loop ends
 """
 
 LOOPS = f"""{BEGIN}
 for number in range(3):
-    asyncio.run(hand_in(number))
+    asyncio.run(enqueue_jobs(number))
 work.enqueue(3)
 print(app.stats.counts().totals["pending"])
 app.close()
-asyncio.run(hand_in(4))
+asyncio.run(enqueue_jobs(4))
 """
 
 # With one connection only: a second that was just being opened when the loop stopped would be nobody's to close.
 RUDE = f"""{BEGIN.replace("sys.argv[1]", "sys.argv[1] + '?connections=1'")}
 for number in range(3):
     loop = asyncio.new_event_loop()
-    loop.run_until_complete(hand_in(number))
+    loop.run_until_complete(enqueue_jobs(number))
     loop.close()
 print(app.stats.counts().totals["pending"])
 app.close()
@@ -71,7 +71,7 @@ for number in range(1, 4):
         code = 1
         try:
             work.enqueue(number)
-            asyncio.run(hand_in(number))
+            asyncio.run(enqueue_jobs(number))
             code = 0
         finally:
             os._exit(code) if number == 1 else sys.exit(code)  # some end in good order: all is torn down
@@ -85,12 +85,12 @@ app.close()
 
 FORK_IN_LOOP = f"""{BEGIN}
 async def main():
-    await hand_in(0)
+    await enqueue_jobs(0)
     child = os.fork()
     if child == 0:
         os.execv(sys.executable, [sys.executable, "-c", "pass"])
     os.waitpid(child, 0)
-    await hand_in(1)
+    await enqueue_jobs(1)
 
 asyncio.run(main())
 print(app.stats.counts().totals["pending"])
@@ -113,7 +113,7 @@ def test_a_program_ends_without_a_word_and_gives_every_connection_back(url: str,
     )
     assert run.stderr == ""
     assert (run.returncode, run.stdout.strip()) == (0, said)
-    nobody_is_left(url)
+    no_connection_is_left(url)
 
 
 def test_loops_and_blocking_calls_in_several_threads_share_an_app(url: str) -> None:
@@ -124,13 +124,13 @@ def test_loops_and_blocking_calls_in_several_threads_share_an_app(url: str) -> N
 
     together = threading.Barrier(THREADS)
 
-    async def hand_in(thread: int) -> None:
+    async def enqueue_jobs(thread: int) -> None:
         await asyncio.gather(*(work.aenqueue(thread * 10 + number) for number in range(10)))
 
     def run(thread: int) -> None:
         together.wait()
         if thread % 2:
-            asyncio.run(hand_in(thread))
+            asyncio.run(enqueue_jobs(thread))
         else:
             for number in range(10):
                 work.enqueue(thread * 10 + number)
@@ -139,4 +139,4 @@ def test_loops_and_blocking_calls_in_several_threads_share_an_app(url: str) -> N
         list(pool.map(run, range(THREADS)))
     assert app.stats.counts().totals["pending"] == THREADS * 10
     app.close()
-    nobody_is_left(url)
+    no_connection_is_left(url)

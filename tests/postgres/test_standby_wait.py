@@ -1,4 +1,4 @@
-"""Somebody cuts off a wait for a standby: the server says that it has committed, but the standby has nothing."""
+"""A wait for a standby is cut off: the server says that it has committed, but the standby has nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""What is done sparingly is done in the end: nobody is left behind the cursors for long."""
+"""What is throttled is done in the end: no job is left behind the cursors for long."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_claim_that_ended_before_it_looked_is_not_taken_for_a_long_look(monkey
     assert seen.from_watermark, "what was committed late would not be found for ten minutes"
 
 
-def test_who_was_stopped_in_the_middle_spares_it_for_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_stopped_in_the_middle_holds_it_for_a_minute_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     boot, something = Boot(monkeypatch), Throttle()
     assert something.may_run()
     boot.now += 3600 * SECOND

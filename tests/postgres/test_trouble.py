@@ -24,7 +24,7 @@ from windlass.store.open import open_store
 from windlass.store.postgres.connection.trouble import translate
 
 OURS = "FROM pg_stat_activity WHERE starts_with(application_name, 'windlass') AND datname = current_database()"
-EVERYBODY = "FROM pg_stat_activity WHERE backend_type = 'client backend'"
+EVERY_CLIENT = "FROM pg_stat_activity WHERE backend_type = 'client backend'"
 HASTE = 0.5
 
 
@@ -48,15 +48,15 @@ def server(url: str) -> Address:
 
 
 @contextmanager
-def nobody_writes(url: str) -> Iterator[None]:
-    """Somebody holds the table of jobs."""
+def locked_jobs(url: str) -> Iterator[None]:
+    """Another session holds the table of jobs."""
     with psycopg.connect(url) as other:
         other.execute("LOCK TABLE windlass.jobs IN EXCLUSIVE MODE")
         yield
 
 
 async def until_waiting(server: Address) -> None:
-    """Until somebody waits for a lock."""
+    """Until a session waits for a lock."""
     await asyncio.to_thread(
         until, lambda: server.execute(f"SELECT 1 {OURS} AND wait_event_type = 'Lock'"), "somebody waits"
     )
@@ -108,7 +108,7 @@ def test_a_server_that_is_away_is_said_for_certain(postgres_server: PostgresServ
     app.close()
 
 
-async def test_a_hand_in_whose_connection_is_killed_is_unknown_and_the_same_id_settles_it(
+async def test_an_enqueue_whose_connection_is_killed_is_unknown_and_the_same_id_settles_it(
     url: str, server: Address
 ) -> None:
     app = App(url)
@@ -117,11 +117,11 @@ async def test_a_hand_in_whose_connection_is_killed_is_unknown_and_the_same_id_s
     async def work(number: int) -> None: ...
 
     await work.aenqueue(0)
-    with nobody_writes(url):
+    with locked_jobs(url):
         caller = asyncio.create_task(work.aenqueue(1))
         await until_waiting(server)
         kill_all(server)
-        with pytest.raises(EnqueueUnknown, match=r"\(postgresql:.*\): hand in the same id again") as caught:
+        with pytest.raises(EnqueueUnknown, match=r"\(postgresql:.*\): enqueue the same id again") as caught:
             await caller
     for existing in (False, True):
         again = await work.using(id=caught.value.id).aenqueue(1)
@@ -135,7 +135,7 @@ async def test_a_statement_timeout_is_certain_and_says_whose_it_is(url: str, ser
     server.execute(f"ALTER DATABASE {database} SET statement_timeout = '100ms'")
     store = open_store(url)
     try:
-        with nobody_writes(url):
+        with locked_jobs(url):
             with pytest.raises(StoreUnavailable, match="a statement_timeout of the server or of this role") as caught:
                 await enqueue_one(store)
             assert not caught.value.maybe_done
@@ -158,7 +158,7 @@ async def test_a_database_that_is_serializable_by_default_changes_nothing(url: s
             await store.close()
 
 
-async def test_a_deadlock_with_somebody_else_is_tried_again(store: Store, url: str, server: Address) -> None:
+async def test_a_deadlock_with_another_session_is_tried_again(store: Store, url: str, server: Address) -> None:
     first, second = sorted(await enqueue(store, 2))
     async with await psycopg.AsyncConnection.connect(url) as other:
         await other.execute("SET deadlock_timeout = '1min'")  # so that it is ours that gives way
@@ -213,7 +213,9 @@ async def test_a_server_without_a_free_connection_is_said_and_used_again(postgre
         for other in others:
             other.close()
     # The server takes a moment to see that they have gone.
-    until(lambda: postgres_server.address.execute(f"SELECT count(*) < 2 {EVERYBODY}") == [(True,)], "they have gone")
+    until(
+        lambda: postgres_server.address.execute(f"SELECT count(*) < 2 {EVERY_CLIENT}") == [(True,)], "they have gone"
+    )
     assert (await look(store, await enqueue_one(store))).status == "pending"
     await store.close()
 
@@ -265,7 +267,7 @@ async def test_a_caller_that_is_cancelled_in_the_middle_leaves_nothing_behind(
     store: Store, url: str, server: Address
 ) -> None:
     tasks = asyncio.all_tasks()
-    with nobody_writes(url):
+    with locked_jobs(url):
         callers = [asyncio.create_task(enqueue_one(store, priority=n)) for n in range(4)]
         await until_waiting(server)
         for caller in callers:
@@ -281,7 +283,7 @@ async def test_a_caller_that_is_cancelled_in_the_middle_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("wrong", ["postgresql://nobody@{place}/postgres", "{right}?sslmode=require", "{nowhere}"])
-async def test_who_is_not_let_in_is_told_so_for_good(postgres_server: PostgresServer, wrong: str) -> None:
+async def test_a_refused_login_is_reported_as_lasting(postgres_server: PostgresServer, wrong: str) -> None:
     place = f"127.0.0.1:{postgres_server.port}"
     url = wrong.format(place=place, right=postgres_server.dsn(), nowhere=postgres_server.dsn("nowhere"))
     store = open_store(url, deadline=5)

@@ -1,4 +1,4 @@
-"""An id that was handed in twice where nobody could see it: it is found out later, and nobody else suffers."""
+"""An id enqueued twice where neither could see the other: it is found out later, and no other job suffers."""
 
 import asyncio
 
@@ -68,7 +68,7 @@ async def test_a_key_that_was_taken_for_a_job_that_has_ended_meanwhile_is_free(
     assert await store.jobs.enqueue([newcomer]) == [Enqueued(newcomer.id)]
 
 
-async def test_whoever_hands_in_again_too_late_replaces_nobody(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_enqueue_repeated_too_late_replaces_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = await put(store, Status.COMPLETED)
     standing = new_job(idempotency_key="k")
     await store.jobs.enqueue([standing])
@@ -86,7 +86,7 @@ async def test_whoever_hands_in_again_too_late_replaces_nobody(store: Store, mon
     assert job.status is Status.PENDING
 
 
-async def test_ids_that_are_remembered_while_a_shelf_is_about_to_be_emptied_are_not_forgotten(
+async def test_ids_that_are_remembered_while_a_partition_is_about_to_be_emptied_are_not_forgotten(
     store: Store, clock: ManualClock, other: Other
 ) -> None:
     await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 0}))
@@ -106,7 +106,7 @@ async def test_ids_that_are_remembered_while_a_shelf_is_about_to_be_emptied_are_
     assert await store.jobs.enqueue([new]) == [Enqueued(new.id, existing=True)]
 
 
-async def test_a_settlement_and_whoever_locks_in_order_do_not_wait_in_a_circle(store: Store, other: Other) -> None:
+async def test_a_settlement_and_a_session_that_locks_in_order_do_not_deadlock(store: Store, other: Other) -> None:
     low, high = sorted([await running(store), await running(store)], key=lambda job: job.id)
     await other.does("SELECT 1 FROM windlass.jobs WHERE id = %s FOR UPDATE", low.id)
     settling = asyncio.create_task(store.jobs.settle([completed(high), completed(low)]))

@@ -64,7 +64,7 @@ async def test_a_watermark_stays_below_what_is_pending(store: Store, clock: Manu
     assert await claim_ids(store) == [id_]
 
 
-async def test_a_watermark_waits_for_who_has_yet_to_commit(store: Store, clock: ManualClock, other: Other) -> None:
+async def test_a_watermark_waits_for_uncommitted_transactions(store: Store, clock: ManualClock, other: Other) -> None:
     await open_lease(store, length=10**12)
     first = await enqueue_one(store)
     assert await claim_ids(store) == [first]
@@ -119,7 +119,7 @@ async def test_a_claim_that_had_enough_before_it_came_to_a_place_looks_there_the
     assert await claim_ids(store, **both) == [third]
 
 
-async def test_who_raises_a_watermark_gives_way_to_who_puts_a_job_back(
+async def test_raising_a_watermark_gives_way_to_a_requeue(
     store: Store, clock: ManualClock, other: Other, connection: Any
 ) -> None:
     """The job is put back after the snapshot of the statement that raises was taken, and before it writes."""
@@ -138,7 +138,7 @@ async def test_who_raises_a_watermark_gives_way_to_who_puts_a_job_back(
     assert await claim_ids(store) == [claimed.id]
 
 
-async def test_a_watermark_that_somebody_has_in_hand_is_left_and_the_others_rise(
+async def test_a_locked_watermark_is_left_and_the_others_rise(
     store: Store, clock: ManualClock, other: Other, connection: Any
 ) -> None:
     for queue in ("a", "b"):
@@ -207,7 +207,7 @@ async def _pages(connection: Any, clock: ManualClock) -> int:
     values: dict[str, Any] = {
         "runner": "r1", "claim": 10**9, "first": True, "queues": ["default"], "types": ["t"], "limit": 10, "since": 0,
         "returns": -1, "seen_queues": [], "seen_sort_priorities": [], "seen_ranks": [], "seen_ids": [],
-        "now": clock.wall(),
+        "over": [], "now": clock.wall(),
     }  # fmt: skip
     text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.text}"
     rows = await connection.fetch(text, *[values[name] for name in statement.names])

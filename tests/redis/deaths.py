@@ -15,13 +15,13 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.store import RedisStore
 
 LONG = 10 * SECOND
-"""After which nobody is taken to be still at it."""
+"""After which no process is taken to be still at it."""
 Step = tuple[str, bool]
 """At which script a process dies, and whether that was done."""
 
 
 class Death(BaseException):
-    """Nobody goes on after it."""
+    """Nothing continues after it."""
 
 
 def steps(*names: str) -> list[Step]:
@@ -34,7 +34,7 @@ def shown(step: object) -> str:
 
 @contextmanager
 def dying_at(step: Step) -> Iterator[None]:
-    """Whoever comes to this script dies there."""
+    """A process that comes to this script dies there."""
     name, done = step
     call, calls, each = Access.call, Access.call_queues, Access.call_each
 
@@ -86,7 +86,7 @@ async def wipe(store: RedisStore, queue: str) -> None:
 
 
 async def nothing_left(store: RedisStore) -> bool:
-    """Whether everybody was told of everything."""
+    """Whether all messages were delivered."""
     access = store._access
     now = await access.now()
     for queue in await access.queue_names():

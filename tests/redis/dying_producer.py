@@ -1,4 +1,4 @@
-"""A producer that hands in many jobs, and is killed by itself at a given call of a given script.
+"""A producer that enqueues many jobs, and is killed by itself at a given call of a given script.
 
 python dying_producer.py ADDRESS JOBS SCRIPT NUMBER before|after
 """

@@ -22,14 +22,14 @@ Place = tuple[str, bytes, Any]
 """An index, a member or field of it, and its score or value (None: it says nothing)."""
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class QueueKeys(msgspec.Struct, frozen=True):
     """All keys of one queue, as they are."""
 
     client: Any
     names: dict[str, str]
 
     @classmethod
-    def of(cls, client: Any, keys: KeyMap, queue: str, wanted: tuple[str, ...]) -> "Shelf":
+    def of(cls, client: Any, keys: KeyMap, queue: str, wanted: tuple[str, ...]) -> "QueueKeys":
         return cls(client, dict(zip(wanted, keys.of_queue(queue, wanted), strict=True)))
 
     def mapping(self, name: str) -> dict[bytes, bytes]:
@@ -63,35 +63,35 @@ async def misplaced(store: RedisStore, queue: str = "default") -> list[str]:
     """What is in an index and must not be, or must be and is not; nothing if all is well."""
     server = store._access.server
     with redis.Redis.from_url(server.address.dsn) as client:
-        return _faults(Shelf.of(client, server.keys, queue, ALL), queue)
+        return _faults(QueueKeys.of(client, server.keys, queue, ALL), queue)
 
 
-def _faults(shelf: Shelf, queue: str) -> list[str]:
-    records = [unpack(id_.decode(), value) for id_, value in shelf.mapping("jobs").items()]
+def _faults(keys: QueueKeys, queue: str) -> list[str]:
+    records = [unpack(id_.decode(), value) for id_, value in keys.mapping("jobs").items()]
     expected = set(_added_up(records)) | {place for each in records for place in _places(each)}
-    found = set(_found(shelf))
+    found = set(_found(keys))
     missing = sorted(expected - found, key=repr)
-    if not _in_lanes(shelf):
+    if not _in_lanes(keys):
         missing = [place for place in missing if place[0] != "tenant_queues"]
     wrong = [f"{queue}: not in {place}" for place in missing]
     wrong += [f"{queue}: left in {place}" for place in sorted(found - expected, key=repr)]
-    return wrong + _loose(shelf, records)
+    return wrong + _loose(keys, records)
 
 
-def _in_lanes(shelf: Shelf) -> bool:
+def _in_lanes(keys: QueueKeys) -> bool:
     """Whether the queue is fair, and all of its pending jobs have been put into lanes since it is."""
-    settings = shelf.mapping("queue")
+    settings = keys.mapping("queue")
     return settings.get(b"fair") == b"1" and b"assigning_tenants" not in settings
 
 
-def _found(shelf: Shelf) -> Iterator[Place]:
+def _found(keys: QueueKeys) -> Iterator[Place]:
     for name in HASHES:
-        yield from ((name, field, int(value)) for field, value in shelf.mapping(name).items() if int(value))
+        yield from ((name, field, int(value)) for field, value in keys.mapping(name).items() if int(value))
     for name in BY_SCORE:
-        yield from ((name, member, int(score)) for member, score in shelf.scores(name).items())
+        yield from ((name, member, int(score)) for member, score in keys.scores(name).items())
     for name in BY_MEMBER:
-        yield from ((name, member, None) for member in shelf.scores(name))
-    yield from (("cancels", member, None) for member in shelf.members("cancels"))
+        yield from ((name, member, None) for member in keys.scores(name))
+    yield from (("cancels", member, None) for member in keys.members("cancels"))
 
 
 def _added_up(records: Iterable[Record]) -> Iterator[Place]:
@@ -139,15 +139,15 @@ def _places(record: Record) -> Iterator[Place]:
         yield "children", fields.parent.encode() + id_, None
 
 
-def _loose(shelf: Shelf, records: Iterable[Record]) -> list[str]:
+def _loose(keys: QueueKeys, records: Iterable[Record]) -> list[str]:
     """What is kept of jobs elsewhere: more than no job has, claims without their jobs, keys without a holder."""
     jobs = {record.id: record for record in records}
-    said = {id_.decode() for id_ in shelf.mapping("details")}
+    said = {id_.decode() for id_ in keys.mapping("details")}
     wrong = [
         f"`more` of {id_}" for id_ in said ^ {id_ for id_, each in jobs.items() if each.flags & Flag.HAS_DETAILS}
     ]
     held: dict[bytes, set[str]] = defaultdict(set)
-    for member in shelf.scores("held"):
+    for member in keys.scores("held"):
         ids = member.index(b"\0") + 9
         held[member[:ids]] = {member[at : at + 36].decode() for at in range(ids, len(member), 36)}
     wrong += [
@@ -155,7 +155,7 @@ def _loose(shelf: Shelf, records: Iterable[Record]) -> list[str]:
         for record in jobs.values()
         if record.letter == Letter.RUNNING and record.id not in held[claim_head(record)]
     ]
-    holders = {digest.decode(): id_.decode() for digest, id_ in shelf.mapping("idempotency_keys").items()}
+    holders = {digest.decode(): id_.decode() for digest, id_ in keys.mapping("idempotency_keys").items()}
     for record in jobs.values():
         digest = record.fields.key_digest
         if digest is not None and not record.finished and holders.get(digest) != record.id:

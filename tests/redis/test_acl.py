@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from tests.redis.deaths import winding
-from tests.support.chains import end_next, hand_in, statuses
+from tests.support.chains import end_next, enqueue_jobs, statuses
 from tests.support.seed import claim_one, completed, dead, enqueue, enqueue_one, open_lease, request, settle
 from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_programs import Program, programs
@@ -63,7 +63,7 @@ async def test_the_user_may_do_what_a_store_does(store: Store) -> None:
 
 
 async def test_the_user_may_hand_chains_on_and_examine(server: RedisServer, store: Store) -> None:
-    ids = await hand_in(store, winding())
+    ids = await enqueue_jobs(store, winding())
     await end_next(store, dead)
     await store.operator.retry(ids[:1])
     await store.operator.change(ids[1:2], JobChange(queue="there"))

@@ -92,7 +92,7 @@ def test_nothing_is_read_or_dropped_whole_but_what_is_known_to_be_little() -> No
 
 
 class Counting:
-    """Counts the commands that each call of a script gives, on a server that nobody else uses."""
+    """Counts the commands that each call of a script gives, on a server that nothing else uses."""
 
     def __init__(self, store: RedisStore, server: RedisServer) -> None:
         self.most: dict[str, int] = defaultdict(int)
@@ -245,7 +245,7 @@ async def run_all(store: RedisStore, clock: ManualClock) -> None:
 
 
 async def look_at_all(store: RedisStore) -> None:
-    """What people do."""
+    """What users do."""
     for wanted in (
         JobFilter(),
         JobFilter(tag="none"),

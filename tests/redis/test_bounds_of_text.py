@@ -108,7 +108,7 @@ async def test_buckets_of_keys_that_are_full_again_go_as_fast_as_others_come(
 async def test_very_many_tenants_of_unknown_types_do_not_make_a_claim_long(
     store: RedisStore, server: RedisServer
 ) -> None:
-    """Nor do they hide whom the runner can serve."""
+    """Nor do they hide jobs that the runner can run."""
     await store.queues.change("default", QueueSettings(fair=True))
     await store.jobs.enqueue([new_job(type="unknown", tenant=f"n{n}") for n in range(3_000)])
     (mine,) = await enqueue(store, 1, tenant="z")

@@ -1,4 +1,4 @@
-"""Large hand-ins: nothing or everything, whoever dies when."""
+"""Large enqueues: nothing or everything, whichever process dies when."""
 
 import signal
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def processes(tmp_path: Path) -> Iterator[Processes]:
 
 
 def is_staged(folder: Path, queue: str = "default") -> bool:
-    """Whether anything of a large hand-in lies there."""
+    """Whether anything of a large enqueue is stored there."""
     parts = urlsplit(redis_place(folder))
     (prefix,) = parse_qs(parts.query)["prefix"]
     with redis.Redis.from_url(parts._replace(query="").geturl()) as client:
@@ -69,7 +69,7 @@ async def test_a_hundred_thousand_jobs_come_all_of_them_and_in_their_order(store
         ("commit_batch", 1, "before"),
     ],
 )
-async def test_a_producer_that_dies_before_the_flip_has_handed_in_nothing(
+async def test_a_producer_that_dies_before_the_flip_has_enqueued_nothing(
     store: Store, clock: ManualClock, tmp_path: Path, processes: Processes, script: str, number: int, side: str
 ) -> None:
     dying = processes.start("producer", str(PRODUCER), redis_place(tmp_path), str(MANY), script, str(number), side)
@@ -93,7 +93,7 @@ async def test_a_producer_that_dies_before_the_flip_has_handed_in_nothing(
         ("store_batch", 3, "after", 3 * MAX_WEIGHT),
     ],
 )
-async def test_a_producer_that_dies_after_the_flip_has_handed_in_everything(
+async def test_a_producer_that_dies_after_the_flip_has_enqueued_everything(
     store: Store,
     clock: ManualClock,
     tmp_path: Path,
@@ -113,7 +113,7 @@ async def test_a_producer_that_dies_after_the_flip_has_handed_in_everything(
     assert not is_staged(tmp_path)
 
 
-async def test_a_large_hand_in_that_is_repeated_is_one(store: Store, tmp_path: Path) -> None:
+async def test_a_large_enqueue_that_is_repeated_is_one(store: Store, tmp_path: Path) -> None:
     jobs = [new_job() for _ in range(MANY)]
     await store.jobs.enqueue(jobs)
     assert await store.jobs.enqueue(jobs) == [Enqueued(job.id, existing=True) for job in jobs]
@@ -227,7 +227,7 @@ async def test_an_outage_after_one_of_several_was_committed_is_said_to_have_mayb
 async def test_a_slow_producer_is_helped_and_is_told_the_same(
     store: Store, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever unfolds them, the jobs are there once, and their producer learns which of them stood before."""
+    """Whatever unfolds them, the jobs are there once, and their producer learns which of them existed before."""
     known = new_job()
     await store.jobs.enqueue([known])
     coordinator = STORES["redis"].open(tmp_path, clock)
@@ -292,7 +292,7 @@ async def test_a_key_that_is_taken_after_the_flip_answers_with_its_job(
     assert [answer.id for answer in answers[8:]] == [job.id for job in jobs[8:]]
 
 
-def test_a_large_hand_in_needs_no_event_loop(tmp_path: Path) -> None:
+def test_a_large_enqueue_needs_no_event_loop(tmp_path: Path) -> None:
     store = STORES["redis"].open(tmp_path, ManualClock())
     jobs = [new_job() for _ in range(MANY)]
     assert drive(store.jobs.enqueue(jobs)) == [Enqueued(job.id) for job in jobs]

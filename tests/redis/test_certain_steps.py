@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from tests.redis.faulty_wire import FaultyWire
-from tests.support.chains import follow_on, hand_in, take_one
+from tests.support.chains import enqueue_jobs, follow_on, take_one
 from tests.support.seed import completed, dead, new_job, open_lease
 from tests.support.servers.redis_places import redis_place
 from tests.support.timing import add, moment
@@ -30,29 +30,29 @@ Prepare = Callable[[RedisStore], Awaitable[Verb]]
 async def _settle(store: RedisStore) -> Verb:
     """Two jobs end, and the children of both are in another queue."""
     jobs = [*follow_on([new_job(), new_job(queue="b")]), *follow_on([new_job(queue="c"), new_job(queue="b")])]
-    await hand_in(store, jobs)
+    await enqueue_jobs(store, jobs)
     ends = [completed(await take_one(store)), dead(await take_one(store, runner="r2", queues=("c",)))]
     return lambda: store.jobs.settle(ends)
 
 
 async def _retry(store: RedisStore) -> Verb:
-    ids = await hand_in(store, follow_on([new_job(queue=queue) for queue in "aba"]))
+    ids = await enqueue_jobs(store, follow_on([new_job(queue=queue) for queue in "aba"]))
     await store.jobs.settle([dead(await take_one(store, queues=("a",)))])
     return lambda: store.operator.retry(ids)
 
 
 async def _cancel(store: RedisStore) -> Verb:
-    ids = await hand_in(store, [new_job(queue=queue) for queue in "aba"])
+    ids = await enqueue_jobs(store, [new_job(queue=queue) for queue in "aba"])
     return lambda: store.operator.cancel(ids, "unwanted")
 
 
 async def _move(store: RedisStore) -> Verb:
-    ids = await hand_in(store, [new_job(queue=queue, idempotency_key=str(n)) for n, queue in enumerate("ab")])
+    ids = await enqueue_jobs(store, [new_job(queue=queue, idempotency_key=str(n)) for n, queue in enumerate("ab")])
     return lambda: store.operator.change(ids, JobChange(queue="c"))
 
 
 async def _delete(store: RedisStore) -> Verb:
-    ids = await hand_in(store, [new_job(queue=queue) for queue in "ab"])
+    ids = await enqueue_jobs(store, [new_job(queue=queue) for queue in "ab"])
     await store.operator.cancel(ids, "unwanted")
     return lambda: store.operator.delete(ids)
 
@@ -114,7 +114,7 @@ async def _told(act: Verb) -> StoreUnavailable | None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-async def test_who_is_told_that_nothing_was_done_finds_nothing_changed(
+async def test_a_call_that_certainly_did_nothing_changed_nothing(
     verb: str, tmp_path: Path, contents: Callable[[Path], Contents]
 ) -> None:
     step, failed, doubts = 0, True, 0

@@ -45,7 +45,7 @@ class Place(NamedTuple):
     wire: FaultyWire
     blobs: Path
 
-    async def hand_in(self, jobs: list[NewJob]) -> None:
+    async def enqueue(self, jobs: list[NewJob]) -> None:
         await self.app._enqueue_jobs(jobs, [Any] * len(jobs))
 
 
@@ -70,7 +70,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 @pytest.fixture(autouse=True)
 def no_flushes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody cuts the power here: blobs need not wait for the disk."""
+    """The power is not cut here: blobs need not wait for the disk."""
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
@@ -93,7 +93,7 @@ WAYS: dict[str, Callable[[], list[NewJob]]] = {
 @pytest.mark.parametrize("portion", [500, 1], ids=["at once", "staged"])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-async def test_whichever_step_of_a_hand_in_fails_what_is_told_is_true(
+async def test_whichever_step_of_an_enqueue_fails_what_is_reported_is_true(
     fault: Fault, way: str, portion: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "MAX_WEIGHT", portion)
@@ -114,14 +114,14 @@ async def test_whichever_step_of_a_hand_in_fails_what_is_told_is_true(
 
 async def _told(place: Place, jobs: list[NewJob]) -> Exception | None:
     try:
-        await place.hand_in(jobs)
+        await place.enqueue(jobs)
     except (EnqueueFailed, EnqueueUnknown, KeyConflict) as error:
         return error
     return None
 
 
 async def _check(place: Place, jobs: list[NewJob], told: Exception | None) -> None:
-    """What there is agrees with what was told, and the same jobs can be handed in again."""
+    """What there is agrees with what was told, and the same jobs can be enqueued again."""
     ids = [job.id for job in jobs]
     if isinstance(told, EnqueueFailed | KeyConflict):
         assert not any(await place.store.operator.get(ids)), told
@@ -132,7 +132,7 @@ async def _check(place: Place, jobs: list[NewJob], told: Exception | None) -> No
         await _check_whole(place, ids)
     else:
         assert all(await place.store.operator.get(ids))
-    await place.hand_in(jobs)
+    await place.enqueue(jobs)
     assert all(await place.store.operator.get(ids))
     await _check_whole(place, ids)
 
@@ -194,5 +194,5 @@ async def test_a_queue_that_is_closed_after_another_has_stored_is_no_certainty(
     found = await place.store.operator.get([job.id for job in jobs])
     assert [each is not None for each in found] == [True, True, False, False]
     await place.store.queues.open("b")
-    await place.hand_in(jobs)
+    await place.enqueue(jobs)
     assert all(await place.store.operator.get([job.id for job in jobs]))

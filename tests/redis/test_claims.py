@@ -104,7 +104,9 @@ async def test_very_many_of_a_key_step_aside_to_the_microsecond(store: RedisStor
     assert await misplaced(store) == []
 
 
-async def test_who_steps_aside_in_hundreds_does_not_hide_who_can_start(store: RedisStore, clock: ManualClock) -> None:
+async def test_hundreds_of_throttled_jobs_do_not_hide_those_that_can_start(
+    store: RedisStore, clock: ManualClock
+) -> None:
     await enqueue(store, 400, concurrency_key="k", key_limit=1000, key_rate=TEN, priority=1)
     runner = await new_runner(store)
     assert len(await runner.claim(2)) == 2

@@ -25,7 +25,7 @@ from windlass import StoreUnavailable
 from windlass.core.jobs.job import Enqueued
 from windlass.store.contract import Store
 from windlass.store.open import open_store
-from windlass.store.redis.dependencies import dependents as heirs
+from windlass.store.redis.dependencies import dependents as dependents_module
 from windlass.store.redis.store import RedisStore
 
 QUEUES = tuple(f"q{number}" for number in range(12))
@@ -84,7 +84,7 @@ async def test_a_slot_that_moves_while_jobs_come_and_go_is_followed(cluster: Red
     cluster.settle()
 
 
-async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure_of_the_hand_in(
+async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure_of_the_enqueue(
     cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The child is stored; its parent's queue cannot be asked for long. It is asked later, and the child goes on."""
@@ -107,7 +107,7 @@ async def test_a_slot_that_begins_to_move_after_a_job_is_stored_makes_no_failure
     assert "parent_checks" in asked
     move.finish()
     cluster.settle()
-    monkeypatch.setattr(heirs, "ABANDONED_AFTER", 0)
+    monkeypatch.setattr(dependents_module, "ABANDONED_AFTER", 0)
     await store.tidy()
     await settle(store, completed(await claim_one(store, queues=("parents",))))
     assert await claim_ids(store, queues=("children",)) == [child.id]
@@ -159,12 +159,12 @@ async def test_one_silent_node_does_not_keep_us_from_the_others(redis_cluster: R
 
 
 async def test_a_killed_master_is_replaced_and_what_stands_is_run(redis_cluster: RedisCluster) -> None:
-    """Every hand-in that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
+    """Every enqueue that a replica had (`?replicas=1`) is there after the failover, and each is handed out once."""
     store = open_store(f"{redis_cluster.url}?replicas=1", deadline=5)
     safe = {queue: [await enqueue_one(store, queue=queue, fresh="here")] for queue in QUEUES}
     lost = _home(redis_cluster, QUEUES[0])
     back = asyncio.Event()
-    load = asyncio.create_task(_hand_in_until(back, store, safe))
+    load = asyncio.create_task(_enqueue_until(back, store, safe))
     await asyncio.sleep(0.2)
     await asyncio.to_thread(lost.kill)
     await asyncio.to_thread(until, lambda: _home(redis_cluster, QUEUES[0]) is not lost, "another is master")
@@ -189,7 +189,7 @@ async def _running_in(store: Store, queue: str):  # type: ignore[no-untyped-def]
     return await claim_one(store, "after", queues=(queue,))
 
 
-async def _hand_in_until(back: asyncio.Event, store: Store, safe: dict[str, list[str]]) -> None:
+async def _enqueue_until(back: asyncio.Event, store: Store, safe: dict[str, list[str]]) -> None:
     """Go on through the failover; what was answered is safe, what was not is not counted."""
     while True:
         for queue, ids in safe.items():

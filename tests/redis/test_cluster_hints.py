@@ -1,4 +1,4 @@
-"""Hints on a cluster: whoever serves queues hears of all of them, whichever servers keep them."""
+"""Hints on a cluster: a runner of several queues gets hints of all of them, whichever servers keep them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -83,7 +83,7 @@ async def test_since_seven_only_the_server_of_the_queue_is_told(
     assert calls_of(cluster, silent) == others
 
 
-async def test_a_user_who_may_not_use_shard_channels_hands_in_and_hears_all_the_same(cluster: RedisCluster) -> None:
+async def test_a_user_without_shard_channels_enqueues_and_gets_hints_all_the_same(cluster: RedisCluster) -> None:
     for node in cluster.nodes:
         node.execute("ACL", "SETUSER", "plain", "on", ">secret", *acl_rules())
     url = cluster.url.replace("redis+cluster://", "redis+cluster://plain:secret@")

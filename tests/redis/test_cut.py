@@ -104,7 +104,7 @@ def test_a_connection_that_is_known_to_be_closed_is_replaced_before_anything_is_
     run(body)
 
 
-def test_a_connection_that_is_cut_while_nobody_uses_it_is_replaced(
+def test_a_connection_that_is_cut_while_unused_is_replaced(
     run: Callable[[Body], None], proxy: Proxy, reset: bool
 ) -> None:
     async def body() -> None:
@@ -157,7 +157,7 @@ def test_a_cut_in_the_middle_of_a_large_write_is_a_lost_connection(
 
 
 def test_a_cut_in_the_greeting_leaves_no_doubt(run: Callable[[Body], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server hangs up on whoever connects: what was asked for never left."""
+    """The server hangs up on every connection: what was asked for never left."""
 
     async def body() -> None:
         async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -179,7 +179,7 @@ def test_a_cut_in_the_greeting_leaves_no_doubt(run: Callable[[Body], None], monk
     run(body)
 
 
-def test_who_listens_on_a_connection_that_is_cut_sees_a_connection_error(
+def test_a_listener_on_a_cut_connection_gets_a_connection_error(
     run: Callable[[Body], None], proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also the one who would ask whether the connection is there still."""

@@ -13,7 +13,7 @@ KEYLESS = {"'TIME'": "", "'PUBLISH'": "channel", "'SPUBLISH'": "channel", "'PUBS
 
 @pytest.mark.parametrize("name", script_names())
 def test_a_script_calls_nothing_but_with_a_declared_key(name: str) -> None:
-    """`key` is what a part calls the one that it is given; whoever gives it is looked at, too."""
+    """`key` is what a part calls the one that it is given; its callers are checked, too."""
     text = script(name).text
     called = [(found[1], (found[2] or "").strip()) for found in CALLED.finditer(text)]
     strange = [

@@ -153,7 +153,7 @@ async def test_what_was_changed_past_us_is_found(store: Store) -> None:
     assert (lost.level, "'default' is named, and its keys are gone" in lost.says) == (Level.PROBLEM, True)
 
 
-async def test_finished_jobs_that_nobody_drops_are_told(store: Store, clock: ManualClock) -> None:
+async def test_finished_jobs_that_are_not_dropped_are_reported(store: Store, clock: ManualClock) -> None:
     await put(store, Status.COMPLETED)
     found = await examine(store.address, clock=clock)
     assert [each.level for each in found.findings if each.check == "retention"] == [Level.OK]

@@ -1,4 +1,4 @@
-"""Ticks after a failover that lost the newest of the office."""
+"""Ticks after a failover that lost the newest writes of the global keys."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from windlass.store.redis.store import RedisStore
 async def test_a_schedule_goes_on_after_a_failover_to_a_clock_that_is_behind(
     store: RedisStore, clock: ManualClock
 ) -> None:
-    """The office has lost that a tick was fired, and gives lower numbers now than the queue knows."""
+    """The global keys have lost that a tick was fired, and give lower numbers now than the queue knows."""
     access = store._access
     await enqueue_one(store)
     await add(store)

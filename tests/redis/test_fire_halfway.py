@@ -1,4 +1,4 @@
-"""Plans of ticks that somebody left, or comes back to when all is long over; schedules that are changed meanwhile."""
+"""Plans of ticks that a process left, or resumes when all is long over; schedules that are changed meanwhile."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -56,7 +56,7 @@ class Line:
 
 
 async def plan(store: RedisStore, name: str = "s", trips: int = 0) -> PlannedTicks:
-    """What is due is planned, and whoever planned it goes no further: what it knows."""
+    """What is due is planned, and the process that planned it goes no further: what it knows."""
     with Line(trips), pytest.raises(StoreUnavailable):
         await fire(store)
     _, found = await read_by_name(store._access, [name])
@@ -102,7 +102,7 @@ async def test_a_plan_is_finished_as_it_was_made_though_more_is_due_by_now(
 
 
 @pytest.mark.parametrize("gone", ["pruned", "deleted", "there"])
-async def test_who_comes_late_with_a_plan_hands_nothing_in(store: RedisStore, clock: ManualClock, gone: str) -> None:
+async def test_a_late_plan_enqueues_nothing(store: RedisStore, clock: ManualClock, gone: str) -> None:
     await add(store)
     clock.advance(MINUTE)
     late = await plan(store)
@@ -120,7 +120,7 @@ async def test_who_comes_late_with_a_plan_hands_nothing_in(store: RedisStore, cl
     assert len(jobs) == (gone == "there")
 
 
-async def test_who_comes_later_than_the_next_plan_hands_nothing_in(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_plan_later_than_the_next_one_enqueues_nothing(store: RedisStore, clock: ManualClock) -> None:
     await add(store)
     clock.advance(MINUTE)
     late = await plan(store)
@@ -132,7 +132,7 @@ async def test_who_comes_later_than_the_next_plan_hands_nothing_in(store: RedisS
     assert await ticks_of(store) == [clock.wall()]
 
 
-async def test_two_who_finish_a_plan_at_once_count_it_once(store: RedisStore, clock: ManualClock) -> None:
+async def test_two_that_finish_a_plan_at_once_count_it_once(store: RedisStore, clock: ManualClock) -> None:
     await add(store)
     await store.queues.close("default")
     clock.advance(MINUTE)
@@ -170,12 +170,12 @@ async def test_what_got_a_job_is_not_skipped_when_it_is_repeated_though_that_job
 
 
 async def die_before_advance(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    office = Access.call_global
+    call_global = Access.call_global
 
     async def cut(access: Access, name: str, request: Any, *blobs: bytes) -> Any:
         if name == "advance_schedules":
             raise StoreUnavailable("cut")
-        return await office(access, name, request, *blobs)
+        return await call_global(access, name, request, *blobs)
 
     with monkeypatch.context() as patched:
         patched.setattr(Access, "call_global", cut)
@@ -212,13 +212,13 @@ async def test_a_change_gives_way_to_a_plan_that_was_made_while_it_was_decided(
 ) -> None:
     tick = moment(await add(store))
     clock.advance(MINUTE)
-    office = Access.call_global
+    call_global = Access.call_global
 
     async def paused(access: Access, name: str, request: Any, *blobs: bytes) -> Any:
         if name in ("set_schedules", "drop_schedule"):
             monkeypatch.undo()
             await plan(store)
-        return await office(access, name, request, *blobs)
+        return await call_global(access, name, request, *blobs)
 
     monkeypatch.setattr(Access, "call_global", paused)
     assert await getattr(store.schedules, verb)("s")
@@ -280,7 +280,7 @@ async def test_queues_forget_removed_schedules_after_a_day_and_not_those_that_ar
     assert await store._access.command("ZCARD", "removed_schedules") == 0
 
 
-async def test_who_carries_a_plan_for_longer_than_queues_remember_must_ask_again(
+async def test_a_process_with_a_plan_older_than_queues_remember_must_ask_again(
     store: RedisStore, clock: ManualClock
 ) -> None:
     await add(store)
@@ -295,7 +295,7 @@ async def test_who_carries_a_plan_for_longer_than_queues_remember_must_ask_again
     assert await jobs_of(store) == []
 
 
-async def test_a_plan_that_nobody_finished_for_days_is_finished_then(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_plan_left_unfinished_for_days_is_finished_then(store: RedisStore, clock: ManualClock) -> None:
     await add(store)
     tick = clock.wall() + MINUTE
     clock.advance(MINUTE)
@@ -319,7 +319,7 @@ async def test_a_queue_that_cannot_be_reached_holds_up_its_own_schedules_only(
     assert (await ticks_of(store, "down"), await ticks_of(store, "well")) == ([tick], [tick])
 
 
-async def test_many_ticks_of_one_schedule_come_in_portions_and_whoever_dies_between_them_leaves_no_gap(
+async def test_many_ticks_of_one_schedule_come_in_portions_and_a_death_between_them_leaves_no_gap(
     store: RedisStore, clock: ManualClock
 ) -> None:
     begin, count = clock.wall(), 350
@@ -332,7 +332,7 @@ async def test_many_ticks_of_one_schedule_come_in_portions_and_whoever_dies_betw
     assert moment(await find(store)) == begin + (count + 1) * MINUTE
 
 
-async def test_whose_plan_was_taken_is_told_what_became_of_it_though_another_finished_it(
+async def test_a_process_learns_what_became_of_its_plan_though_another_finished_it(
     store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(store)
@@ -349,7 +349,7 @@ async def test_whose_plan_was_taken_is_told_what_became_of_it_though_another_fin
     assert fired == Fired(done=True, jobs=((await jobs_of(store))[0].id,))
 
 
-async def test_who_slept_until_the_next_tick_was_fired_does_not_know_what_became_of_its_own(
+async def test_a_process_that_slept_until_the_next_tick_was_fired_does_not_know_what_became_of_its_own(
     store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = clock.wall()
@@ -387,9 +387,7 @@ async def test_what_was_decided_on_a_schedule_with_a_plan_is_given_up_for_the_pl
     assert moment(await find(store)) == begin + 2 * MINUTE
 
 
-async def test_settings_that_somebody_edited_by_hand_hide_no_other_schedule(
-    store: RedisStore, clock: ManualClock
-) -> None:
+async def test_settings_edited_by_hand_hide_no_other_schedule(store: RedisStore, clock: ManualClock) -> None:
     for name in ("a", "b"):
         await add(store, name)
     await store._access.command("HSET", "schedules", "a", b"\xff")

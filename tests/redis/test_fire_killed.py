@@ -30,8 +30,8 @@ asyncio.run(Fire(store, print).run())
 POINTS = {
     "fire.before_commit": (False, 0, 0),
     "fire.after_commit": (True, 0, 0),
-    "hand_in.before_commit": (True, 0, 0),
-    "hand_in.after_commit": (True, 1, 0),
+    "enqueue_jobs.before_commit": (True, 0, 0),
+    "enqueue_jobs.after_commit": (True, 1, 0),
     "advance.before_commit": (True, 1, 0),
     "advance.after_commit": (True, 1, 1),
 }
@@ -40,7 +40,7 @@ POINTS = {
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("place", [redis_place, redis_cluster_place], ids=["server", "cluster"])
-async def test_whoever_dies_at_any_step_leaves_a_tick_that_gets_one_job(
+async def test_a_death_at_any_step_leaves_a_tick_that_gets_one_job(
     tmp_path: Path, clock: ManualClock, place: Callable[[Path], str], point: str
 ) -> None:
     planned, jobs, went = POINTS[point]

@@ -96,7 +96,7 @@ async def test_new_jobs_are_refused(server: RedisServer, store: RedisStore) -> N
 async def test_a_refusal_for_lack_of_memory_is_no_script_that_stopped_half_way(
     server: RedisServer, store: RedisStore
 ) -> None:
-    """Nothing was written: the coordinator need not go through all jobs to mend anything."""
+    """Nothing was written: the coordinator need not go through all jobs to repair anything."""
     await enqueue_one(store)
     fill(server)
     with pytest.raises(StoreUnavailable, match="memory is full"):
@@ -223,7 +223,7 @@ async def test_people_can_act(server: RedisServer, store: RedisStore) -> None:
 async def test_what_was_committed_is_stored_and_what_was_not_goes(
     server: RedisServer, store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A producer that dies in the middle of a large hand-in leaves it to `tidy`, also on a full server."""
+    """A producer that dies in the middle of a large enqueue leaves it to `tidy`, also on a full server."""
     call = Access.call
 
     async def dies(self: Access, name: str, queue: str, *words: object) -> object:

@@ -96,7 +96,9 @@ async def test_a_server_that_does_not_write_is_refused_at_the_start_and_when_it_
     await _refused(store)
 
 
-async def test_whoever_accepts_the_loss_may_use_a_server_that_does_not_write(redis_server: RedisServer) -> None:
+async def test_a_program_that_accepts_the_loss_may_use_a_server_that_does_not_write(
+    redis_server: RedisServer,
+) -> None:
     redis_server.config(appendonly="no")
     store = open_store(f"{redis_server.url}?durability=none")
     assert await status_of(store, await enqueue_one(store)) is Status.PENDING
@@ -120,7 +122,7 @@ async def test_near_the_end_of_memory_no_job_is_taken_and_workers_go_on(
 
 
 async def test_a_burst_is_noticed_before_it_fills_the_memory(redis_server: RedisServer) -> None:
-    """With the usual ten seconds between looks: what this process hands in makes it look earlier."""
+    """With the usual ten seconds between looks: what this process enqueues makes it look earlier."""
     used = redis_server.info()["used_memory"]
     redis_server.config(maxmemory=used + (12 << 20))
     store = open_store(redis_server.url)
@@ -198,7 +200,9 @@ async def test_queues_that_were_lost_alone_are_told_once(redis_server: RedisServ
     await store.close()
 
 
-async def test_an_emptied_store_is_noticed_by_those_who_only_look(redis_server: RedisServer, store: Store) -> None:
+async def test_an_emptied_store_is_noticed_by_processes_that_only_read(
+    redis_server: RedisServer, store: Store
+) -> None:
     await enqueue_one(store)
     redis_server.execute("FLUSHALL")
     with pytest.raises(StoreUnavailable, match="emptied"):

@@ -21,7 +21,7 @@ from windlass.store.redis.signals import subscription as hearing
 
 @asynccontextmanager
 async def two(url: str) -> AsyncIterator[tuple[Store, Store]]:
-    """One who hands in, and one who serves the queue `default`, and has begun to listen."""
+    """A producer, and a runner of the queue `default` that has begun to listen."""
     producer, server = open_store(url), open_store(url)
     mark = server.signals.cursor()
     server.signals.subscribe(["default"])
@@ -38,7 +38,7 @@ async def hears(store: Store, mark: int, seconds: float = 20) -> bool:
 
 
 async def silence_of(store: Store) -> str:
-    """Why nothing is heard, as soon as that is so; nobody is told of it."""
+    """Why no hint arrives, as soon as that is so; nothing reports it."""
     async with asyncio.timeout(20):
         while (why := store.signals.outage) is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -49,7 +49,7 @@ def hears_all(store: Store) -> bool:
     return store.signals.outage is None
 
 
-async def test_a_hand_in_of_another_process_is_heard(tmp_path: Path) -> None:
+async def test_an_enqueue_of_another_process_is_signalled(tmp_path: Path) -> None:
     async with two(redis_place(tmp_path)) as (producer, server):
         mark = server.signals.cursor()
         await enqueue_one(producer)

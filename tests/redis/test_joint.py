@@ -1,4 +1,4 @@
-"""Hand-ins of one moment go together, and nobody notices but by the time it takes."""
+"""Enqueues of one moment are sent together, which shows by the time alone."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     async def count(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:
         reply = await call(access, name, queue, request, *blobs)
         if reply != OTHER:
-            counted["hand-in" if name.startswith("enqueue") else name] += 1
+            counted["enqueue" if name.startswith("enqueue") else name] += 1
         return reply
 
     call = Access.call
@@ -35,14 +35,14 @@ async def test_many_hand_ins_of_one_moment_take_few_trips(store: Store, trips: C
     jobs = [new_job() for _ in range(2 * MAX_COALESCED)]
     answers = await asyncio.gather(*(store.jobs.enqueue([job]) for job in jobs))
     assert answers == [[Enqueued(job.id)] for job in jobs]
-    assert trips["hand-in"] == 3, "the first one alone, then as many at a time as go together"
+    assert trips["enqueue"] == 3, "the first one alone, then as many at a time as go together"
     assert all(await store.operator.get([job.id for job in jobs]))
 
 
 async def test_hand_ins_one_after_the_other_do_not_wait_for_each_other(store: Store, trips: Counter[str]) -> None:
     for job in [new_job() for _ in range(3)]:
         assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
-    assert trips["hand-in"] == 3
+    assert trips["enqueue"] == 3
 
 
 async def test_each_is_refused_for_itself(store: Store) -> None:
@@ -81,7 +81,7 @@ async def test_jobs_of_several_callers_meet_each_other_in_their_order(store: Sto
     assert answers[1:] == [[Enqueued(first.id)], *[[Enqueued(first.id, existing=True)]] * 4]
 
 
-async def test_who_gives_up_before_it_was_taken_along_hands_in_nothing(store: Store) -> None:
+async def test_a_call_that_gives_up_before_it_joins_a_batch_enqueues_nothing(store: Store) -> None:
     first, given_up, other = new_job(), new_job(), new_job()
     tasks = [asyncio.create_task(store.jobs.enqueue([job])) for job in (first, given_up, other)]
     await asyncio.sleep(0)
@@ -101,7 +101,7 @@ async def test_the_others_go_on_if_the_first_gives_up(store: Store) -> None:
     assert answers[1:] == [[Enqueued(job.id)] for job in jobs[1:]]
 
 
-async def test_all_who_went_together_hear_that_the_store_is_gone(
+async def test_all_calls_of_a_batch_learn_that_the_store_is_gone(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(access: Access, name: str, queue: str, request: Any, *blobs: bytes) -> Any:

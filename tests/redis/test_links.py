@@ -1,4 +1,4 @@
-"""Links over queues, in steps: whoever dies on the way, each child is told once, and nobody is left waiting."""
+"""Links over queues, in steps: whatever dies on the way, each child is released once, and none is left waiting."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.redis.deaths import Step, be_left_alone, dying_at, nothing_left, shown, steps, winding
-from tests.support.chains import after, chain, follow_on, given, hand_in, statuses, take_one
+from tests.support.chains import after, chain, enqueue_jobs, follow_on, given, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, dead, enqueue_one, look, new_job, settle, status_of
 from windlass.core.ids import JobId
@@ -31,11 +31,11 @@ BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.
 async def test_a_child_whose_producer_dies_finds_its_parent_in_another_queue(
     store: RedisStore, clock: ManualClock, step: Step, ending: Callable[[Claimed], Settlement] | None
 ) -> None:
-    (parent,) = await hand_in(store, [new_job()])
+    (parent,) = await enqueue_jobs(store, [new_job()])
     running = await take_one(store)
     child = after(new_job(queue="other"), parent)
     with dying_at(step):
-        await hand_in(store, [child])
+        await enqueue_jobs(store, [child])
     if ending is not None:
         await settle(store, ending(running))
     await be_left_alone(store, clock)
@@ -50,11 +50,11 @@ async def test_a_child_whose_producer_dies_finds_its_parent_in_another_queue(
 async def test_a_producer_that_hands_in_again_after_it_died_finishes_nothing_twice(
     store: RedisStore, clock: ManualClock
 ) -> None:
-    (parent,) = await hand_in(store, [new_job()])
+    (parent,) = await enqueue_jobs(store, [new_job()])
     child = after(new_job(queue="other"), parent)
     with dying_at(("register_children", False)):
-        await hand_in(store, [child])
-    assert await hand_in(store, [child]) == [child.id]
+        await enqueue_jobs(store, [child])
+    assert await enqueue_jobs(store, [child]) == [child.id]
     await be_left_alone(store, clock)
     await settle(store, completed(await take_one(store)))
     assert given(await take_one(store, queues=("other",))) == "1"
@@ -66,7 +66,7 @@ async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
 ) -> None:
     first, second = new_job(), new_job(queue="third")
     child = new_job(queue="other", parents=(first.id, second.id), result_params=(("x", first.id),))
-    await hand_in(store, [first, second, child])
+    await enqueue_jobs(store, [first, second, child])
     job = await take_one(store)
     with dying_at(step):
         await settle(store, completed(job, '"one"'))
@@ -83,10 +83,10 @@ async def test_what_a_dead_worker_did_not_deliver_comes_all_the_same_and_once(
 @pytest.mark.parametrize(
     "step", [("replace_records", True), *steps("notify_dependents", "deliver_mail", "clear_mail")], ids=shown
 )
-async def test_a_chain_falls_to_its_end_though_who_ended_it_dies(
+async def test_a_chain_is_cancelled_to_its_end_though_the_process_that_ended_its_parent_dies(
     store: RedisStore, clock: ManualClock, step: Step
 ) -> None:
-    ids = await hand_in(store, winding())
+    ids = await enqueue_jobs(store, winding())
     job = await take_one(store)
     with dying_at(step):
         await settle(store, dead(job))
@@ -100,10 +100,10 @@ async def test_a_chain_falls_to_its_end_though_who_ended_it_dies(
     [("replace_records", True), *steps("notify_dependents", "deliver_mail", "clear_mail", "register_children")],
     ids=shown,
 )
-async def test_a_chain_stands_up_to_its_end_though_who_retried_it_dies(
+async def test_a_chain_is_retried_to_its_end_though_the_process_that_retried_it_dies(
     store: RedisStore, clock: ManualClock, step: Step
 ) -> None:
-    ids = await hand_in(store, winding())
+    ids = await enqueue_jobs(store, winding())
     await settle(store, dead(await take_one(store)))
     with dying_at(step):
         await store.operator.retry(ids[:1])
@@ -146,7 +146,7 @@ async def test_links_that_are_moved_find_each_other(store: RedisStore, which: in
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("step", [("move_done", True), *steps("notify_dependents", "register_children")], ids=shown)
-async def test_links_find_each_other_though_who_moved_one_dies(
+async def test_links_find_each_other_though_the_process_that_moved_one_dies(
     store: RedisStore, clock: ManualClock, which: int, step: Step
 ) -> None:
     if which == 1 and step[0] == "notify_dependents":
@@ -161,7 +161,7 @@ async def test_links_find_each_other_though_who_moved_one_dies(
 
 async def test_a_link_is_shown_with_what_its_parents_do(store: RedisStore) -> None:
     first, second = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [first, second])
+    await enqueue_jobs(store, [first, second])
     facts = await store.operator.why_facts(second.id)
     assert facts is not None
     assert [(each.id, each.status) for each in facts.parents] == [(first.id, PENDING)]
@@ -201,5 +201,5 @@ async def test_a_key_that_is_taken_just_before_a_chain_comes_is_seen(
 
     monkeypatch.setattr(enqueue, "with_checked_parents", late)
     first, second, third = follow_on([new_job(queue=queue), new_job(idempotency_key="k"), new_job()])
-    assert await hand_in(store, [first, second, third]) == [first.id, *stands, third.id]
+    assert await enqueue_jobs(store, [first, second, third]) == [first.id, *stands, third.id]
     assert (await look(store, third.id)).parents == tuple(stands)

@@ -1,9 +1,9 @@
-"""Large hand-ins of chains: all links or none, and each finds its parent whatever portion that came with."""
+"""Large enqueues of chains: all links or none, and each finds its parent whatever portion that came with."""
 
 import pytest
 
 from tests.redis.deaths import dying_at
-from tests.support.chains import hand_in, links
+from tests.support.chains import enqueue_jobs, links
 from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed
@@ -13,22 +13,22 @@ from windlass.core.moments import SECOND
 from windlass.store.redis.store import RedisStore
 
 
-async def test_a_thousand_chains_of_ten_come_in_one_hand_in(store: RedisStore) -> None:
+async def test_a_thousand_chains_of_ten_come_in_one_enqueue(store: RedisStore) -> None:
     chains = [links(10) for _ in range(1000)]
     jobs = [job for each in chains for job in each]
-    assert await hand_in(store, jobs) == [job.id for job in jobs]
+    assert await enqueue_jobs(store, jobs) == [job.id for job in jobs]
     counts = (await store.operator.counts()).queues["default"]
     assert (counts["pending"], counts["blocked"]) == (1000, 9000)
     assert await store._access.call("check_counts", "default", ()) == []
 
 
 @pytest.mark.parametrize(("name", "comes"), [("stage_batch", False), ("commit_batch", True), ("store_batch", True)])
-async def test_a_large_hand_in_of_chains_comes_wholly_or_not_at_all(
+async def test_a_large_enqueue_of_chains_is_stored_wholly_or_not_at_all(
     store: RedisStore, clock: ManualClock, name: str, comes: bool
 ) -> None:
     jobs: list[NewJob] = [job for _ in range(60) for job in links(10)]
     with dying_at((name, True)):
-        await hand_in(store, jobs)
+        await enqueue_jobs(store, jobs)
     clock.advance(700 * SECOND)
     await store.tidy()
     assert (await store.operator.get([jobs[-1].id]) != [None]) is comes

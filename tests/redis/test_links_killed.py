@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.redis.deaths import be_left_alone, nothing_left
-from tests.support.chains import follow_on, given, hand_in, take_one
+from tests.support.chains import enqueue_jobs, follow_on, given, take_one
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, settle, status_of
 from tests.support.servers.redis_places import redis_cluster_place, redis_place
@@ -70,11 +70,11 @@ async def ground(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualCl
 
 
 @pytest.mark.parametrize("point", ["settle.after_commit", "deliver.before_commit", "deliver.after_commit"])
-async def test_a_child_goes_on_once_though_who_settled_its_parent_is_killed(
+async def test_a_child_is_released_once_though_the_process_that_settled_its_parent_is_killed(
     ground: Ground, clock: ManualClock, point: str
 ) -> None:
     store = ground.store
-    first, second = await hand_in(store, follow_on([new_job(), new_job(queue="other")]))
+    first, second = await enqueue_jobs(store, follow_on([new_job(), new_job(queue="other")]))
     await take_one(store)
     ground.be_killed(point, "settle", first, second)
     assert await status_of(store, first) is Status.COMPLETED
@@ -86,7 +86,7 @@ async def test_a_child_goes_on_once_though_who_settled_its_parent_is_killed(
 
 
 @pytest.mark.parametrize("point", ["enqueue.after_commit", "register.before_commit", "register.after_commit"])
-async def test_a_child_finds_its_parent_though_who_handed_them_in_is_killed(
+async def test_a_child_finds_its_parent_though_their_producer_is_killed(
     ground: Ground, clock: ManualClock, point: str
 ) -> None:
     store = ground.store

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.redis.deaths import be_left_alone, dying_at, nothing_left, wipe
-from tests.support.chains import after, follow_on, given, hand_in, statuses, take_one
+from tests.support.chains import after, enqueue_jobs, follow_on, given, statuses, take_one
 from tests.support.clock import ManualClock
 from tests.support.lines import take
 from tests.support.seed import completed, dead, new_job, settle, status_of
@@ -17,7 +17,7 @@ from windlass.core.status import Status
 from windlass.core.why.explain import explain
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.portion import MAX_TEXT
-from windlass.store.redis.dependencies import dependents as heirs
+from windlass.store.redis.dependencies import dependents as dependents_module
 from windlass.store.redis.dependencies import mail
 from windlass.store.redis.dependencies import parent_checks as asking
 from windlass.store.redis.operator import operator_verbs
@@ -31,7 +31,7 @@ BLOCKED, PENDING, COMPLETED, CANCELLED = Status.BLOCKED, Status.PENDING, Status.
 
 async def test_a_worker_does_not_leave_a_child_that_was_not_told_yet(store: RedisStore, clock: ManualClock) -> None:
     """Nothing is pending or running then, and the chain is not at its end all the same."""
-    await hand_in(store, follow_on([new_job(), new_job(queue="other")]))
+    await enqueue_jobs(store, follow_on([new_job(), new_job(queue="other")]))
     job = await take_one(store)
     assert not await is_empty(store, ["default", "other"])
     with dying_at(("complete", True)):
@@ -47,7 +47,7 @@ async def test_a_worker_does_not_wait_long_for_a_child_whose_parent_is_unknown(
 ) -> None:
     first, second = follow_on([new_job(queue="other"), new_job()])
     with dying_at(("register_children", False)):
-        await hand_in(store, [first, second])
+        await enqueue_jobs(store, [first, second])
     await wipe(store, "other")
     assert not await is_empty(store, ["default"])
     clock.advance(31 * SECOND)
@@ -62,10 +62,10 @@ async def test_what_is_delivered_twice_counts_once(store: RedisStore, monkeypatc
         carried.append(messages)
         return await original(access, messages)
 
-    monkeypatch.setattr(heirs, "deliver_mail", carry)
+    monkeypatch.setattr(dependents_module, "deliver_mail", carry)
     first, second = new_job(), new_job()
     child = new_job(queue="other", parents=(first.id, second.id), result_params=(("x", first.id),))
-    await hand_in(store, [first, second, child])
+    await enqueue_jobs(store, [first, second, child])
     jobs = {job.id: job for job in await take(store)}
     await settle(store, completed(jobs[first.id]))
     await original(store._access, carried[0])
@@ -82,7 +82,7 @@ async def test_old_news_of_a_death_is_mended_when_the_parent_completes(
 ) -> None:
     """A carrier stood still for long, and its parent was retried meanwhile."""
     parent, child = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [parent, child])
+    await enqueue_jobs(store, [parent, child])
     await settle(store, dead(await take_one(store)))
     await store.operator.retry([parent.id])
     await mail.deliver_mail(store._access, [mail.Message("other", child.id, parent.id, ord("d"))])
@@ -95,8 +95,8 @@ async def test_a_producer_that_is_back_finishes_what_it_left(store: RedisStore) 
     """Without a coordinator: the ids are the same."""
     jobs = follow_on([new_job(), new_job(queue="other")])
     with dying_at(("register_children", False)):
-        await hand_in(store, jobs)
-    assert await hand_in(store, jobs) == [job.id for job in jobs]
+        await enqueue_jobs(store, jobs)
+    assert await enqueue_jobs(store, jobs) == [job.id for job in jobs]
     await settle(store, completed(await take_one(store)))
     assert given(await take_one(store, runner="r2", queues=("other",))) == "1"
     assert await nothing_left(store)
@@ -105,13 +105,13 @@ async def test_a_producer_that_is_back_finishes_what_it_left(store: RedisStore) 
 async def test_a_link_whose_parent_did_not_come_with_it_says_so(store: RedisStore) -> None:
     first, second = follow_on([new_job(queue="other"), new_job()])
     with dying_at(("register_children", False)):
-        await hand_in(store, [first, second])
+        await enqueue_jobs(store, [first, second])
     await wipe(store, "other")
     facts = await store.operator.why_facts(second.id)
     assert facts is not None
     (reason,) = (each for each in explain(facts).reasons if each.code == "awaits_parent")
     assert reason.text == f"It waits for {first.id}, and there is no such job yet."
-    assert await hand_in(store, [first, second]) == [first.id, second.id]
+    assert await enqueue_jobs(store, [first, second]) == [first.id, second.id]
     assert await nothing_left(store)
     await settle(store, completed(await take_one(store, queues=("other",))))
     assert given(await take_one(store, runner="r2")) == "1"
@@ -119,11 +119,11 @@ async def test_a_link_whose_parent_did_not_come_with_it_says_so(store: RedisStor
 
 async def test_a_result_that_is_gone_is_not_taken_for_none(store: RedisStore, clock: ManualClock) -> None:
     """The parent was dropped before a child asked for it whose producer had died."""
-    (parent,) = await hand_in(store, [new_job()])
+    (parent,) = await enqueue_jobs(store, [new_job()])
     job = await take_one(store)
     taker, waiter = after(new_job(queue="other"), parent), new_job(queue="other", parents=(parent,))
     with dying_at(("register_children", False)):
-        await hand_in(store, [taker, waiter])
+        await enqueue_jobs(store, [taker, waiter])
     await settle(store, completed(job))
     await store.operator.delete([parent])
     await be_left_alone(store, clock)
@@ -134,12 +134,12 @@ async def test_a_result_that_is_gone_is_not_taken_for_none(store: RedisStore, cl
     assert await nothing_left(store)
 
 
-async def test_who_clears_away_late_leaves_what_was_sent_since(
+async def test_a_late_clean_up_leaves_what_was_sent_since(
     store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A carrier stood still; its parent was retried meanwhile, died again, and so did who would have told that."""
     parent, child = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [parent, child])
+    await enqueue_jobs(store, [parent, child])
     carried: list[mail.Message] = []
 
     async def keep(access: Access, messages: list[mail.Message]) -> None:
@@ -163,7 +163,7 @@ async def test_mail_for_a_child_that_is_always_gone_on_is_kept(
 ) -> None:
     """Whenever it is looked for, it is moved to another queue."""
     parent, child = follow_on([new_job(), new_job(queue="other")])
-    await hand_in(store, [parent, child])
+    await enqueue_jobs(store, [parent, child])
     job, original, places = await take_one(store), read_anywhere, iter(("third", "fourth", "fifth"))
 
     async def see_and_move(access: Access, ids: set[JobId]) -> JobView:
@@ -194,7 +194,7 @@ async def test_a_child_whose_parent_never_comes_is_called_off_in_the_end(
     """Its producer died between two queues."""
     first, second, third = follow_on([new_job(), new_job(queue="other"), new_job()])
     with dying_at(("enqueue", True)):
-        await hand_in(store, [first, second, third])
+        await enqueue_jobs(store, [first, second, third])
     await wipe(store, "other")
     await be_left_alone(store, clock)
     assert await status_of(store, third.id) is BLOCKED, "it may come yet"
@@ -209,16 +209,16 @@ async def test_a_child_of_which_a_failover_forgot_goes_on_all_the_same(
 ) -> None:
     """The new master of one queue has not received the newest of it, and the other queue takes it for done."""
     access = store._access
-    (parent,) = await hand_in(store, [new_job()])
-    jobs, heirs_ = access.server.keys.of_queue("default", ("jobs", "dependents"))
+    (parent,) = await enqueue_jobs(store, [new_job()])
+    jobs, dependents = access.server.keys.of_queue("default", ("jobs", "dependents"))
     of_parent = await access._command("HGET", jobs, parent)
     child = after(new_job(queue="other"), parent)
-    await hand_in(store, [child])
+    await enqueue_jobs(store, [child])
     keys = access.server.keys.of_queue("other", tuple(QUEUE_KEYS))
     of_child = [await access._command("DUMP", key) for key in keys]
     if lost == "what the parent knew":
         await access._command("HSET", jobs, parent, of_parent)
-        await access._command("DEL", heirs_)
+        await access._command("DEL", dependents)
     await settle(store, completed(await take_one(store)))
     if lost == "what the child was told":
         assert await status_of(store, child.id) is PENDING
@@ -249,13 +249,13 @@ async def test_long_results_are_passed_on_one_by_one(
         return await original(self, wanted, requests)
 
     families = [follow_on([new_job(), new_job(queue=queue)]) for _ in range(5)]
-    await hand_in(store, [job for family in families for job in family])
+    await enqueue_jobs(store, [job for family in families for job in family])
     jobs = await take(store)
     monkeypatch.setattr(Access, "call_queues", measured)
     await store.jobs.settle([completed(job, long) for job in jobs])
     assert max(texts) < 1.5 * MAX_TEXT
     late = [after(new_job(queue="late"), family[0].id) for family in families]
-    await hand_in(store, late)
+    await enqueue_jobs(store, late)
     assert max(texts) < 1.5 * MAX_TEXT
     found = [*await take(store, runner="r2", queues=(queue,)), *await take(store, runner="r3", queues=("late",))]
     assert [given(job) for job in found] == [long] * 10

@@ -24,7 +24,7 @@ Step = Callable[[Store], Awaitable[object]]
 
 
 def family(chance: random.Random, elders: list[JobId], most: int) -> list[NewJob]:
-    """Jobs of which some wait for others, up to so many each: of this hand-in, or of one before."""
+    """Jobs of which some wait for others, up to so many each: of this enqueue, or of one before."""
     jobs: list[NewJob] = []
     for _ in range(chance.randint(1, 6)):
         known = [job.id for job in jobs] + elders[-8:]
@@ -58,7 +58,7 @@ class Walk:
     async def step(self) -> str:
         name, act = self.chance.choice(
             [
-                ("hand in", self.hand_in),
+                ("enqueue", self.enqueue),
                 *[("run", self.run)] * 4,
                 ("cancel", self.cancel),
                 ("retry", self.retry),
@@ -72,7 +72,7 @@ class Walk:
             await store.jobs.admit(1000)
         return name
 
-    async def hand_in(self) -> None:
+    async def enqueue(self) -> None:
         jobs = family(self.chance, [id_ for id_ in self.ids if await self.is_known(id_)], self.most_parents)
         for store in self.stores:
             await store.jobs.enqueue(jobs)
@@ -133,8 +133,8 @@ async def test_all_jobs_stand_as_they_do_on_sqlite(store: Store, clock: ManualCl
 
 
 @pytest.mark.parametrize("seed", [0, 1, *extended(range(2, 8))])
-async def test_nobody_waits_for_one_that_will_not_complete(store: Store, clock: ManualClock, seed: int) -> None:
-    """Of several parents, in any queue: whoever waits has one that lives, and none that ended badly."""
+async def test_no_job_waits_for_a_parent_that_will_not_complete(store: Store, clock: ManualClock, seed: int) -> None:
+    """Of several parents, in any queue: a job that waits has one that lives, and none that ended badly."""
     walk = Walk(seed, clock, [store], most_parents=3)
     for _ in range(STEPS):
         step = await walk.step()

@@ -27,7 +27,7 @@ NAME = "cy_GB.UTF-8"
 
 @pytest.fixture(scope="module")
 def abroad() -> Iterator[RedisServer]:
-    """A server that sorts as people do in Wales."""
+    """A server that sorts as users do in Wales."""
     home = new_folder("locale")
     if not shutil.which("localedef") or not Path("/usr/share/i18n/locales/cy_GB").exists():
         pytest.skip("no sources of locales here (Debian: the package `locales`)")
@@ -75,7 +75,7 @@ async def test_jobs_of_several_types_are_claimed_in_their_order(abroad: RedisSer
     assert claimed == [id_ for *_, id_ in sorted(expected)]
 
 
-async def test_who_waits_longest_moves_up_first(abroad: RedisServer, clock: ManualClock) -> None:
+async def test_the_job_that_waits_longest_is_aged_first(abroad: RedisServer, clock: ManualClock) -> None:
     random = Random(7)
     store = open_store(f"{abroad.url}?prefix=age", clock=clock)
     await rule(store, ageing=SECOND)

@@ -21,7 +21,7 @@ async def wide_line(store: Store) -> None:
         await line_up(store, min(200, WAITING - start), key_limit=10_000)
 
 
-async def test_who_could_not_move_in_the_call_that_freed_the_slots_does_so_later(store: Store) -> None:
+async def test_a_job_not_admitted_by_the_call_that_freed_the_slots_is_admitted_later(store: Store) -> None:
     await line_up(store)
     await line_up(store)
     await wide_line(store)

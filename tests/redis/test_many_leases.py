@@ -1,4 +1,4 @@
-"""Very many leases: they are told of a silence a portion at a time, and nobody is taken for dead before all were."""
+"""Very many leases: they are told of a silence a portion at a time, and no runner is dead before all were."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -36,7 +36,7 @@ async def told(store: RedisStore, clock: ManualClock) -> int:
     return sum(end >= clock.wall() + LEASE for end in ends.values())
 
 
-async def test_one_call_tells_some_and_nobody_is_dead_until_all_were_told(
+async def test_one_call_grants_some_and_no_runner_is_dead_until_all_were_granted(
     store: RedisStore, clock: ManualClock
 ) -> None:
     clock.advance(2 * LEASE)
@@ -47,7 +47,7 @@ async def test_one_call_tells_some_and_nobody_is_dead_until_all_were_told(
     assert await told(store, clock) == len(RUNNERS)
 
 
-async def test_who_was_not_told_yet_may_go_on_as_if_it_were(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_runner_not_granted_yet_may_continue_as_if_it_were(store: RedisStore, clock: ManualClock) -> None:
     await enqueue_one(store)
     clock.advance(2 * LEASE)
     await store._access.call_global("lapsed_runners", (10,))
@@ -58,7 +58,7 @@ async def test_who_was_not_told_yet_may_go_on_as_if_it_were(store: RedisStore, c
     assert (await claim_one(store, RUNNERS[-1])).attempt == 1
 
 
-async def test_graces_are_counted_until_somebody_renews(store: RedisStore, clock: ManualClock) -> None:
+async def test_graces_are_counted_until_a_renewal(store: RedisStore, clock: ManualClock) -> None:
     for _ in range(MAX_GRACES):
         clock.advance(2 * LEASE)
         assert await store.leases.rescue(10) == []
@@ -73,7 +73,7 @@ async def test_graces_are_counted_until_somebody_renews(store: RedisStore, clock
     assert await store.leases.rescue(10) == []
 
 
-async def test_who_renews_while_others_are_told_keeps_the_next_grace(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_renewal_during_grants_keeps_the_next_grace(store: RedisStore, clock: ManualClock) -> None:
     clock.advance(2 * LEASE)
     assert (await store.leases.renew("w", RUNNERS, LEASE)).lost == ()
     await store.leases.rescue(10)
@@ -101,6 +101,6 @@ async def test_the_shortest_lease_is_known_after_all_were_told(store: RedisStore
     assert (await store.leases.renew("w", ["short"], 2 * SECOND)).kept == ("short",)
 
 
-async def test_wrecks_are_late_runners(store: RedisStore, clock: ManualClock) -> None:
+async def test_dead_runners_are_late_runners(store: RedisStore, clock: ManualClock) -> None:
     await store._access.call_global("end_runner", ("runner-7",))
     assert await late_runners(store._access, clock.wall()) == ["runner-7"]

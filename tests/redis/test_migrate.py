@@ -1,4 +1,4 @@
-"""Versions of the key map: brought up to date once, by whoever comes first, and never back."""
+"""Versions of the key map: brought up to date once, by the first process, and never back."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def _opened(folder: Path) -> RedisStore:
     return store
 
 
-async def test_the_first_who_opens_a_store_makes_it(tmp_path: Path) -> None:
+async def test_the_first_to_open_a_store_makes_it(tmp_path: Path) -> None:
     first, second = _opened(tmp_path), _opened(tmp_path)
     assert await first.migrate() == [step.name for step in STEPS]
     assert await second.migrate() == []

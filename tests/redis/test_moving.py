@@ -1,4 +1,4 @@
-"""Moving to another queue in steps: whoever dies on the way, the job is in one queue in the end, and never in two."""
+"""Moving to another queue in steps: whatever dies meanwhile, the job is in one queue in the end, and never in two."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -121,7 +121,7 @@ async def test_all_that_a_job_has_goes_along(store: RedisStore) -> None:
 async def test_a_mover_that_comes_late_brings_no_second_job(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has finished for it, and the job has gone on to a third queue since."""
+    """Another process has finished the move, and the job has gone on to a third queue since."""
     carried: list[tuple[Any, ...]] = []
     original = move.carry
 
@@ -141,7 +141,7 @@ async def test_a_mover_that_comes_late_brings_no_second_job(
 async def test_a_mover_that_comes_late_does_not_end_a_later_move(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody has finished for it, the job came back, and left again with another one who died."""
+    """Another process has finished the move, the job came back, and left again with another process that died."""
     carried: list[tuple[Any, ...]] = []
     original = move.carry
 
@@ -168,7 +168,7 @@ async def test_there_and_back_again(store: RedisStore) -> None:
         assert await whereabouts(store) == [(id_, queue)]
 
 
-async def test_who_hands_a_moved_job_in_again_learns_that_it_is_known(store: RedisStore) -> None:
+async def test_a_moved_job_enqueued_again_is_known(store: RedisStore) -> None:
     job = new_job()
     await store.jobs.enqueue([job])
     await store.operator.change([job.id], THERE)

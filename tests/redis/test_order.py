@@ -12,7 +12,7 @@ TYPES = ("t", "u", "v")
 
 @pytest.mark.parametrize("second", TYPES[:2])
 @pytest.mark.parametrize("third", TYPES)
-async def test_who_comes_after_the_clock_was_set_back_does_not_overtake_who_waits(
+async def test_a_job_enqueued_after_the_clock_was_set_back_does_not_overtake_waiting_ones(
     store: Store, clock: ManualClock, second: str, third: str
 ) -> None:
     waits = await enqueue_one(store, type="t")
@@ -25,7 +25,7 @@ async def test_who_comes_after_the_clock_was_set_back_does_not_overtake_who_wait
     assert [job.id for job in jobs] == [waits, late, later]
 
 
-async def test_types_come_in_the_order_in_which_they_were_handed_in(store: Store, clock: ManualClock) -> None:
+async def test_types_come_in_the_order_in_which_they_were_enqueued(store: Store, clock: ManualClock) -> None:
     ids = []
     for type_ in ("u", "t", "v", "t", "u"):
         ids.append(await enqueue_one(store, type=type_))

@@ -1,4 +1,4 @@
-"""Parking without a lock over all queues: what comes between is put right by who comes next."""
+"""Parking without a lock over all queues: what comes between is put right by the next call."""
 
 import pytest
 
@@ -13,7 +13,7 @@ async def counted(store: Store, status: str) -> int:
     return (await store.operator.counts()).queues["default"][status]
 
 
-async def test_who_was_parked_as_a_worker_came_that_knows_it_is_freed_by_the_coordinator(
+async def test_a_job_parked_as_a_worker_came_that_knows_it_is_freed_by_the_coordinator(
     store: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker beats after the coordinator has seen who is there, and before it parks."""

@@ -24,10 +24,10 @@ class LongWalk(Walk):
 
     def __init__(self, store: Store, clock: ManualClock, seed: int) -> None:
         super().__init__(store, clock, seed)
-        self.verbs += [self.hand_in_anything] * 6
+        self.verbs += [self.enqueue_anything] * 6
         self.verbs += [self.settle_all, self.delete, self.age, self.prune, self.rule, self.recall, self.end_of_all]
 
-    async def hand_in_anything(self) -> None:
+    async def enqueue_anything(self) -> None:
         chosen = self.random.choice
         keyed, line = chosen([None, None, "a", "b"]), chosen([None, "one", "rated"])
         self.ids += await enqueue(

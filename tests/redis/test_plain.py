@@ -105,7 +105,7 @@ class Twins:
         self.before = jobs
         return jobs
 
-    async def hand_in(self) -> None:
+    async def enqueue(self) -> None:
         jobs = self.some_jobs()
         intake = to_batch(jobs)
         by_one: object
@@ -135,7 +135,7 @@ class Twins:
     async def close_and_open(self) -> None:
         for store in self.pair:
             await store.queues.close("default")
-        await self.hand_in()
+        await self.enqueue()
         for store in self.pair:
             await store.queues.open("default")
 
@@ -151,13 +151,13 @@ class Twins:
 
     async def step(self) -> None:
         self.clock.jump_wall(self.random.choice([0, 1, *[SECOND] * 10, -5]))
-        verbs = [self.hand_in] * 12 + [self.rule, self.close_and_open, self.take_out, self.take_out, self.delete]
+        verbs = [self.enqueue] * 12 + [self.rule, self.close_and_open, self.take_out, self.take_out, self.delete]
         await self.random.choice(verbs)()
         assert kept(self.pair[0]) == kept(self.pair[1])
 
 
 @pytest.mark.parametrize("seed", [0, *extended(range(1, 4))])
-async def test_whatever_is_handed_in_plain_jobs_leave_what_others_would(
+async def test_whatever_is_enqueued_plain_jobs_leave_what_others_would(
     pair: list[RedisStore], clock: ManualClock, asked: Counter[str], seed: int
 ) -> None:
     for store in pair:
@@ -169,7 +169,7 @@ async def test_whatever_is_handed_in_plain_jobs_leave_what_others_would(
     assert asked["refused"] > 5
 
 
-async def test_a_plain_hand_in_is_one_trip(store: Store, asked: Counter[str]) -> None:
+async def test_a_plain_enqueue_is_one_trip(store: Store, asked: Counter[str]) -> None:
     await store.jobs.enqueue([new_job()])  # the type is new here: that is the other script's
     await store.jobs.enqueue([new_job() for _ in range(3)])
     assert asked == {"refused": 1, "taken": 1}

@@ -52,7 +52,7 @@ class Writer:
 
     def enough(self) -> bool:
         """Asked after every answer."""
-        if len(self.book.handed_in) >= self._next:
+        if len(self.book.enqueued) >= self._next:
             self._next += self._random.randint(1, ANSWERS)
             # First the book, then the file: whatever is in the book is in this much of the file.
             book = self.book.copy()

@@ -36,7 +36,7 @@ def test_what_is_lifted_is_not_kept() -> None:
     assert not {"rate_limit", "rate_tokens", "weights", "paused_until"} & set(kept)
 
 
-async def test_two_who_change_a_queue_at_once_are_both_heard(tmp_path: Path, clock: ManualClock) -> None:
+async def test_two_changes_of_a_queue_at_once_both_take_effect(tmp_path: Path, clock: ManualClock) -> None:
     stores = [STORES["redis"].open(tmp_path, clock) for _ in range(4)]
     await asyncio.gather(
         stores[0].queues.pause("q", None),
@@ -72,7 +72,7 @@ async def test_there_are_lanes_only_while_a_queue_is_fair(store: Store) -> None:
         assert client.hget(head + "queue", "assigning_tenants") == b"1"
 
 
-async def test_who_waits_is_told_when_a_pause_is_lifted(store: Store) -> None:
+async def test_a_waiting_claim_is_told_when_a_pause_is_lifted(store: Store) -> None:
     await store.queues.pause("default", None)
     await enqueue_one(store)
     client, head = connected(store)

@@ -1,4 +1,4 @@
-"""Buckets and tolls are reckoned in a script just as in core, to the last unit."""
+"""Buckets and rate checks are computed in a script just as in core, to the last unit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def buckets(draw: st.DrawFn, rate: Rate) -> Bucket:
 
 @st.composite
 def refills(draw: st.DrawFn) -> tuple[Rate, Bucket, int]:
-    """A bucket, its rate and how many tokens somebody wants."""
+    """A bucket, its rate and how many tokens are wanted."""
     rate = draw(rates)
     return rate, draw(buckets(rate)), draw(tokens)
 
@@ -98,18 +98,18 @@ def queues(draw: st.DrawFn) -> tuple[list[StartCost], RateBuckets]:
     keyed = st.builds(Rate, st.integers(1, 5), st.just(SECOND), st.integers(1, 9))
     of_keys = {key: draw(st.one_of(keyed, rates)) for key in KEYS}
     places = draw(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 9)), min_size=1, max_size=12))
-    fares, aside = [], {key: [] for key in KEYS}  # type: tuple[list[StartCost], dict[str, list[Throttled]]]
+    costs, aside = [], {key: [] for key in KEYS}  # type: tuple[list[StartCost], dict[str, list[Throttled]]]
     for number, (sort_priority, rank) in enumerate(places):
         at, cost, key = (sort_priority, rank, f"{number:036}"), draw(st.integers(1, 12)), draw(st.sampled_from(KEYS))
         if draw(st.integers(0, 2)) == 0:
             aside[key].append(Throttled(at, NOW + draw(st.integers(-SECOND, 5 * SECOND)), cost))
         elif draw(st.booleans()):
-            fares.append(StartCost(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
+            costs.append(StartCost(at, cost, key, draw(st.one_of(st.just(of_keys[key]), keyed))))
         else:
-            fares.append(StartCost(at, cost))
+            costs.append(StartCost(at, cost))
     kept = {key: draw(buckets(of_keys[key])) for key in KEYS if draw(st.booleans())}
     mine = draw(buckets(own)) if own is not None and draw(st.booleans()) else None
-    return sorted(fares, key=lambda fare: fare.order), RateBuckets(own, mine, kept, aside)
+    return sorted(costs, key=lambda each: each.order), RateBuckets(own, mine, kept, aside)
 
 
 CHARGE = """
@@ -141,27 +141,27 @@ return cmsgpack.pack({paid, throttled, stopped, session.paid and {session.queue_
 
 
 @given(queues())
-def test_a_toll_is_paid_as_in_core(case: tuple[list[StartCost], RateBuckets]) -> None:
-    fares, purses = case
+def test_a_rate_check_costs_what_it_does_in_core(case: tuple[list[StartCost], RateBuckets]) -> None:
+    costs, buckets = case
     asides = {
         key: [[place(each.order), each.until, each.cost] for each in sorted(all_)]
-        for key, all_ in purses.throttled.items()
+        for key, all_ in buckets.throttled.items()
     }
     paid, aside, stopped, own, keys = run(
         CHARGE,
-        [[place(fare.order), fare.cost, fare.key, table(fare.rate) or False] for fare in fares],
-        table(purses.rate) or False,
-        split(purses.queue_bucket) or False,
-        {key: split(bucket) for key, bucket in purses.key_buckets.items()},
+        [[place(each.order), each.cost, each.key, table(each.rate) or False] for each in costs],
+        table(buckets.rate) or False,
+        split(buckets.queue_bucket) or False,
+        {key: split(bucket) for key, bucket in buckets.key_buckets.items()},
         asides,
         NOW,
     )
-    _check(check_rates(fares, purses, NOW), fares, (paid, aside, stopped, own, keys))
+    _check(check_rates(costs, buckets, NOW), costs, (paid, aside, stopped, own, keys))
 
 
-def _check(meant: RateDecision, fares: Sequence[StartCost], found: tuple[Any, ...]) -> None:
+def _check(meant: RateDecision, costs: Sequence[StartCost], found: tuple[Any, ...]) -> None:
     paid, aside, stopped, own, keys = found
-    ids = {place(fare.order): fare.id for fare in fares}
+    ids = {place(each.order): each.id for each in costs}
     assert [ids[each] for each in paid] == meant.allowed
     assert [ids[each] for each, _ in aside] == list(meant.throttled)
     assert all(same_moment(moment, meant.throttled[ids[each]]) for each, moment in aside)

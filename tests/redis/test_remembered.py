@@ -1,4 +1,4 @@
-"""An id is remembered until a day after the end of its dropped job, whether anybody clears it away or not."""
+"""An id is remembered until a day after the end of its dropped job, whether it is cleared away or not."""
 
 from tests.support.clock import ManualClock
 from tests.support.runners import rule

@@ -1,4 +1,4 @@
-"""Records that somebody removed by hand: what is left of them in an index holds nobody else up."""
+"""Records removed by hand: what is left of them in an index delays no other."""
 
 from typing import Any
 

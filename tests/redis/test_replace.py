@@ -1,4 +1,4 @@
-"""Deciding outside and writing what was decided: many at once in a few trips, and nobody loses a change."""
+"""Deciding outside and writing what was decided: many at once in a few trips, and no change is lost."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -51,7 +51,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counted
 
 
-async def test_who_has_changed_since_is_told_and_the_others_are_done(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_job_that_changed_since_is_reported_and_the_others_are_done(
+    store: RedisStore, clock: ManualClock
+) -> None:
     ids = await enqueue(store, 3)
     access = store._access
     seen = (await read_records(access, {"default": ids})).jobs
@@ -69,7 +71,7 @@ async def test_who_has_changed_since_is_told_and_the_others_are_done(store: Redi
 
 @pytest.fixture
 def disturbed(monkeypatch: pytest.MonkeyPatch, store: RedisStore) -> list[JobId]:
-    """Whenever somebody has looked at jobs to decide about them, the ones named here are changed by another."""
+    """Whenever a process has read jobs to decide about them, the ones named here are changed by another."""
     named: list[JobId] = []
     original = read_anywhere
 
@@ -130,7 +132,7 @@ async def test_hundreds_of_jobs_are_called_off_and_revived_in_a_few_trips(
     assert calls == {"read_records": 4, "replace_records": 4}
 
 
-async def test_who_waits_is_told_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:
+async def test_a_waiting_claim_is_told_that_a_full_queue_has_room(store: RedisStore, clock: ManualClock) -> None:
     await rule(store, max_concurrency=1)
     first = await running(store)
     await enqueue(store, 2)

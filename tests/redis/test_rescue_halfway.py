@@ -1,4 +1,4 @@
-"""A rescuer that died half-way, a runner that comes late, an office that forgot: nothing stays behind."""
+"""A rescuer that died half-way, a runner that comes late, global keys that forgot: nothing stays behind."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -38,7 +38,7 @@ async def test_what_a_supervisor_left_is_put_back_by_a_rescuer(store: RedisStore
     assert [(each.id, each.outcome) for each in await store.leases.rescue(10)] == [(job.id, "rescued")]
 
 
-async def test_who_died_after_the_queue_was_told_leaves_nothing_behind_either(store: RedisStore) -> None:
+async def test_a_death_after_the_queue_was_told_leaves_nothing_behind_either(store: RedisStore) -> None:
     job = await running(store)
     await store._access.call_global("end_runner", ("r1",))
     await store._access.call("runner_jobs", "default", (["r1"], 0))
@@ -47,7 +47,7 @@ async def test_who_died_after_the_queue_was_told_leaves_nothing_behind_either(st
 
 
 async def test_a_runner_that_is_gone_in_a_queue_does_not_come_back_there(store: RedisStore) -> None:
-    """The office was asked just before it was told of the end."""
+    """The global keys were read just before the end was written."""
     await enqueue_one(store)
     await open_lease(store)
     await store._access.call_global("register_runner", ("r1", ["default"]))
@@ -57,7 +57,7 @@ async def test_a_runner_that_is_gone_in_a_queue_does_not_come_back_there(store: 
         await allow_runner(store._access, "r1", ["default"])
 
 
-async def test_a_runner_that_the_office_does_not_know_any_more_is_rescued(store: RedisStore) -> None:
+async def test_a_runner_missing_from_the_global_keys_is_rescued(store: RedisStore) -> None:
     job = await running(store)
     await store._access.command("DEL", "leases")
     await store._access.command("DEL", "lease_ends")
@@ -78,7 +78,7 @@ async def test_very_many_jobs_are_put_back_in_portions(store: RedisStore) -> Non
 
 
 async def test_a_lease_that_is_renewed_needs_no_call_to_other_queues(store: RedisStore, clock: ManualClock) -> None:
-    """A queue asks the office again when what it knows is over."""
+    """A queue reads the global keys again when what it knows is over."""
     await open_lease(store)
     await enqueue(store, 4)
     for _ in range(4):
@@ -87,7 +87,7 @@ async def test_a_lease_that_is_renewed_needs_no_call_to_other_queues(store: Redi
         assert (await store.leases.renew("w1", ["r1"], 30_000_000)).kept == ("r1",)
 
 
-async def test_the_doctor_tells_of_those_whom_a_rescuer_left(store: RedisStore) -> None:
+async def test_the_doctor_reports_runners_that_a_rescue_left(store: RedisStore) -> None:
     await running(store)
     await store._access.call_global("end_runner", ("r1",))
     census = (await examine(store.address)).census

@@ -25,7 +25,7 @@ def test_the_oldest_are_forgotten_first() -> None:
     assert seen.places((first,)) == {}
 
 
-def test_a_large_hand_in_pushes_nobody_out() -> None:
+def test_a_large_enqueue_displaces_no_other() -> None:
     seen = JobLocations()
     first = new_id()
     seen.note("a", (first,))

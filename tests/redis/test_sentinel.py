@@ -21,7 +21,7 @@ async def store(redis_sentinels: RedisSentinels) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def test_a_service_that_nobody_knows_is_said(redis_sentinels: RedisSentinels) -> None:
+async def test_an_unknown_service_is_reported(redis_sentinels: RedisSentinels) -> None:
     store = open_store(redis_sentinels.url.replace(f"/{SERVICE}", "/other"), deadline=1)
     with pytest.raises(StoreUnavailable, match="the Sentinels know no service 'other'") as caught:
         await enqueue_one(store)
@@ -50,13 +50,13 @@ async def test_a_master_that_steps_down_is_left_unnoticed(redis_sentinels: Redis
     redis_sentinels.watchers[0].execute("SENTINEL", "FAILOVER", SERVICE)
     await asyncio.to_thread(redis_sentinels.await_failover, old)
     await asyncio.to_thread(until, lambda: old.info()["role"] == "slave", "the old master has stepped down")
-    second = await _handed_in(store)
+    second = await _enqueued(store)
     await open_lease(store)
     assert await claim_ids(store) == [first, second]
 
 
 async def test_a_killed_master_takes_nothing_with_it_that_a_replica_had(redis_sentinels: RedisSentinels) -> None:
-    """`?replicas=1`: what was answered stands, whoever dies; what a replica could not confirm is told as a doubt."""
+    """`?replicas=1`: what was answered stays, whatever dies; what a replica could not confirm is told as a doubt."""
     store = open_store(f"{redis_sentinels.url}?replicas=1", deadline=10)
     safe = []
     old = redis_sentinels.master()
@@ -105,7 +105,7 @@ async def test_without_replicas_what_the_replica_had_not_yet_is_lost_and_the_res
     assert set(ran[len(kept) :]) <= set(lost)
 
 
-async def _handed_in(store: Store) -> str:
+async def _enqueued(store: Store) -> str:
     for _ in range(200):
         try:
             return await enqueue_one(store)

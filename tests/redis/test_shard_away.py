@@ -1,4 +1,4 @@
-"""A cluster of which one server is away: the queues of the others go on, and nobody waits for it again and again."""
+"""A cluster of which one server is away: the queues of the others go on, and no call waits for it again and again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -29,7 +29,7 @@ from windlass.store.records import Rescued, RunnerEnd, Settled
 
 T = TypeVar("T")
 DEADLINE = 2.0
-OFFICE = "*"
+GLOBAL = "*"
 SHORT = SECOND // 2
 
 
@@ -65,10 +65,10 @@ class Losing:
         self._lost: RedisServer | None = None
 
     def queues(self, kind: str) -> tuple[str, str]:
-        """Two queues, near and far: the far one is on a server that has neither the near one nor the office."""
-        office = self.cluster.master_of(f"{{{OFFICE}}}").port
+        """Two queues, near and far: the far one is on a server that has neither the near one nor the global keys."""
+        global_port = self.cluster.master_of(f"{{{GLOBAL}}}").port
         names = [f"{kind}{number}" for number in range(50)]
-        far = next(name for name in names if self.cluster.master_of(f"{{{name}}}").port != office)
+        far = next(name for name in names if self.cluster.master_of(f"{{{name}}}").port != global_port)
         away = self.cluster.master_of(f"{{{far}}}").port
         return next(name for name in names if self.cluster.master_of(f"{{{name}}}").port != away), far
 
@@ -83,7 +83,7 @@ class Losing:
             self.cluster.settle()
 
 
-async def test_claims_go_on_from_the_others_and_nobody_waits_each_time(store: Store, lose: Losing) -> None:
+async def test_claims_continue_from_the_other_queues_and_none_waits_each_time(store: Store, lose: Losing) -> None:
     near, far = lose.queues("claims")
     await open_lease(store)
     await enqueue_one(store, queue=far)
@@ -149,9 +149,7 @@ async def test_jobs_of_a_dead_runner_are_put_back_and_those_of_the_other_queue_l
     assert [job.id for job in await _until_some(store)] == [jobs[far].id]
 
 
-async def test_very_many_dead_runners_of_the_other_queue_keep_nobody_from_a_rescue(
-    store: Store, lose: Losing
-) -> None:
+async def test_very_many_dead_runners_of_the_other_queue_delay_no_rescue(store: Store, lose: Losing) -> None:
     """A rolling deploy while a server is away leaves as many as there were runners; `_until_some` asks for ten."""
     near, far = lose.queues("crowd")
     await enqueue_one(store, queue=far)
@@ -224,14 +222,14 @@ async def test_every_duty_goes_on_for_the_others(store: Store, lose: Losing) -> 
     assert await _in_time(store.jobs.park) == {"strange": 1}
 
 
-async def test_without_the_office_known_queues_take_jobs_and_outcomes(store: Store, lose: Losing) -> None:
+async def test_without_the_global_keys_known_queues_take_jobs_and_outcomes(store: Store, lose: Losing) -> None:
     """What is claimed goes on and is recorded; a runner admits jobs of its queues; leases and rescue wait."""
-    office = lose.cluster.master_of(f"{{{OFFICE}}}").port
-    near = next(f"o{n}" for n in range(50) if lose.cluster.master_of(f"{{o{n}}}").port != office)
+    global_port = lose.cluster.master_of(f"{{{GLOBAL}}}").port
+    near = next(f"o{n}" for n in range(50) if lose.cluster.master_of(f"{{o{n}}}").port != global_port)
     await open_lease(store)
     await enqueue_one(store, queue=near)
     job = await claim_one(store, queues=(near,), claim=1)
-    lose(OFFICE)
+    lose(GLOBAL)
     waits: list[Callable[[], Awaitable[object]]] = [
         lambda: store.leases.renew("w1", ["r1"], 30 * SECOND),
         lambda: store.jobs.admit(10),

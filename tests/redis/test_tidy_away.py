@@ -7,7 +7,7 @@ import pytest
 from redis.exceptions import ConnectionError as Disconnected
 
 from tests.redis.deaths import LONG, dying_at
-from tests.support.chains import after, given, hand_in, take_one
+from tests.support.chains import after, enqueue_jobs, given, take_one
 from tests.support.clock import ManualClock
 from tests.support.seed import completed, new_job, settle, status_of
 from windlass.core.status import Status
@@ -17,13 +17,13 @@ from windlass.store.redis.scripts.loader import Script
 from windlass.store.redis.store import RedisStore
 
 
-async def test_a_queue_that_is_away_holds_up_nobody_else(
+async def test_a_queue_that_is_away_delays_no_other(
     store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One parent has a child here and one there, and who completed it has died."""
-    (parent,) = await hand_in(store, [new_job()])
+    (parent,) = await enqueue_jobs(store, [new_job()])
     near, far = after(new_job(queue="near"), parent), after(new_job(queue="far"), parent)
-    await hand_in(store, [near, far])
+    await enqueue_jobs(store, [near, far])
     job = await take_one(store)
     with dying_at(("complete", True)):
         await settle(store, completed(job))

@@ -234,14 +234,14 @@ async def test_a_full_server_can_still_be_looked_at(redis_server: RedisServer, s
         ("Error 111 connecting to r:1. Connection refused", False),
     ],
 )
-def test_what_waiting_does_not_mend_about_tls_is_lasting(said: str, lasting: bool) -> None:
+def test_a_tls_error_that_waiting_does_not_cure_is_lasting(said: str, lasting: bool) -> None:
     error = redis.exceptions.ConnectionError(said)
     assert translate(error, "rediss://r:1/0").lasting is lasting
     assert not translate(error, "unix:///run/redis.sock").lasting, "a socket that is not there may come"
 
 
 @pytest.mark.parametrize("wrong", ["redis://:no@{place}/0", "redis://nobody:no@{place}/0", "redis://{place}/9999"])
-async def test_who_is_not_let_in_is_told_so_for_good(redis_server: RedisServer, wrong: str) -> None:
+async def test_a_refused_login_is_reported_as_lasting(redis_server: RedisServer, wrong: str) -> None:
     if "9999" not in wrong:
         redis_server.execute("CONFIG", "SET", "requirepass", "secret")
     store = open_store(wrong.format(place=f"127.0.0.1:{redis_server.port}"), deadline=5)

@@ -24,21 +24,21 @@ from windlass.store.records import Note
 from windlass.store.redis.store import RedisStore
 
 QUEUES = ("a", "b", "c")
-PEOPLE = 6
+USERS = 6
 ROUNDS = 60
 
 
 @pytest.fixture
 async def stores(tmp_path: Path, clock: ManualClock) -> AsyncIterator[list[Store]]:
     """The same store, opened by several."""
-    opened = [STORES["redis"].open(tmp_path, clock) for _ in range(PEOPLE)]
+    opened = [STORES["redis"].open(tmp_path, clock) for _ in range(USERS)]
     yield opened
     for each in opened:
         await each.close()
 
 
 class Person:
-    """Somebody who does anything with a few jobs that are everybody's."""
+    """A user of a store that does anything with a few jobs that all share."""
 
     def __init__(self, store: Store, number: int, ids: list[JobId], clock: ManualClock) -> None:
         self._store, self._ids, self._clock = store, ids, clock
@@ -64,7 +64,7 @@ class Person:
         return self._random.sample(self._ids[-15:], 5)
 
     def _job(self) -> NewJob:
-        """A new one, or one that was handed in before; the same id always to the same queue."""
+        """A new one, or one that was enqueued before; the same id always to the same queue."""
         choice = self._random.choice
         if choice([True, False]):
             self._ids.append(new_id())
@@ -126,8 +126,8 @@ async def test_every_place_says_what_the_records_say(stores: list[Store], clock:
     await first.queues.change("b", QueueSettings(fair=True, max_concurrency=3))
     await first.queues.change("c", QueueSettings(retention={Status.COMPLETED: 0, Status.CANCELLED: SECOND}))
     ids = [new_id() for _ in range(12)]
-    people = [Person(store, number, ids, clock) for number, store in enumerate(stores)]
-    await asyncio.gather(*(person.work() for person in people))
+    users = [Person(store, number, ids, clock) for number, store in enumerate(stores)]
+    await asyncio.gather(*(person.work() for person in users))
     clock.advance(60 * SECOND)
     await first.tidy()
     assert await wrong_books(first) == []

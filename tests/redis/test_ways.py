@@ -17,7 +17,7 @@ from windlass.store.records import Settled
 
 
 async def _walk(url: str) -> None:
-    """One job from hand-in to its end."""
+    """One job from enqueue to its end."""
     store = open_store(url)
     await open_lease(store)
     await enqueue_one(store)
@@ -89,7 +89,7 @@ def test_tls_without_a_loop(certified: tuple[RedisServer, Path]) -> None:
     assert nothing.enqueue().id
 
 
-async def test_a_certificate_that_nobody_knows_is_refused(certified: tuple[RedisServer, Path]) -> None:
+async def test_an_unknown_certificate_is_refused(certified: tuple[RedisServer, Path]) -> None:
     server, _ = certified
     store = open_store(f"rediss://127.0.0.1:{server.port}/0")
     with pytest.raises(StoreUnavailable, match="certificate") as caught:

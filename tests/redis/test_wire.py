@@ -82,7 +82,7 @@ async def test_calls_at_the_same_time_get_each_its_own_answer(dsn: str) -> None:
     assert answers == [each.encode() for each in asked]
 
 
-async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
+async def test_a_call_that_gives_up_does_not_take_the_answer_of_the_next(dsn: str, key: str) -> None:
     line = ServerWire(dsn)
     await line.command("PING", seconds=SECONDS)
     blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=0.05))
@@ -97,7 +97,7 @@ async def test_who_gives_up_does_not_take_the_answer_of_who_comes_after(dsn: str
     await other.close()
 
 
-async def test_who_is_cancelled_does_not_take_the_answer_of_who_comes_after(dsn: str, key: str) -> None:
+async def test_a_cancelled_call_does_not_take_the_answer_of_the_next(dsn: str, key: str) -> None:
     line, other = ServerWire(dsn), ServerWire(dsn)
     await line.command("PING", seconds=SECONDS)
     blocked = asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS))
@@ -113,7 +113,7 @@ async def test_who_is_cancelled_does_not_take_the_answer_of_who_comes_after(dsn:
     await other.close()
 
 
-async def test_a_closed_connection_fails_all_who_wait_and_is_made_anew(dsn: str, key: str) -> None:
+async def test_a_closed_connection_fails_every_waiting_call_and_is_made_anew(dsn: str, key: str) -> None:
     line, other = ServerWire(dsn), ServerWire(dsn)
     number = await line.command("CLIENT", "ID", seconds=SECONDS)
     waiting = [asyncio.create_task(line.command("BLPOP", key, 0, seconds=SECONDS)) for _ in range(3)]
@@ -190,7 +190,7 @@ async def test_a_server_that_reads_nothing_is_not_waited_for_longer_than_was_sai
     server.remove()
 
 
-async def test_who_is_cancelled_while_writing_leaves_nobody_with_the_answer_of_another() -> None:
+async def test_a_call_cancelled_while_writing_leaves_none_with_the_answer_of_another() -> None:
     server = new_redis()
     server.start()
     line = ServerWire(server.url)

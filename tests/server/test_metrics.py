@@ -40,7 +40,7 @@ async def test_jobs_enqueued_by_rest_are_counted_and_the_store_is_shown(api: Cli
     assert await value(api, "windlass_queue_jobs", status="pending") == stats["totals"]["pending"]
 
 
-async def test_openmetrics_is_answered_to_those_who_ask_for_it(api: Client) -> None:
+async def test_openmetrics_is_the_answer_to_a_request_for_it(api: Client) -> None:
     answer = await api.get("http://windlass/metrics", headers={"accept": "application/openmetrics-text"})
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert "windlass_store_up" in {each.name for each in openmetrics.text_string_to_metric_families(answer.text)}

@@ -40,7 +40,7 @@ def test_a_place_begins_as_it_was_prepared_and_that_once(tmp_path: Path) -> None
     assert Address(postgres_place(tmp_path / "three")).execute("SELECT to_regclass('prepared')") == [(None,)]
 
 
-def test_places_that_nobody_uses_any_more_are_dropped(
+def test_places_that_are_not_used_any_more_are_dropped(
     tmp_path: Path, postgres: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "KEPT", 2)

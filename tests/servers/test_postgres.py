@@ -1,4 +1,4 @@
-"""A server of the test's own: it starts as whoever runs the tests, and can be stopped, killed and started again."""
+"""A server of the test's own: it starts as the user of the tests, and can be stopped, killed and started again."""
 
 import os
 from pathlib import Path

@@ -74,7 +74,7 @@ class Rig:
         return [request for request in self.jobs.asked if request is not None]
 
     async def until(self, condition: Any) -> None:
-        """Until something holds that the loop brings about; it says so to nobody."""
+        """Until something holds that the loop brings about and does not report."""
         try:
             async with asyncio.timeout(20):
                 while not condition():  # noqa: ASYNC110
@@ -287,7 +287,7 @@ async def test_nothing_is_claimed_under_a_lease_that_is_over(store: Store) -> No
 
 
 async def test_what_the_store_thinks_we_hold_and_we_do_not_is_handed_back(store: Store) -> None:
-    """A claim whose number was forgotten: nobody would ever run its job."""
+    """A claim whose number was forgotten: its job would never run."""
     await open_lease(store)
     (id_,) = await enqueue(store, 1, type="other")
     await claim_one(store, claim=999, types=("other",))

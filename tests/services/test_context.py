@@ -167,7 +167,7 @@ async def test_a_parent_that_was_chosen_stays(app: App) -> None:
     assert (await app.jobs.alist(type="child")).items[0].parent == other
 
 
-async def test_what_is_neither_a_job_nor_a_task_is_not_handed_in(app: App) -> None:
+async def test_what_is_neither_a_job_nor_a_task_is_not_enqueued(app: App) -> None:
     @app.task
     def child(number: int) -> None: ...
 
@@ -181,7 +181,7 @@ async def test_what_is_neither_a_job_nor_a_task_is_not_handed_in(app: App) -> No
 
 
 @pytest.mark.parametrize("kind", ["async", "def"])
-async def test_a_sleep_ends_the_job_when_somebody_cancels_it(app: App, kind: str) -> None:
+async def test_a_sleep_ends_the_job_when_it_is_cancelled(app: App, kind: str) -> None:
     began = threading.Event()
 
     @app.task(type="async")

@@ -1,4 +1,4 @@
-"""The coordinator: one holds the office, does the duties, and leaves it to somebody else in the end."""
+"""The coordinator: one process leads, does the duties, and leaves leadership to another in the end."""
 
 from typing import Any
 
@@ -45,12 +45,12 @@ from windlass.store.records import RunnerEnd
 
 
 def candidate(store: Any, name: str) -> tuple[Coordinator, Listener]:
-    """Somebody who campaigns, and what is heard of it."""
+    """A candidate, and what is heard of it."""
     listener = Listener()
     return Coordinator(store, name, listener), listener
 
 
-async def test_the_first_of_two_candidates_holds_the_office_and_keeps_it(store: Store) -> None:
+async def test_the_first_of_two_candidates_gets_leadership_and_keeps_it(store: Store) -> None:
     (first, heard), (second, silence) = candidate(store, "a"), candidate(store, "b")
     for now in range(0, 30, 3):
         await first.step(now)
@@ -70,7 +70,7 @@ async def test_only_the_holder_does_the_duties(store: Store, clock: ManualClock)
     assert await status_of(store, id_) is Status.PENDING
 
 
-async def test_the_holder_lets_those_move_up_who_have_waited_long(store: Store, clock: ManualClock) -> None:
+async def test_the_coordinator_ages_jobs_that_have_waited_long(store: Store, clock: ManualClock) -> None:
     await store.queues.change("default", QueueSettings(ageing=60 * SECOND))
     low = await enqueue_one(store)
     await enqueue_one(store, priority=5)
@@ -99,7 +99,7 @@ async def test_expiry_goes_on_at_once_while_there_is_more(store: Store, clock: M
     assert (await store.operator.counts()).totals["cancelled"] == MAX_EXPIRED + 1
 
 
-async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None:
+async def test_leadership_that_is_resigned_is_taken_at_once(store: Store) -> None:
     (first, heard), (second, _) = candidate(store, "a"), candidate(store, "b")
     await first.step(0)
     await first.resign()
@@ -108,7 +108,7 @@ async def test_an_office_that_is_resigned_is_taken_at_once(store: Store) -> None
     assert heard.names == ["LeadershipGained", "LeadershipLost"]
 
 
-async def test_who_holds_no_office_resigns_from_none(store: Store) -> None:
+async def test_a_process_without_leadership_resigns_from_none(store: Store) -> None:
     (first, _), (second, silence) = candidate(store, "a"), candidate(store, "b")
     await first.step(0)
     await second.step(0)
@@ -117,7 +117,9 @@ async def test_who_holds_no_office_resigns_from_none(store: Store) -> None:
     assert (first.term, silence.names) == (1, [])
 
 
-async def test_who_slept_through_its_term_learns_that_it_is_over(store: Store, clock: ManualClock) -> None:
+async def test_a_coordinator_that_slept_through_its_term_learns_that_it_is_over(
+    store: Store, clock: ManualClock
+) -> None:
     (first, heard), (second, _) = candidate(store, "a"), candidate(store, "b")
     await first.step(0)
     clock.advance(int((TERM_SECONDS + 1) * SECOND))
@@ -164,7 +166,7 @@ async def test_a_stopped_job_that_was_to_be_cancelled_is_told_without_contradict
     assert [sentence(event)[1] for event in heard] == [said]
 
 
-async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> None:
+async def test_jobs_that_no_worker_can_run_are_parked_and_reported(store: Store) -> None:
     await store.workers.beat(worker_info(types=("known",)))
     id_ = await enqueue_one(store, type="stranger")
     holder, heard = candidate(store, "a")
@@ -173,7 +175,7 @@ async def test_jobs_that_nobody_can_run_are_set_aside_and_told(store: Store) -> 
     assert heard.names == ["LeadershipGained", "JobsParked"]
 
 
-async def test_what_nobody_keeps_any_longer_is_dropped_and_told(store: Store, clock: ManualClock) -> None:
+async def test_what_is_past_retention_is_dropped_and_reported(store: Store, clock: ManualClock) -> None:
     await store.queues.change("default", QueueSettings(retention={Status.COMPLETED: 3600 * SECOND}))
     job = await running(store)
     await settle(store, completed(job))
@@ -238,7 +240,7 @@ async def test_an_outage_is_told_once_however_many_duties_meet_it_and_however_of
     assert heard.names == ["LeadershipGained", "DutyFailed", "StoreRecovered"]
 
 
-async def test_a_campaign_that_failed_leaves_the_office_until_the_next(store: Store) -> None:
+async def test_a_campaign_that_failed_leaves_leadership_until_the_next(store: Store) -> None:
     flaky = Flaky(store.leader, "campaign", ["before"])
     holder, heard = candidate(View(store, leader=flaky), "a")
     await holder.step(0)
@@ -257,7 +259,7 @@ async def test_a_schema_that_is_too_new_ends_the_coordinator(store: Store) -> No
         await holder.run()
 
 
-async def test_the_office_is_not_the_runners_lease(store: Store) -> None:
+async def test_leadership_is_not_the_runners_lease(store: Store) -> None:
     """A worker that lost a lease may still coordinate: the two have nothing to do with each other."""
     await open_lease(store, "a", "a")
     holder, _ = candidate(store, "a")

@@ -65,7 +65,7 @@ async def test_time_is_over_a_timeout_after_the_start_and_not_before(ring: Ring,
 
 
 @pytest.mark.parametrize("timeout", [None, 0])
-async def test_without_a_timeout_nobody_is_told(ring: Ring, timeout: int | None) -> None:
+async def test_without_a_timeout_nothing_is_reported(ring: Ring, timeout: int | None) -> None:
     running(ring, "async", timeout)
     assert deadlines(ring).sweep(START + 10**15) == []
     assert ring.told == []
@@ -111,7 +111,7 @@ async def test_a_process_is_never_given_up_because_it_can_be_killed(ring: Ring) 
     assert deadlines(ring).sweep(START + 10**15) == []
 
 
-async def test_a_drain_gives_nobody_up(ring: Ring) -> None:
+async def test_a_drain_abandons_no_job(ring: Ring) -> None:
     work = running(ring, "thread", None)
     work.halt(Halt.DRAIN)
     assert deadlines(ring).sweep(START + 10**15) == []

@@ -69,7 +69,7 @@ def test_each_trouble_is_found_and_no_other(fields: dict[str, Any], expected: li
     assert trouble(census(**fields)) == expected
 
 
-def test_a_late_lease_is_a_problem_when_nobody_rescues() -> None:
+def test_a_late_lease_is_a_problem_when_nothing_rescues() -> None:
     found = census(workers=(), coordinator=None, late_runners=2, late_jobs=1)
     assert (Level.PROBLEM, "leases") in trouble(found)
     assert "2 runners ended without a word, holding 1 job, and there is no coordinator" in said(found)

@@ -14,7 +14,7 @@ from windlass.store.doctor import Level
 
 
 def every_minute(name: str = "s", *, made_ago: int = 0, paused: bool = False, **job: Any) -> Schedule:
-    """One that nobody has seen to since it was made."""
+    """One that was never fired since it was made."""
     said = settings(new_job(**job), every=60)
     found = new_schedule(name, NOW - made_ago * SECOND, declared=said, changed=ScheduleSettings())
     return Schedule(name=name, declared=said, created_at=found.created_at, next_at=found.next_at, paused=paused)

@@ -79,7 +79,7 @@ def surroundings() -> Iterator[ProcessGlobals]:
     signal.signal(signal.SIGUSR1, handler)
 
 
-def test_surroundings_are_intact_until_somebody_changes_them(surroundings: ProcessGlobals) -> None:
+def test_surroundings_are_intact_until_they_are_changed(surroundings: ProcessGlobals) -> None:
     assert surroundings.unchanged()
     os.chdir("/")
     assert not surroundings.unchanged()

@@ -1,4 +1,4 @@
-"""The health port: ok or not, and nothing for whoever asks badly."""
+"""The health port: ok or not, and nothing for a bad request."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from windlass.worker.supervisor.health import MAX_REQUEST_LENGTH, Health
 
 
 class Probe:
-    """A worker's health, and somebody who asks."""
+    """A worker's health, and a client that asks."""
 
     def __init__(self) -> None:
         self.live = self.ready = True
@@ -98,12 +98,12 @@ async def test_a_request_that_is_too_long_gets_no_answer(probe: Probe) -> None:
     assert (await probe.get("/healthz"))[0] == 200
 
 
-async def test_whoever_says_nothing_is_cut_off(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_client_is_cut_off(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "SECONDS", 0.05)
     assert await probe.send(b"GET /heal") == b""
 
 
-async def test_idle_connections_keep_nobody_out(probe: Probe) -> None:
+async def test_idle_connections_keep_no_other_out(probe: Probe) -> None:
     idle = [await asyncio.open_connection("127.0.0.1", probe.port) for _ in range(50)]
     assert (await probe.get("/healthz"))[0] == 200
     for _, writer in idle:

@@ -239,7 +239,7 @@ async def test_what_an_on_dead_hook_leaves_behind_is_not_there_for_the_next_job(
     running.cancel()
 
 
-def test_without_hooks_nobody_listens(app: App) -> None:
+def test_without_hooks_nothing_listens(app: App) -> None:
     heard = Listener()
 
     async def listening() -> bool:

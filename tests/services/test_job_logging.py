@@ -111,9 +111,7 @@ async def test_the_level_decides_what_is_kept_and_none_keeps_nothing(app: App) -
     assert [line.text.partition(":")[0] for line in work.lines] == ["ERROR shop.mail"]
 
 
-async def test_warnings_of_whoever_set_up_no_logging_are_still_shown(
-    app: App, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_warnings_are_shown_where_no_logging_is_set_up(app: App, capsys: pytest.CaptureFixture[str]) -> None:
     logging.root.handlers[:] = []
     keep_job_logs(logging.INFO)
     work = await work_that_logs(app, "def")

@@ -98,7 +98,7 @@ async def test_of_many_alike_a_sample_is_measured_and_all_are_counted(rig: Rig) 
     assert (meters["rare"].completed, meters["rare"].run.count) == (1, 1), "and what is rare is never left out"
 
 
-async def test_what_has_gathered_is_handed_in_once(rig: Rig) -> None:
+async def test_what_has_gathered_is_enqueued_once(rig: Rig) -> None:
     rig.measure([rig.ended()])
     await rig.meters.flush()
     await rig.meters.flush()

@@ -70,7 +70,7 @@ async def test_what_could_not_be_written_is_written_with_the_next_ones(store: St
     assert (await desk.kept())[0] == ["first", "second"]
 
 
-async def test_a_flood_is_bounded_while_nobody_writes(store: Store, work: Work) -> None:
+async def test_a_flood_is_bounded_while_nothing_can_be_written(store: Store, work: Work) -> None:
     desk = Enqueuer(store, work)
     for number in range(10 * MAX_UNSENT_LINES):
         desk.ctx.log(str(number))

@@ -23,7 +23,7 @@ class Rude(Exception):
 
 
 class Madness:
-    """A back-off of somebody's own making."""
+    """A back-off of the program's own making."""
 
     attempts = 3
 
@@ -70,7 +70,7 @@ async def outcome_of(store: Store, app: App) -> Status:
 
 @pytest.fixture
 async def app(store: Store) -> App:
-    """Never opened: its jobs are handed in by the test."""
+    """Never opened: its jobs are enqueued by the test."""
     await open_lease(store)
     await enqueue_one(store)
     return App("sqlite:///never-opened.db")

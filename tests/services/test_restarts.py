@@ -142,7 +142,7 @@ async def test_leftovers_that_no_thread_can_look_for_are_looked_for_again(monkey
     assert listener.names == ["RunnerEnded", "StoreFailed"]
 
 
-async def test_the_watch_goes_on_after_an_error_that_nobody_expects(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_watch_continues_after_an_unexpected_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windlass.worker.supervisor.watch.EVERY_SECONDS", SHORT_PAUSE)
     listener = Listener()
     watch = Watch(SupervisorState("w1", CONFIG, listener, set()))

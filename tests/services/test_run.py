@@ -60,7 +60,7 @@ async def test_stored_arguments_that_do_not_fit_are_dead_at_once(kind: str, payl
 
 
 class Grumpy:
-    """Its validation fails of something that nobody foresaw."""
+    """Its validation fails with an unexpected error."""
 
     @classmethod
     def model_validate_json(cls, value: bytes) -> "Grumpy":
@@ -126,7 +126,7 @@ async def test_no_result_is_null(app: App) -> None:
     assert await attempt(app, nothing) == Done("null")
 
 
-async def test_a_coroutine_that_nobody_awaits_is_a_failure(app: App) -> None:
+async def test_a_coroutine_that_is_never_awaited_is_a_failure(app: App) -> None:
     """A plain wrapper round an async function would do nothing, and look as if it had."""
 
     async def real() -> None: ...
@@ -272,7 +272,7 @@ def test_what_a_handler_decided_is_reported_by_its_public_name() -> None:
 
 
 class Sulky(dict[str, int]):
-    """Whoever looks at it is told to leave."""
+    """Reading it raises SystemExit."""
 
     def items(self) -> Any:
         raise SystemExit

@@ -78,7 +78,7 @@ class Workshop:
         self.aasked.set()
 
     async def entered(self, handlers: int) -> None:
-        """Until so many handlers have begun; loops because threads report to nobody when they begin."""
+        """Until so many handlers have begun; loops because threads do not report when they begin."""
         async with asyncio.timeout(10):
             while self.gate.entered < handlers:  # noqa: ASYNC110
                 await asyncio.sleep(0)

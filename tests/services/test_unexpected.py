@@ -1,4 +1,4 @@
-"""Errors that nobody expects, and queues that cannot be written to: handlers and other queues go on."""
+"""Unexpected errors, and queues that cannot be written to: handlers and other queues go on."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors that nobody expects, in parts beside the settler: each is told once, and nothing that runs is broken off."""
+"""Unexpected errors, in parts beside the settler: each is told once, and nothing that runs is broken off."""
 
 import asyncio
 from typing import Any

@@ -65,7 +65,7 @@ async def test_one_in_line_whose_key_is_freed_between_the_looks_does(
     assert not await is_empty(store, ["default"])
 
 
-async def test_a_tick_that_has_come_does_until_somebody_sees_to_it(store: Store, clock: ManualClock) -> None:
+async def test_a_tick_that_has_come_does_until_it_is_fired(store: Store, clock: ManualClock) -> None:
     await add(store)
     assert await is_empty(store, ["default"])
     clock.advance(MINUTE)

@@ -11,15 +11,15 @@ from types import TracebackType
 
 _WAITS = "\nimport sys; print('ready', flush=True); sys.stdin.readline()"
 
-VOUCH = """
+HOLD_LOCK = """
 import sys, time
 from windlass.store.open import open_store
 store = open_store(sys.argv[1])
 for holder in sys.argv[2:]: store.leases.hold_liveness_lock(holder)
 """
 
-VOUCH_AND_FORK = (
-    VOUCH
+LOCK_AND_FORK = (
+    HOLD_LOCK
     + """
 import os
 told, tell = os.pipe()

@@ -2,7 +2,7 @@
 
     python -m tests.sqlite.losing FILE alone|guarded|unguarded
 
-In the midst of the hand-in another process writes. It is locked out, unless other code of this process has read the
+In the midst of the enqueue another process writes. It is locked out, unless other code of this process has read the
 same file with sqlite3 meanwhile: closing it dropped the lock. `unguarded` is what happens without the refusal.
 """
 

@@ -86,7 +86,7 @@ async def test_a_foreign_writer_makes_the_caller_wait(opens: Open, connects: Con
     foreign.close()
 
 
-async def test_a_refusal_reaches_the_caller_and_undoes_his_work_alone(opens: Open) -> None:
+async def test_a_refusal_reaches_its_caller_and_undoes_its_work_alone(opens: Open) -> None:
     store = await ready(opens)
     request = ClaimRequest(runner="nobody", claim=1, quotas=(), types=(), limit=1)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sqlite.children import VOUCH, Child
+from tests.sqlite.children import HOLD_LOCK, Child
 from tests.sqlite.conftest import Open
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_ids, enqueue_one, let_lapse, open_lease, running, status_of, worker_info
@@ -47,7 +47,7 @@ def container(opens: Open, clock: ManualClock) -> SqliteStore:
 
 def holding(path: Path, *holders: str) -> Child:
     """A process that holds the locks of these runners and workers."""
-    return Child(VOUCH, f"sqlite:///{path}", *holders)
+    return Child(HOLD_LOCK, f"sqlite:///{path}", *holders)
 
 
 async def test_a_job_of_a_live_runner_is_not_rescued(

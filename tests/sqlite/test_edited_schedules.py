@@ -1,4 +1,4 @@
-"""A schedule that somebody edited by hand: it is told, the others go on, and it can be set right or removed."""
+"""A schedule edited by hand: it is reported, the others continue, and it can be set right or removed."""
 
 from pathlib import Path
 

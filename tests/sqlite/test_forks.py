@@ -69,7 +69,7 @@ def test_a_store_goes_on_after_a_fork(tmp_path: Path) -> None:
         app.close()
 
 
-def test_a_turn_that_is_closed_twice_closes_nobody_elses_files(tmp_path: Path) -> None:
+def test_a_turn_that_is_closed_twice_closes_no_other_files(tmp_path: Path) -> None:
     turn = WriteTurn(tmp_path / "jobs.db", first=False)
     turn.close()
     files = [os.open(tmp_path / str(number), os.O_CREAT | os.O_RDWR) for number in range(4)]

@@ -88,7 +88,7 @@ async def test_a_hundred_thousand_in_line_do_not_slow_the_claim_of_another_job(o
     assert await claiming() <= before * 1.1
 
 
-async def test_nor_the_hand_in_of_another_job_with_or_without_a_key(opens: Open) -> None:
+async def test_nor_the_enqueue_of_another_job_with_or_without_a_key(opens: Open) -> None:
     store = opens()
 
     async def handing_in(key: str | None) -> int:
@@ -103,7 +103,7 @@ async def test_nor_the_hand_in_of_another_job_with_or_without_a_key(opens: Open)
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-async def test_who_frees_a_slot_takes_as_many_steps_however_long_the_line_is(opens: Open, limit: int) -> None:
+async def test_freeing_a_slot_takes_as_many_steps_however_many_wait(opens: Open, limit: int) -> None:
     store = opens()
 
     async def settling(behind: int) -> int:

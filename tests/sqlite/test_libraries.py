@@ -25,7 +25,7 @@ def notes(path: Path) -> Path:
     return path
 
 
-def hand_in(path: Path, mode: str) -> list[str]:
+def enqueue_jobs(path: Path, mode: str) -> list[str]:
     """What tests/sqlite/losing.py says before it ends."""
     words = [sys.executable, "-m", "tests.sqlite.losing", str(path), mode]
     return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout.splitlines()
@@ -46,19 +46,19 @@ async def stored(path: Path, id_: str) -> bool:
 
 
 async def test_a_job_that_was_accepted_is_lost_when_two_libraries_share_the_file(notes: Path) -> None:
-    other, accepted = hand_in(notes, "unguarded")
+    other, accepted = enqueue_jobs(notes, "unguarded")
     assert other == "wrote", "another process could write while our transaction held the write lock"
     assert not await stored(notes, accepted.removeprefix("accepted ")), "nothing was lost: why refuse?"
 
 
 async def test_with_one_library_the_lock_holds_and_the_job_is_kept(notes: Path) -> None:
-    other, accepted = hand_in(notes, "alone")
+    other, accepted = enqueue_jobs(notes, "alone")
     assert other == "locked out"
     assert await stored(notes, accepted.removeprefix("accepted "))
 
 
 async def test_the_second_library_is_refused_and_told_what_to_do(notes: Path) -> None:
-    (told,) = hand_in(notes, "guarded")
+    (told,) = enqueue_jobs(notes, "guarded")
     assert told.startswith(f"refused: {notes} is a Windlass store that is open in this process through apsw")
     assert "?driver=sqlite3" in told
 
@@ -91,7 +91,7 @@ async def test_other_files_and_memory_are_nobodys_business(path: Path, tmp_path:
     await store.close()
 
 
-async def test_after_closing_anybody_may_open_the_file(path: Path) -> None:
+async def test_after_closing_any_process_may_open_the_file(path: Path) -> None:
     store = open_store(f"sqlite:///{path}?durability=relaxed")
     id_ = await enqueue_one(store)
     await store.signals.has_work(["default"], None)

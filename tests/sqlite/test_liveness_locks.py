@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sqlite.children import VOUCH, VOUCH_AND_FORK, Child
+from tests.sqlite.children import HOLD_LOCK, LOCK_AND_FORK, Child
 from tests.sqlite.conftest import Open
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, enqueue_one, let_lapse, open_lease, request, running, status_of, worker_info
@@ -30,27 +30,27 @@ def test_without_a_lock_a_process_is_neither_alive_nor_dead(locks: LivenessLocks
 
 
 def test_a_process_with_a_lock_is_alive_until_it_is_killed_and_dead_at_once(path: Path, locks: LivenessLocks) -> None:
-    with Child(VOUCH, address(path), "r1") as child:
+    with Child(HOLD_LOCK, address(path), "r1") as child:
         assert locks.alive("r1") is True
         child.kill()
         assert locks.alive("r1") is False
 
 
 def test_a_stopped_process_is_alive(path: Path, locks: LivenessLocks) -> None:
-    with Child(VOUCH, address(path), "r1") as child:
+    with Child(HOLD_LOCK, address(path), "r1") as child:
         child.stop()
         assert locks.alive("r1") is True
 
 
 def test_a_forked_grandchild_does_not_keep_the_dead_alive(path: Path, locks: LivenessLocks) -> None:
-    with Child(VOUCH_AND_FORK, address(path), "r1") as child:
+    with Child(LOCK_AND_FORK, address(path), "r1") as child:
         assert locks.alive("r1") is True
         child.kill()
         assert locks.alive("r1") is False
 
 
 def test_what_is_cleared_away_is_forgotten(path: Path, locks: LivenessLocks) -> None:
-    with Child(VOUCH, address(path), "r1") as child:
+    with Child(HOLD_LOCK, address(path), "r1") as child:
         child.kill()
     locks.clear("r1")
     assert locks.alive("r1") is None
@@ -78,7 +78,7 @@ async def test_a_killed_runner_without_a_supervisor_is_rescued_before_its_lease_
     opens: Open, path: Path, clock: ManualClock
 ) -> None:
     store = opens(clock=clock)
-    with Child(VOUCH, address(path), "r1") as runner:
+    with Child(HOLD_LOCK, address(path), "r1") as runner:
         job = await running(store, "r1")
         assert await store.leases.rescue(10) == []
         runner.kill()
@@ -91,7 +91,7 @@ async def test_a_killed_runner_is_left_to_its_living_supervisor_for_one_lease(
 ) -> None:
     """The supervisor knows which jobs had started; a rescuer would have to guess."""
     store = opens(clock=clock)
-    with Child(VOUCH, address(path), "r1") as runner, Child(VOUCH, address(path), "w1"):
+    with Child(HOLD_LOCK, address(path), "r1") as runner, Child(HOLD_LOCK, address(path), "w1"):
         job = await running(store, "r1")
         runner.kill()
         assert await store.leases.rescue(10) == []
@@ -103,7 +103,7 @@ async def test_a_runner_with_a_lock_that_stalls_is_not_rescued_however_long(
     opens: Open, path: Path, clock: ManualClock
 ) -> None:
     store = opens(clock=clock)
-    with Child(VOUCH, address(path), "r1", "w1") as runner:
+    with Child(HOLD_LOCK, address(path), "r1", "w1") as runner:
         job = await running(store, "r1")
         runner.stop()
         for _ in range(3):
@@ -116,9 +116,9 @@ async def test_a_runner_with_a_lock_that_stalls_is_not_rescued_however_long(
 
 
 async def test_an_orphan_has_until_the_end_of_its_lease(opens: Open, path: Path, clock: ManualClock) -> None:
-    """Its supervisor is dead, so nobody renews for it; it may finish, but not for ever."""
+    """Its supervisor is dead, so nothing renews for it; it may finish, but not for ever."""
     store = opens(clock=clock)
-    with Child(VOUCH, address(path), "r1"), Child(VOUCH, address(path), "w1") as supervisor:
+    with Child(HOLD_LOCK, address(path), "r1"), Child(HOLD_LOCK, address(path), "w1") as supervisor:
         job = await running(store, "r1")
         supervisor.kill()
         assert await store.leases.rescue(10) == []
@@ -129,7 +129,7 @@ async def test_an_orphan_has_until_the_end_of_its_lease(opens: Open, path: Path,
 async def test_a_dead_runner_can_not_claim(opens: Open, path: Path) -> None:
     store = opens()
     await enqueue_one(store)
-    with Child(VOUCH, address(path), "r1") as runner:
+    with Child(HOLD_LOCK, address(path), "r1") as runner:
         await open_lease(store, "r1")
         runner.kill()
         assert await store.jobs.claim(request("r1")) == []
@@ -139,7 +139,7 @@ async def test_a_killed_worker_is_not_listed_and_a_stalled_one_is(
     opens: Open, path: Path, clock: ManualClock
 ) -> None:
     store = opens(clock=clock)
-    with Child(VOUCH, address(path), "dead") as dead, Child(VOUCH, address(path), "stalled") as stalled:
+    with Child(HOLD_LOCK, address(path), "dead") as dead, Child(HOLD_LOCK, address(path), "stalled") as stalled:
         await store.workers.beat(worker_info("dead"))
         await store.workers.beat(worker_info("stalled"))
         dead.kill()
@@ -150,7 +150,7 @@ async def test_a_killed_worker_is_not_listed_and_a_stalled_one_is(
 
 async def test_the_leadership_of_a_killed_coordinator_is_free_at_once(opens: Open, path: Path) -> None:
     store = opens()
-    with Child(VOUCH, address(path), "w1") as holder:
+    with Child(HOLD_LOCK, address(path), "w1") as holder:
         first = await store.leader.campaign(Campaign("w1", DAY))
         assert first is not None
         assert await store.leader.campaign(Campaign("w2", DAY)) is None

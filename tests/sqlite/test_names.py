@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.full import may_mount
-from tests.sqlite.children import HOLD_TURN, VOUCH, Child
+from tests.sqlite.children import HOLD_LOCK, HOLD_TURN, Child
 from tests.sqlite.conftest import Open
 from tests.support.seed import enqueue_one, new_job, running, status_of
 from windlass.core.status import Status
@@ -145,7 +145,7 @@ async def test_a_folder_that_is_mounted_at_two_places_is_one_store(tmp_path: Pat
     (tmp_path / "here").mkdir()
     with bound(tmp_path / "here", tmp_path / "there"):
         here, there = opened(tmp_path / "here/jobs.db", driver), opened(tmp_path / "there/jobs.db", driver)
-        with Child(VOUCH, f"sqlite:///{tmp_path}/there/jobs.db", "r1", "w1") as runner:
+        with Child(HOLD_LOCK, f"sqlite:///{tmp_path}/there/jobs.db", "r1", "w1") as runner:
             runner.stop()
             job = await running(there, "r1")
             assert await status_of(here, job.id) is Status.RUNNING
@@ -189,7 +189,7 @@ async def test_a_stopped_process_under_one_name_keeps_its_job_under_the_other(
 ) -> None:
     real, link = linked
     one, other = opened(real, driver), opened(link, driver)
-    with Child(VOUCH, f"sqlite:///{real}", "r1") as runner:
+    with Child(HOLD_LOCK, f"sqlite:///{real}", "r1") as runner:
         job = await running(one, "r1")
         runner.stop()
         assert await other.leases.rescue(10) == []

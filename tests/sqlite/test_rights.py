@@ -21,7 +21,7 @@ NO_JOB = "01a1e700-0000-7000-8000-000000000000"
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """A store of the user that `without_privileges` becomes, in a folder that everybody may enter."""
+    """A store of the user that `without_privileges` becomes, in a folder that every user may enter."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     file = folder / "jobs.db"
@@ -79,7 +79,7 @@ def test_locks_follow_the_rights_of_the_database_when_those_change(path: Path) -
 
 
 @pytest.mark.parametrize("ending", ["", "-turn", "-writers"])
-def test_who_may_not_use_a_file_is_told_whose_it_is(path: Path, ending: str) -> None:
+def test_a_user_who_may_not_use_a_file_is_told_whose_it_is(path: Path, ending: str) -> None:
     file = Path(f"{path}{ending}")
     file.chmod(0o000)
     owner = file.stat().st_uid
@@ -90,7 +90,7 @@ def test_who_may_not_use_a_file_is_told_whose_it_is(path: Path, ending: str) -> 
     }
 
 
-def test_who_may_only_read_is_answered_and_writes_nothing(path: Path) -> None:
+def test_a_user_who_may_only_read_is_answered_and_writes_nothing(path: Path) -> None:
     path.chmod(0o444)
     *looks, enqueue = without_privileges(lambda: use(path))
     assert looks == ["", ""]

@@ -33,7 +33,7 @@ liveness_locks = LivenessLocks(Path(f"{path}-live"))
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """A database of nobody's in a folder of nobody's; everything is made with a umask that shuts others out."""
+    """A database of the user nobody in its own folder; everything is made with a umask that shuts others out."""
     need_two_users()
     folder = Path(tempfile.mkdtemp())
     file = folder / "jobs.db"
@@ -66,7 +66,7 @@ def test_the_locks_of_roots_workers_are_seen_and_cleared_by_others(path: Path) -
 
 
 def test_a_lock_that_may_not_be_read_stops_no_rescue(path: Path) -> None:
-    """Only its lease tells: else nobody's dead runners would be rescued for as long as that file is there."""
+    """Only its lease tells: else no dead runner of that user would be rescued for as long as that file is there."""
     live = Path(f"{path}-live")
     live.mkdir(mode=0o755)
     live.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The turn: writers of several processes queue up, and the dead hold nobody up."""
+"""The turn: writers of several processes queue up, and the dead delay none."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Chains in one line each, all through the contract: links that are handed in together, and what becomes of them."""
+"""Chains in one line each, all through the contract: links that are enqueued together, and what becomes of them."""
 
 from typing import Any
 
@@ -35,14 +35,14 @@ def after(job: NewJob, parent: JobId) -> NewJob:
     return msgspec.structs.replace(job, parent=parent, parents=(parent,), result_params=((TAKEN, parent),))
 
 
-async def hand_in(store: Store, jobs: list[NewJob]) -> list[JobId]:
+async def enqueue_jobs(store: Store, jobs: list[NewJob]) -> list[JobId]:
     """All in one call; the ids of those that stand."""
     return [each.id for each in await store.jobs.enqueue(jobs)]
 
 
 async def chain(store: Store, count: int = 3, **fields: Any) -> list[JobId]:
-    """Hand in a chain of links that are alike."""
-    return await hand_in(store, links(count, **fields))
+    """Enqueue a chain of links that are alike."""
+    return await enqueue_jobs(store, links(count, **fields))
 
 
 async def take_one(store: Store, **fields: Any) -> Claimed:

@@ -27,7 +27,7 @@ class ManualClock:
         self._since_boot += micros
 
     def jump_wall(self, micros: Micros) -> None:
-        """Somebody sets the wall clock, forwards or back; no time passes."""
+        """The wall clock is set, forwards or back; no time passes."""
         self._wall += micros
 
     def reboot(self) -> None:

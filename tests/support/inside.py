@@ -25,7 +25,7 @@ class Inside(Protocol):
         """Of a live job, as it is stored."""
 
     def is_held_up(self) -> bool:
-        """Whether somebody is in the middle of writing: to stop that one would hold up everybody."""
+        """Whether a process is in the middle of writing: to stop it would block all others."""
 
     def is_left_behind(self) -> bool:
         """Whether a worker that has ended left anything."""

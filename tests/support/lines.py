@@ -32,7 +32,7 @@ from windlass.store.records import RunnerEnd
 
 
 async def line_up(store: Store, jobs: int = 1, key: str = "k", **fields: Any) -> list[JobId]:
-    """Hand in several with one concurrency key."""
+    """Enqueue several with one concurrency key."""
     return await enqueue(store, jobs, concurrency_key=key, **fields)
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 PATIENCE = 30.0
 """Seconds that a condition may take: the machine is shared, and no test here is about speed."""
 MARK = "WINDLASS_E2E"
-"""In the environment of everything we start: orphans are found by it, whoever their parent is now."""
+"""In the environment of everything we start: orphans are found by it, whichever process is their parent now."""
 
 
 def until(look: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
@@ -165,7 +165,7 @@ def signal_all(pids: list[int], number: signal.Signals) -> None:
 
 
 def freeze(pids: list[int], is_held_up: Callable[[], bool]) -> None:
-    """Stop these at a moment at which none of them is writing: one that is would hold up everybody."""
+    """Stop these at a moment at which none of them is writing: one that is would block all others."""
     while True:
         signal_all(pids, signal.SIGSTOP)
         until(lambda: all(_stat(pid)[0] in ("T", "") for pid in pids), "they have stopped")

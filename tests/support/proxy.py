@@ -35,7 +35,7 @@ class Proxy:
         self._loop.close()
 
     def fall_silent(self) -> None:
-        """From now on nothing comes through, in either direction, and nobody is told."""
+        """From now on nothing comes through, in either direction, and nothing is reported."""
         self._loop.call_soon_threadsafe(self._open.clear)
 
     def speak(self) -> None:

@@ -80,7 +80,7 @@ class Books:
         return {"claim_counts": {(field, int(value)) for field, value in self._hash("claim_counts").items()}}
 
     def _keys_wrong(self, jobs: dict[str, Record]) -> list[str]:
-        """Every live job has its key, and nobody has one that is neither live nor in its window."""
+        """Every live job has its key, and no job has one that is neither live nor in its window."""
         windows = self._zset("key_windows")
         live = {r.fields.key_digest: r.id for r in jobs.values() if not r.finished and r.fields.key_digest}
         held = {

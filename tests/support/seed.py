@@ -29,17 +29,17 @@ def nothing() -> None:
 
 
 def new_job(**fields: Any) -> NewJob:
-    """A job to hand in: type `t`, empty payload, unless said otherwise."""
+    """A job to enqueue: type `t`, empty payload, unless said otherwise."""
     return NewJob(**{"id": new_id(), "type": "t", "payload": "{}", **fields})
 
 
 async def enqueue(store: Store, jobs: int = 1, **fields: Any) -> list[JobId]:
-    """Hand in several alike; their ids in order."""
+    """Enqueue several alike; their ids in order."""
     return [each.id for each in await store.jobs.enqueue([new_job(**fields) for _ in range(jobs)])]
 
 
 async def enqueue_one(store: Store, **fields: Any) -> JobId:
-    """Hand in one."""
+    """Enqueue one."""
     return (await enqueue(store, **fields))[0]
 
 
@@ -182,7 +182,7 @@ async def status_of(store: Store, id_: JobId) -> Status:
 
 
 async def let_lapse(store: Store, clock: ManualClock, length: Micros = LEASE) -> None:
-    """Let every lease lapse that is not renewed: a bystander keeps beating, so that nobody takes it for an outage."""
+    """Let every lease lapse that is not renewed: a bystander keeps beating, so that it is not taken for an outage."""
     bystander = await open_lease(store, f"bystander{next(_numbers)}", "bystander's worker")
     for _ in range(5):
         clock.advance(length // 4)

@@ -1,4 +1,4 @@
-"""Who is told of jobs by a vigil, and waits for it."""
+"""A listener of a completion watcher, for tests."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 30
 
 
 class Told:
-    """What a vigil has told and nobody has asked for yet."""
+    """What a completion watcher has reported and no test has read yet."""
 
     def __init__(self) -> None:
         self.jobs: set[JobId] = set()
@@ -37,18 +37,18 @@ class Told:
 
 
 async def watched(store: Store, *jobs: JobId, queue: str = "default") -> tuple[CompletionWatcher, Told]:
-    """A vigil that watches these, from this moment on."""
+    """A completion watcher of these, from this moment on."""
     told = Told()
-    vigil = store.signals.watch_completions(told)
+    watcher = store.signals.watch_completions(told)
     for job in jobs:
-        vigil.watch(job, queue)
+        watcher.watch(job, queue)
     assert await told.of(*jobs)
-    return vigil, told
+    return watcher, told
 
 
 async def looked(app: App) -> None:
-    """When whoever waits on this loop has seen that his job has not ended."""
-    lookout = app._store_handle.result_waiter(await app._ready())
+    """When the waiter on this loop has seen that its job has not ended."""
+    result_waiter = app._store_handle.result_waiter(await app._ready())
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not lookout._again:  # noqa: ASYNC110
+        while not result_waiter._again:  # noqa: ASYNC110
             await asyncio.sleep(0.001)

@@ -12,7 +12,7 @@ ORDINARY = 1001
 
 
 def need_two_users() -> None:
-    """What can be seen with one user is tested in tests/sqlite/test_rights.py, by everybody."""
+    """What can be seen with one user is tested in tests/sqlite/test_rights.py, as any user."""
     if os.geteuid() != 0:
         pytest.skip("only root may become another user")
 

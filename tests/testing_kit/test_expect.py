@@ -129,7 +129,7 @@ def test_a_misspelt_task_or_argument_is_an_error_and_not_an_absence(app: App, we
         assert_not_enqueued(app, welcome, usr=42)
 
 
-def test_what_waits_is_listed_in_the_order_of_hand_in(app: App, welcome: Welcome) -> None:
+def test_what_waits_is_listed_in_the_order_of_enqueue(app: App, welcome: Welcome) -> None:
     @app.task
     def work(n: int) -> None: ...
 

@@ -82,7 +82,7 @@ def test_a_start_hook_that_fails_is_seen_and_nothing_runs(app: App) -> None:
     assert app.jobs.get(job.id).status == "pending"
 
 
-def test_children_are_handed_in_by_the_context(app: App) -> None:
+def test_children_are_enqueued_by_the_context(app: App) -> None:
     @app.task
     def child(n: int) -> None: ...
 

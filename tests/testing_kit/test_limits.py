@@ -33,7 +33,7 @@ def test_time_passes_until_a_rate_has_let_all_of_them_start(app: App) -> None:
     assert (app.clock.now - began).total_seconds() == pytest.approx(30, abs=0.01)
 
 
-def test_time_does_not_pass_for_ever_for_jobs_that_nobody_here_can_run(app: App) -> None:
+def test_time_does_not_pass_for_ever_for_jobs_that_cannot_run_here(app: App) -> None:
     task = app.task(type="t", queue="slow")(nothing)
     other = App.testing(app.clock)
     other._store_handle = app._store_handle

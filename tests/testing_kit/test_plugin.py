@@ -75,7 +75,7 @@ def test_a_wrong_setting_is_named(yard: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*windlass_app: module 'shop' has no 'nothing'*"])
 
 
-def test_whoever_does_not_use_it_does_not_pay_for_it(yard: pytest.Pytester) -> None:
+def test_a_program_that_does_not_use_it_does_not_pay_for_it(yard: pytest.Pytester) -> None:
     yard.makepyfile(
         """
         import sys

@@ -80,7 +80,7 @@ def test_a_jump_fires_what_catch_up_says(app: App) -> None:
     assert (app.schedules.get("one").missed, app.schedules.get("none").missed) == (4, 5)
 
 
-async def test_a_chain_runs_to_its_end_and_knows_who_came_before(app: App) -> None:
+async def test_a_chain_runs_to_its_end_and_each_link_knows_its_parents(app: App) -> None:
     @app.task
     async def fetch(number: int) -> int:
         return number * 2

@@ -1,1 +1,1 @@
-"""Torture: faults at the worst moments, and a checker that believes nobody."""
+"""Torture: faults at the worst moments, and a checker that believes nothing."""

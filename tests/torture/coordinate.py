@@ -1,4 +1,4 @@
-"""python -m tests.torture.coordinate STORE CLOCK: a coordinator that does nothing but fire, and holds no office.
+"""python -m tests.torture.coordinate STORE CLOCK: a coordinator that does nothing but fire, and does not lead.
 
 Between its look and its decision it hesitates: others have fired by then, or it is stopped, or killed.
 """

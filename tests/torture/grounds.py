@@ -95,7 +95,7 @@ class PostgresGround:
 
 
 STEPWISE = ("beat", "cancel", "change", "claim", "close", "declare", "end", "fire", "migrate", "park")
-"""Verbs that go from the office to queues, or from queue to queue, each by a script of its own."""
+"""Verbs that go from global keys to queues, or from queue to queue, each by a script of its own."""
 
 
 class RedisGround:

@@ -131,7 +131,7 @@ def add_one(ctx: Context, number: int) -> int:
 
 @app.task
 def doomed(ctx: Context) -> int:
-    """Dies, and with it the rest of its chain, until somebody tries it again."""
+    """Dies, and with it the rest of its chain, until it is retried."""
     if ctx.attempt == 1:
         raise Dead("no hope")
     return ctx.attempt

@@ -84,7 +84,7 @@ class Nemesis:
         return True
 
     def heal(self) -> None:
-        """No more faults and no more jobs; whoever is left works in peace."""
+        """No more faults and no more jobs; the processes that are left work in peace."""
         for producer in self.producers:
             assert not producer.ended, producer.output
         (self.yard.folder / "stop").touch()

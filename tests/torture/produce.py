@@ -1,6 +1,6 @@
-"""A producer that hands in jobs of all kinds until it is told to stop: produce.py SEED.
+"""A producer that enqueues jobs of all kinds until it is told to stop: produce.py SEED.
 
-It never gives up on a job: refused or unknown, the same one is handed in again.
+It never gives up on a job: refused or unknown, the same one is enqueued again.
 """
 
 import random
@@ -108,7 +108,7 @@ def plain() -> NewJob:
     return make(lambda task: task.using(**options))
 
 
-def hand_in(jobs: list[NewJob]) -> None:
+def enqueue_jobs(jobs: list[NewJob]) -> None:
     while True:
         try:
             app.enqueue_many(jobs)
@@ -121,7 +121,7 @@ def hand_in(jobs: list[NewJob]) -> None:
 
 while not Path("stop").exists():
     if dice.random() < 0.1:
-        hand_in(links())
-    hand_in(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
+        enqueue_jobs(links())
+    enqueue_jobs(crowd() if dice.random() < 0.01 else [job() for _ in range(dice.choice([1, 1, 1, 3]))])
     time.sleep(dice.uniform(0.02, 0.2))
 app.close()

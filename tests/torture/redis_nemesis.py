@@ -1,4 +1,4 @@
-"""What befalls a Redis server, and through it everybody, besides what befalls workers and producers."""
+"""Faults of a Redis server, which hit all processes, besides those of workers and producers."""
 
 import signal
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""As whom workers and producers connect to PostgreSQL: a role that can lose rights, as no superuser can."""
+"""The role of workers and producers on PostgreSQL: one that can lose rights, as no superuser can."""
 
 from tests.support.servers.postgres import PostgresServer
 

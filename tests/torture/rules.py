@@ -87,7 +87,7 @@ async def _halt(yard: Yard) -> None:
 
 
 def touched(jobs: list[dict[str, Any]]) -> dict[str, int]:
-    """How many jobs ran under rules of each kind: that a law holds says nothing if nobody came near it."""
+    """How many jobs ran under rules of each kind: that a law holds says nothing if no job came near it."""
     ran = [job for job in jobs if job["attempts"]]
     return {
         "keyed": sum(1 for job in ran if job["concurrency_key"]),

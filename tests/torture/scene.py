@@ -32,7 +32,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     before: Callable[[Store], Awaitable[Any]] | None = None
     later: Callable[[ManualClock], None] = _now
     lapsed: bool = False
-    """Whether leases have lapsed by then, while somebody else's was renewed."""
+    """Whether leases have lapsed by then, while another lease was renewed."""
     again: Callable[[Any, Any], bool] = lambda first, second: True
     adds_up: bool = False
     """Whether a repeat counts again: only statistics may do that."""

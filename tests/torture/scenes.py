@@ -71,7 +71,7 @@ async def _registered(store: Store) -> None:
     await store.workers.beat(worker_info())
 
 
-async def _in_office(store: Store) -> None:
+async def _leading(store: Store) -> None:
     await store.leader.campaign(Campaign("w1", 10 * SECOND))
 
 
@@ -237,6 +237,6 @@ _ALL = [
         act=_sampled,
         piecemeal=True,
     ),
-    Scene(verb="resign", before=_in_office, act=lambda store: store.leader.resign("w1")),
+    Scene(verb="resign", before=_leading, act=lambda store: store.leader.resign("w1")),
 ]
 SCENES = {scene.name or scene.verb: scene for scene in [*_ALL, *FLOW, *CHAINS, *TICKS]}

@@ -1,4 +1,4 @@
-"""What befalls a PostgreSQL server, and through it everybody, besides what befalls workers and producers."""
+"""Faults of a PostgreSQL server, which hit all processes, besides those of workers and producers."""
 
 import signal
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class ServerNemesis(Nemesis):
 
     @contextmanager
     def old_snapshot(self) -> Iterator[None]:
-        """Somebody reads for as long as the server lives: nothing that is dead now can be cleaned away."""
+        """A session reads for as long as the server lives: nothing that is dead now can be cleaned away."""
         with suppress(psycopg.OperationalError), psycopg.connect(self._server.dsn()) as reader:
             reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM windlass.jobs")
             yield
@@ -58,9 +58,9 @@ class ServerNemesis(Nemesis):
             self._server.start()
 
     def _cut_statements_short(self, place: int) -> None:
-        """For whoever connects meanwhile; who cannot renew while others can loses his lease, and that is right."""
-        everybody = [pid for worker in self.workers for pid in worker.tree()]
-        with self.fault("cut statements short", everybody):
+        """For new connections; a runner that cannot renew while others can loses its lease, and that is right."""
+        every_worker = [pid for worker in self.workers for pid in worker.tree()]
+        with self.fault("cut statements short", every_worker):
             self._server.address.execute(f"ALTER ROLE {ROLE} SET statement_timeout = '{SHORT}'")
             self._kill_connections(place)
             let_pass(self.dice.uniform(0.5, 2))

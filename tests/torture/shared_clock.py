@@ -22,7 +22,7 @@ class _Setting(msgspec.Struct, frozen=True):
 
 
 class SharedClock:
-    """windlass.store.clock.Clock: whoever opens the same file sees the same time."""
+    """windlass.store.clock.Clock: every process that opens the same file sees the same time."""
 
     def __init__(self, path: Path) -> None:
         self.boot = "shared"
@@ -38,7 +38,7 @@ class SharedClock:
         return since_boot()
 
     def jump(self, micros: Micros) -> None:
-        """Somebody sets it, ahead or back."""
+        """It is set, ahead or back."""
         self._set(self.wall() + micros, self._setting().speed)
 
     def stop(self) -> None:
@@ -49,7 +49,7 @@ class SharedClock:
         return msgspec.json.decode(self._path.read_bytes(), type=_Setting)
 
     def _set(self, wall: Micros, speed: int) -> None:
-        """Whole or not at all, for whoever looks."""
+        """Whole or not at all, for every reader."""
         beside = self._path.with_suffix(".new")
         beside.write_bytes(msgspec.json.encode(_Setting(wall, since_boot(), speed)))
         os.replace(beside, self._path)

@@ -20,7 +20,7 @@ class Flow(Tale):
     """Jobs whose attempts the store has stamped, in seconds from the beginning."""
 
     def arrive(self, job: str, at: float = 0, **fields: Any) -> None:
-        self.hand_in(job, **{name: fields[name] for name in ("concurrency_key", "tenant") if name in fields})
+        self.enqueue(job, **{name: fields[name] for name in ("concurrency_key", "tenant") if name in fields})
         self.keep(job, created_at=moment(at), **{"queue": "q", **fields})
 
     def held(self, job: str, start: float, end: float, attempt: int = 1, status: str = "completed") -> None:
@@ -35,7 +35,7 @@ class Flow(Tale):
             self.keep(job, failures=self.jobs[job].get("failures", 0) + 1)
 
     def under(self, key: str, job: str, start: float, end: float, **fields: Any) -> None:
-        """One of a key, handed in and run."""
+        """One of a key, enqueued and run."""
         self.arrive(job, concurrency_key=key, **fields)
         self.held(job, start, end)
 
@@ -70,7 +70,7 @@ def strict_order_through_a_failure(flow: Flow) -> None:
     flow.held("b", 6, 7)
 
 
-def somebody_is_in_line_behind_a_holder(flow: Flow) -> None:
+def a_job_waits_behind_a_holder(flow: Flow) -> None:
     flow.arrive("a", concurrency_key="k", status="pending")
     flow.arrive("b", concurrency_key="k", status="blocked", reason=WAITING_FOR_KEY)
 
@@ -96,7 +96,7 @@ def tenants_by_their_weights(flow: Flow) -> None:
     _tenants(flow, "AABABAAAB" * 3)
 
 
-def who_has_nothing_waiting_gets_nothing(flow: Flow) -> None:
+def a_tenant_without_pending_jobs_gets_nothing(flow: Flow) -> None:
     flow.say("rules", queue="q", fair=True, deep=5)
     for number in range(30):
         flow.arrive(f"a{number}", tenant="A")
@@ -109,10 +109,10 @@ GOOD: list[Callable[[Flow], None]] = [
     two_at_once_under_a_key_for_two,
     a_burst_and_then_the_rate,
     strict_order_through_a_failure,
-    somebody_is_in_line_behind_a_holder,
+    a_job_waits_behind_a_holder,
     behind_one_of_strict_order_that_waits_to_be_tried_again,
     tenants_by_their_weights,
-    who_has_nothing_waiting_gets_nothing,
+    a_tenant_without_pending_jobs_gets_nothing,
 ]
 
 
@@ -172,14 +172,14 @@ def a_dear_job_starts_without_its_tokens(flow: Flow) -> None:
         flow.held(f"j{number}", at, at + 0.1)
 
 
-def somebody_overtakes_under_a_strict_key(flow: Flow) -> None:
+def a_job_overtakes_under_a_strict_key(flow: Flow) -> None:
     for job in ("a", "b"):
         flow.arrive(job, concurrency_key="k", key_strict=True)
     flow.held("b", 0, 1)
     flow.held("a", 1, 2)
 
 
-def somebody_goes_ahead_while_the_first_waits_to_be_tried_again(flow: Flow) -> None:
+def a_job_overtakes_the_first_that_waits_for_its_retry(flow: Flow) -> None:
     for job in ("a", "b"):
         flow.arrive(job, concurrency_key="k", key_strict=True)
     flow.held("a", 0, 1, status="failed")
@@ -187,7 +187,7 @@ def somebody_goes_ahead_while_the_first_waits_to_be_tried_again(flow: Flow) -> N
     flow.held("a", 5, 6, attempt=2)
 
 
-def a_key_is_free_and_somebody_is_in_line(flow: Flow) -> None:
+def a_key_is_free_and_a_job_waits_for_it(flow: Flow) -> None:
     flow.under("k", "a", 0, 1)
     flow.arrive("b", concurrency_key="k", status="blocked", reason=WAITING_FOR_KEY)
 
@@ -212,8 +212,8 @@ def weights_are_ignored(flow: Flow) -> None:
 
 
 BAD: list[tuple[str, Callable[[Flow], None]]] = [
-    ("I8", somebody_overtakes_under_a_strict_key),
-    ("I8", somebody_goes_ahead_while_the_first_waits_to_be_tried_again),
+    ("I8", a_job_overtakes_under_a_strict_key),
+    ("I8", a_job_overtakes_the_first_that_waits_for_its_retry),
     ("I11", two_run_under_one_key),
     ("I11", three_run_under_a_key_for_two),
     ("I11", a_slot_is_given_away_before_its_holder_was_rescued),
@@ -221,7 +221,7 @@ BAD: list[tuple[str, Callable[[Flow], None]]] = [
     ("I12", a_queue_starts_more_than_its_rate_and_its_burst),
     ("I12", a_key_starts_faster_than_it_may),
     ("I12", a_dear_job_starts_without_its_tokens),
-    ("I15", a_key_is_free_and_somebody_is_in_line),
+    ("I15", a_key_is_free_and_a_job_waits_for_it),
     ("I15", one_slot_of_two_is_lost),
     ("I15", a_failed_job_without_strict_order_keeps_its_slot),
     ("I18", one_tenant_gets_all),

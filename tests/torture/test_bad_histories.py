@@ -26,37 +26,37 @@ def a_job_is_in_two_places(tale: Tale) -> None:
 
 
 def a_job_is_completed_without_having_run(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.settle("a")
 
 
-def a_job_runs_that_nobody_handed_in(tale: Tale) -> None:
+def a_job_runs_that_was_not_enqueued(tale: Tale) -> None:
     tale.run("a")
 
 
-def a_refused_hand_in_is_there_all_the_same(tale: Tale) -> None:
+def a_refused_enqueue_is_there_all_the_same(tale: Tale) -> None:
     tale.refuse("a")
     tale.run("a")
 
 
-def a_refused_hand_in_is_found_by_the_next(tale: Tale) -> None:
+def a_refused_enqueue_is_found_by_the_next(tale: Tale) -> None:
     tale.refuse("a")
     tale.say("enqueue", PRODUCER, step="ok", call=tale.offer("a"), answers=[["a", True]])
     tale.run("a")
 
 
-def a_refused_hand_in_is_claimed_before_the_next(tale: Tale) -> None:
+def a_refused_enqueue_is_claimed_before_the_next(tale: Tale) -> None:
     tale.refuse("a")
     tale.claim("a")
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.start("a")
     tale.end("a")
     tale.settle("a")
 
 
 def a_job_is_charged_with_a_crash_because_of_a_pause(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER, kills=False)
@@ -65,13 +65,13 @@ def a_job_is_charged_with_a_crash_because_of_a_pause(tale: Tale) -> None:
 
 
 def a_job_is_suspected_by_the_store_alone(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.run("a")
     tale.keep("a", attempts=[{"attempt": 1, "outcome": "crashed among several"}])
 
 
 def a_handler_gets_another_payload(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a", payload="other")
     tale.start("a")
     tale.end("a")
@@ -84,7 +84,7 @@ def a_job_runs_twice_for_no_reason_that_the_store_knows(tale: Tale) -> None:
 
 
 def a_job_runs_beyond_its_budget(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     for attempt in (1, 2, 3, 4):
         tale.claim("a", attempt)
         tale.start("a", attempt)
@@ -94,7 +94,7 @@ def a_job_runs_beyond_its_budget(tale: Tale) -> None:
 
 
 def a_job_runs_again_although_its_runner_lives(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(OTHER)
@@ -103,7 +103,7 @@ def a_job_runs_again_although_its_runner_lives(tale: Tale) -> None:
 
 
 def a_job_runs_again_because_of_a_fault_before_it_was_claimed(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.fault(RUNNER)
     tale.claim("a")
     tale.start("a")
@@ -112,7 +112,7 @@ def a_job_runs_again_because_of_a_fault_before_it_was_claimed(tale: Tale) -> Non
 
 
 def two_attempts_overlap(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER)
@@ -125,13 +125,13 @@ def two_attempts_overlap(tale: Tale) -> None:
 
 
 def a_job_is_claimed_while_another_holds_it(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.run("a", 2, OTHER)
 
 
 def a_late_outcome_is_taken(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.end("a")
@@ -142,20 +142,20 @@ def a_late_outcome_is_taken(tale: Tale) -> None:
 
 
 def an_attempt_ends_twice(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.run("a")
     tale.settle("a")
 
 
 def a_finished_job_begins_again(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.run("a")
     tale.keep("a", rescues=1)
     tale.run("a", 2)
 
 
 def a_running_job_becomes_blocked(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.settle("a", status="blocked")
 
@@ -166,15 +166,15 @@ def a_completed_job_is_dead(tale: Tale) -> None:
 
 
 def a_newcomer_is_claimed_before_its_turn(tale: Tale) -> None:
-    tale.hand_in("a")
-    tale.hand_in("b")
+    tale.enqueue("a")
+    tale.enqueue("b")
     tale.run("b")
     tale.run("a")
 
 
 def two_jobs_hold_one_key(tale: Tale) -> None:
-    tale.hand_in("a", key="k")
-    tale.hand_in("b", key="k")
+    tale.enqueue("a", key="k")
+    tale.enqueue("b", key="k")
     tale.run("a")
     tale.run("b")
 
@@ -184,12 +184,12 @@ def the_loser_of_a_key_runs(tale: Tale) -> None:
     tale.run("b")
 
 
-def a_caller_is_told_of_a_winner_that_nobody_knows(tale: Tale) -> None:
-    tale.hand_in("a", key="k", winner="nobody")
+def a_caller_is_told_of_an_unknown_winner(tale: Tale) -> None:
+    tale.enqueue("a", key="k", winner="nobody")
 
 
 def an_attempt_number_is_seen_twice(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER)
@@ -200,7 +200,7 @@ def an_attempt_number_is_seen_twice(tale: Tale) -> None:
 
 
 def an_attempt_number_goes_down(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a", 2)
     tale.settle("a", 2, status="pending")
     tale.run("a", 1)
@@ -214,7 +214,7 @@ def the_store_forgets_an_attempt(tale: Tale) -> None:
 
 def a_job_is_left_over_in_the_end(tale: Tale) -> None:
     everything_goes_well(tale)
-    tale.hand_in("d")
+    tale.enqueue("d")
     tale.say("healed", seconds=30)
     tale.say("drained", leases=[])
 
@@ -248,10 +248,10 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I1", an_acknowledged_job_is_gone),
     ("I1", a_job_is_in_two_places),
     ("I1", a_job_is_completed_without_having_run),
-    ("I2", a_job_runs_that_nobody_handed_in),
-    ("I2", a_refused_hand_in_is_there_all_the_same),
-    ("I2", a_refused_hand_in_is_found_by_the_next),
-    ("I2", a_refused_hand_in_is_claimed_before_the_next),
+    ("I2", a_job_runs_that_was_not_enqueued),
+    ("I2", a_refused_enqueue_is_there_all_the_same),
+    ("I2", a_refused_enqueue_is_found_by_the_next),
+    ("I2", a_refused_enqueue_is_claimed_before_the_next),
     ("I2", a_handler_gets_another_payload),
     ("I3", a_job_runs_twice_for_no_reason_that_the_store_knows),
     ("I3", a_job_runs_beyond_its_budget),
@@ -267,7 +267,7 @@ BAD: list[tuple[str, Callable[[Tale], None]]] = [
     ("I8", a_newcomer_is_claimed_before_its_turn),
     ("I9", two_jobs_hold_one_key),
     ("I9", the_loser_of_a_key_runs),
-    ("I9", a_caller_is_told_of_a_winner_that_nobody_knows),
+    ("I9", a_caller_is_told_of_an_unknown_winner),
     ("I13", an_attempt_number_is_seen_twice),
     ("I13", an_attempt_number_goes_down),
     ("I13", the_store_forgets_an_attempt),

@@ -13,9 +13,9 @@ class Chain(Tale):
     """Jobs with parents; a result is a word."""
 
     def link(self, job: str, *parents: str) -> None:
-        """Hand in a child that takes the results of all of them."""
+        """Enqueue a child that takes the results of all of them."""
         takes = [[f"from {parent}", parent] for parent in parents]
-        self.hand_in(job, waits=bool(parents), parents=list(parents), result_params=takes)
+        self.enqueue(job, waits=bool(parents), parents=list(parents), result_params=takes)
         status, reason = ("blocked", WAITING_FOR_PARENT) if parents else ("pending", None)
         self.keep(job, status=status, reason=reason, parents=list(parents))
 
@@ -105,8 +105,8 @@ def a_completion_whose_answer_was_lost_let_the_child_go_on(chain: Chain) -> None
 
 
 def another_stands_for_a_parent_that_had_its_key(chain: Chain) -> None:
-    chain.hand_in("a", key="k")
-    chain.hand_in("b", key="k", winner="a")
+    chain.enqueue("a", key="k")
+    chain.enqueue("b", key="k", winner="a")
     chain.link("c", "b")
     chain.keep("c", parents=["a"])
     chain.work("a")

@@ -78,7 +78,7 @@ def two_saw_the_same_and_one_did_it(works: Clockwork) -> None:
     works.fire([2], 2, 3, 2.01, pid=OTHER)
 
 
-def a_firing_that_nobody_heard_of_was_done(works: Clockwork) -> None:
+def a_firing_without_an_answer_was_done(works: Clockwork) -> None:
     works.told()
     works.want([1], 1, 2, 1.01)
     works.store(1)
@@ -86,14 +86,14 @@ def a_firing_that_nobody_heard_of_was_done(works: Clockwork) -> None:
     works.stands(3, 2.5)
 
 
-def a_firing_that_nobody_heard_of_was_not_done(works: Clockwork) -> None:
+def a_firing_without_an_answer_was_not_done(works: Clockwork) -> None:
     works.told()
     works.want([1], 1, 2, 1.01)
     works.fire([1], 1, 2, 1.05, pid=OTHER)
     works.stands(2, 1.5)
 
 
-def what_nobody_heard_of_is_finished_by_another(works: Clockwork) -> None:
+def a_firing_without_an_answer_is_finished_by_another(works: Clockwork) -> None:
     works.told()
     works.want([1], 1, 2, 1.01)
     call = works.want([1, 2], 1, 3, 2.01, pid=OTHER)
@@ -133,9 +133,9 @@ def without_overlap_one_is_skipped(works: Clockwork) -> None:
 GOOD: list[Callable[[Clockwork], None]] = [
     a_tick_after_the_other,
     two_saw_the_same_and_one_did_it,
-    a_firing_that_nobody_heard_of_was_done,
-    a_firing_that_nobody_heard_of_was_not_done,
-    what_nobody_heard_of_is_finished_by_another,
+    a_firing_without_an_answer_was_done,
+    a_firing_without_an_answer_was_not_done,
+    a_firing_without_an_answer_is_finished_by_another,
     after_an_outage_one_is_made_up_for,
     after_an_outage_all_are_made_up_for,
     after_an_outage_none_is_made_up_for,
@@ -187,7 +187,7 @@ def a_tick_is_passed_over_that_was_not_late(works: Clockwork) -> None:
     works.fire([], 1, 2, 1.01)
 
 
-def a_tick_is_passed_over_and_nobody_is_told(works: Clockwork) -> None:
+def a_tick_is_passed_over_and_nothing_is_recorded(works: Clockwork) -> None:
     works.told()
     works.fire([9], 1, 10, 9.5, missed=0)
 
@@ -233,7 +233,7 @@ def a_tick_is_skipped_though_its_jobs_may_overlap(works: Clockwork) -> None:
     works.fire([1], 1, 2, 1.01, skipped=1)
 
 
-def a_tick_is_due_and_nobody_comes(works: Clockwork) -> None:
+def a_tick_is_due_and_nothing_fires_it(works: Clockwork) -> None:
     a_tick_after_the_other(works)
     works.stands(3, 3.5)
 
@@ -256,7 +256,7 @@ BAD: list[Callable[[Clockwork], None]] = [
     a_schedule_goes_back,
     a_tick_is_left_out,
     a_tick_is_passed_over_that_was_not_late,
-    a_tick_is_passed_over_and_nobody_is_told,
+    a_tick_is_passed_over_and_nothing_is_recorded,
     all_were_to_be_made_up_for_and_one_was,
     one_was_to_be_made_up_for_and_none_was,
     one_was_to_be_made_up_for_and_all_were,
@@ -265,7 +265,7 @@ BAD: list[Callable[[Clockwork], None]] = [
     a_tick_runs_before_its_time,
     a_schedule_goes_on_without_the_job_of_its_tick,
     a_tick_is_skipped_though_its_jobs_may_overlap,
-    a_tick_is_due_and_nobody_comes,
+    a_tick_is_due_and_nothing_fires_it,
     a_schedule_is_elsewhere_than_it_was_led,
     a_missed_tick_is_not_counted,
 ]

@@ -43,7 +43,7 @@ class Tale:
         facts = {"job": job, "queue": "q", "type": "t", "priority": 0, "payload": "p", "key": key, "waits": False}
         return self.ask("enqueue", PRODUCER, jobs=[{**facts, **more}])
 
-    def hand_in(self, job: str, key: str | None = None, winner: str | None = None, **more: Any) -> None:
+    def enqueue(self, job: str, key: str | None = None, winner: str | None = None, **more: Any) -> None:
         call = self.offer(job, key, **more)
         self.say("enqueue", PRODUCER, step="ok", call=call, answers=[[winner or job, winner is not None]])
         if winner is None:
@@ -103,13 +103,13 @@ class Tale:
 
 def everything_goes_well(tale: Tale) -> None:
     for job in ("a", "b", "c"):
-        tale.hand_in(job)
+        tale.enqueue(job)
     for job in ("a", "b", "c"):
         tale.run(job)
 
 
 def a_runner_is_killed_and_its_job_runs_again(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER)
@@ -118,7 +118,7 @@ def a_runner_is_killed_and_its_job_runs_again(tale: Tale) -> None:
 
 
 def a_job_fails_and_succeeds(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.end("a", outcome="Raised")
@@ -127,21 +127,21 @@ def a_job_fails_and_succeeds(tale: Tale) -> None:
     tale.run("a", 2)
 
 
-def an_unknown_hand_in_came_through_and_was_repeated(tale: Tale) -> None:
+def an_unknown_enqueue_came_through_and_was_repeated(tale: Tale) -> None:
     tale.say("enqueue", PRODUCER, step="info", call=tale.offer("a"), problem="cut")
     tale.say("enqueue", PRODUCER, step="ok", call=tale.offer("a"), answers=[["a", True]])
     tale.offer("b")
     tale.run("a")
 
 
-def a_refused_hand_in_is_repeated_and_stored(tale: Tale) -> None:
+def a_refused_enqueue_is_repeated_and_stored(tale: Tale) -> None:
     tale.refuse("a")
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.run("a")
 
 
 def a_killed_runner_has_its_job_charged(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER)
@@ -155,25 +155,25 @@ def a_late_outcome_is_refused(tale: Tale) -> None:
 
 
 def a_key_is_used_again_when_it_is_free(tale: Tale) -> None:
-    tale.hand_in("a", key="k")
-    tale.hand_in("b", key="k", winner="a")
+    tale.enqueue("a", key="k")
+    tale.enqueue("b", key="k", winner="a")
     tale.run("a")
-    tale.hand_in("c", key="k")
+    tale.enqueue("c", key="k")
     tale.run("c")
 
 
 def an_operator_retries_what_was_done(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     tale.run("a")
     tale.call("retry", {"jobs": ["a"]}, {"done": [True]}, PRODUCER)
     tale.run("a", 2)
 
 
 def a_claim_whose_answer_was_lost_is_asked_again(tale: Tale) -> None:
-    tale.hand_in("a")
+    tale.enqueue("a")
     asked: dict[str, Any] = {"runner": "r", "claim": 7, "limit": 1}
     tale.say("claim", step="info", call=tale.ask("claim", **asked))
-    tale.hand_in("b")
+    tale.enqueue("b")
     tale.run("b", pid=OTHER)
     tale.call("claim", asked, {"jobs": [{"job": "a", "attempt": 1, "payload": "p"}]})
     tale.start("a")
@@ -182,8 +182,8 @@ def a_claim_whose_answer_was_lost_is_asked_again(tale: Tale) -> None:
     tale.settle("a")
 
 
-def a_put_back_that_nobody_heard_of(tale: Tale) -> None:
-    tale.hand_in("a")
+def a_requeue_without_an_answer(tale: Tale) -> None:
+    tale.enqueue("a")
     tale.claim("a")
     tale.start("a")
     tale.fault(RUNNER)
@@ -204,14 +204,14 @@ GOOD: list[Callable[[Tale], None]] = [
     everything_goes_well,
     a_runner_is_killed_and_its_job_runs_again,
     a_job_fails_and_succeeds,
-    an_unknown_hand_in_came_through_and_was_repeated,
-    a_refused_hand_in_is_repeated_and_stored,
+    an_unknown_enqueue_came_through_and_was_repeated,
+    a_refused_enqueue_is_repeated_and_stored,
     a_killed_runner_has_its_job_charged,
     a_late_outcome_is_refused,
     a_key_is_used_again_when_it_is_free,
     an_operator_retries_what_was_done,
     a_claim_whose_answer_was_lost_is_asked_again,
-    a_put_back_that_nobody_heard_of,
+    a_requeue_without_an_answer,
     it_drains_in_time,
 ]
 
@@ -226,8 +226,8 @@ def test_a_good_history_passes(good: Callable[[Tale], None]) -> None:
 
 def test_the_figures_are_in_the_words_of_jepsen() -> None:
     tale = Tale()
-    an_unknown_hand_in_came_through_and_was_repeated(tale)
-    tale.hand_in("lost")
+    an_unknown_enqueue_came_through_and_was_repeated(tale)
+    tale.enqueue("lost")
     del tale.jobs["lost"]
     figures = tale.judge().figures
     assert (figures["acknowledged"], figures["lost"], figures["recovered"], figures["runs"]) == (2, 1, 0, 1)

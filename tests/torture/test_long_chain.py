@@ -36,7 +36,7 @@ def test_a_chain_of_a_thousand_links_holds_while_its_workers_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     yard = Yard(tmp_path, url=PLACES[kind](tmp_path / "jobs.db"), lease="2s")
-    # What we hand in belongs into the history too.
+    # What we enqueue belongs into the history too.
     monkeypatch.setenv(HISTORY_FOLDER, str(yard.histories))
     try:
         ids = [handle.id for handle in yard.app.enqueue_many(counting(LINKS))]

@@ -37,7 +37,7 @@ def test_a_shard_that_is_away_stops_no_other_queue(
     for node in redis_cluster.nodes:
         node.config(cluster_require_full_coverage="no")
     scene = Scene(tmp_path, redis_cluster)
-    # What we hand in belongs into the history too.
+    # What we enqueue belongs into the history too.
     monkeypatch.setenv(HISTORY_FOLDER, str(scene.yard.histories))
     try:
         scene.play()
@@ -51,9 +51,9 @@ class Scene:
     def __init__(self, folder: Path, cluster: RedisCluster) -> None:
         self._cluster = cluster
         self.yard = Yard(folder, url=cluster.url, lease=f"{LEASE:g}s")
-        office = _home(cluster, "*")
+        global_home = _home(cluster, "*")
         queues = [f"q{number}" for number in range(50)]
-        self._away = next(queue for queue in queues if _home(cluster, queue) != office)
+        self._away = next(queue for queue in queues if _home(cluster, queue) != global_home)
         self._healthy = next(queue for queue in queues if _home(cluster, queue) != _home(cluster, self._away))
 
     def play(self) -> None:

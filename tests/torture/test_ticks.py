@@ -13,7 +13,7 @@ import pytest
 from tests.support.checker import read
 from tests.support.servers.postgres import Mode, PostgresServer
 from tests.support.servers.redis import RedisServer, new_redis
-from tests.torture.office import SCHEDULES, Office
+from tests.torture.timetable import SCHEDULES, Timetable
 
 SEED = int(os.environ.get("TORTURE_SEED", "1"))
 SECONDS = float(os.environ.get("TORTURE_SECONDS", "12"))
@@ -51,12 +51,12 @@ def test_each_tick_is_fired_once_on_redis_that_is_restarted(tmp_path: Path, fait
 def spend(folder: Path, url: str, restart: Callable[[], None] | None) -> None:
     """A while of faults, peace, and the audit."""
     print(f"TORTURE_SEED={SEED} TORTURE_SECONDS={SECONDS:g}")
-    office = Office(folder, url, SEED, restart)
+    timetable = Timetable(folder, url, SEED, restart)
     try:
-        office.torment(SECONDS)
-        report = office.audit()
+        timetable.torment(SECONDS)
+        report = timetable.audit()
     finally:
-        office.processes.end()
+        timetable.processes.end()
     assert not report.violations, str(report)
     fired: Counter[str] = Counter()
     in_vain = 0

@@ -28,7 +28,7 @@ async def _paused(store: Store) -> None:
 
 
 def _decided(options: dict[str, Any]) -> Firing:
-    """What anybody decides at the first tick."""
+    """What any process decides at the first tick."""
     return firing(new_schedule("s", START, declared=ScheduleSettings(), changed=said(**options)), START + MINUTE)
 
 

@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 
 class Yard:
-    """Where jobs are handed in, worked on, interfered with, and recounted."""
+    """Where jobs are enqueued, worked on, interfered with, and recounted."""
 
     def __init__(
         self, folder: Path, environment: Mapping[str, str] | None = None, *, url: str | None = None, lease: str = "1s"
@@ -36,7 +36,7 @@ class Yard:
         self.database = folder / "jobs.db"
         self.histories = folder / "history"
         self.histories.mkdir()
-        for name in ("mill.py", "hand_in.py", "produce.py"):
+        for name in ("mill.py", "enqueue_jobs.py", "produce.py"):
             shutil.copy(HERE / name, folder)
         url = url or f"sqlite:///{self.database}"
         self.app = App(url, deadline=30)

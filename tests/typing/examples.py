@@ -277,9 +277,9 @@ async def every_verb_has_two_forms() -> None:
 
 
 def a_task_can_be_handed_on() -> None:
-    def twice(task: Task[[int], Any, str], hand_in: Callable[[int], Handle[str]]) -> Handle[str]:
+    def twice(task: Task[[int], Any, str], enqueue_jobs: Callable[[int], Handle[str]]) -> Handle[str]:
         task.enqueue(1)
-        return hand_in(2)
+        return enqueue_jobs(2)
 
     @app.task(type="short")
     def short(number: int) -> str:
@@ -373,7 +373,7 @@ def bounded(ctx: Context[Services], number: int) -> int:
 
 
 class Fibonacci:
-    """A policy of somebody's own."""
+    """A policy of the program."""
 
     attempts = 5
 

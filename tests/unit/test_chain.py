@@ -58,7 +58,7 @@ def test_a_delay_counts_from_the_end_of_the_parent_and_a_moment_stays() -> None:
     assert due_after(run_at=900, created_at=100, lag=0, now=500) == 900
 
 
-def test_a_clock_that_is_set_back_after_the_hand_in_holds_no_child_up() -> None:
+def test_a_clock_that_is_set_back_after_the_enqueue_delays_no_child() -> None:
     assert due_after(run_at=900, created_at=900, lag=0, now=500) == 500
     assert due_after(run_at=900, created_at=900, lag=60, now=500) == 560
 

@@ -16,7 +16,7 @@ weights_of_some = st.dictionaries(
 def claimed(
     standing: FairState, waiting: list[str], weights: dict[str, float], jobs: int
 ) -> tuple[FairState, Counter[str]]:
-    """One claim in which everybody has enough."""
+    """One claim in which every tenant has enough."""
     taken = Counter(next_tenants(standing, waiting, weights, jobs))
     return after_claim(standing, taken, weights, waiting), taken
 
@@ -58,7 +58,7 @@ def test_an_idle_tenant_saves_up_nothing(claims: list[int], jobs: int) -> None:
 
 
 @given(st.integers(1, 1000))
-def test_who_was_alone_owes_nothing(jobs: int) -> None:
+def test_a_tenant_that_was_alone_owes_nothing(jobs: int) -> None:
     standing, _ = claimed(FairState(), ["a"], {}, jobs)
     assert shares(standing, ["a", "b"], {}, 10) == {"a": 5, "b": 5}
 
@@ -88,12 +88,12 @@ def test_turns_alternate() -> None:
 
 
 @given(st.lists(st.sampled_from("abcdef"), max_size=5), st.integers(0, 20))
-def test_nothing_is_shared_out_where_nobody_waits_or_nothing_is_asked(waiting: list[str], jobs: int) -> None:
+def test_nothing_is_shared_out_where_no_job_waits_or_nothing_is_asked(waiting: list[str], jobs: int) -> None:
     assert len(next_tenants(FairState(), waiting, {}, jobs)) == (jobs if waiting else 0)
 
 
 @given(st.lists(st.tuples(st.sets(st.sampled_from("abcdefgh")), st.integers(0, 9)), max_size=30))
-def test_time_never_goes_back_and_nobody_is_remembered_who_stands_at_the_present(
+def test_virtual_time_never_goes_back_and_tenants_at_the_present_are_not_remembered(
     rounds: list[tuple[set[str], int]],
 ) -> None:
     standing = FairState()

@@ -1,4 +1,4 @@
-"""decide_key: what a hand-in does to the job that stands under its key."""
+"""decide_key: what an enqueue does to the job that stands under its key."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_by_default_the_job_that_stands_is_the_answer(status: Status | None) -> 
 
 
 @pytest.mark.parametrize("status", [*sorted(LIVE), None])
-def test_raise_is_for_whoever_stands(status: Status | None) -> None:
+def test_raise_applies_while_a_job_has_the_key(status: Status | None) -> None:
     assert decide_key(status, OnConflict.RAISE) is KeyDecision.REFUSE
 
 

@@ -1,4 +1,4 @@
-"""Moments and durations: what people give, and what is refused."""
+"""Moments and durations: what users give, and what is refused."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any

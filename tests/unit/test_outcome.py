@@ -56,7 +56,7 @@ def raised(error: BaseException, retry: RetryPolicy | None = None, dead_on: Any 
 
 
 class Moody:
-    """A policy of somebody's own, which is not what it should be."""
+    """A policy of the program, which is not what it should be."""
 
     attempts = 3
 
@@ -80,7 +80,7 @@ def test_a_return_is_a_completion() -> None:
     assert (settlement.id, settlement.queue, settlement.attempt) == ("i", "q", 4)
 
 
-def test_a_hand_back_costs_nothing() -> None:
+def test_a_requeue_costs_nothing() -> None:
     settlement = decide(claimed(), Requeued(), Policy(Fixed()), Random(0))
     assert (settlement.status, settlement.requeues, settlement.failures) == (Status.PENDING, 1, 0)
 

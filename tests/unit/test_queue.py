@@ -92,9 +92,11 @@ def test_a_job_waits_exactly_while_its_time_is_to_come_and_its_rank_is_never_pas
 
 
 @pytest.mark.parametrize(("last", "rank"), [(None, 100), (99, 100), (100, 100), (101, 102), (10**15, 10**15 + 1)])
-def test_a_job_falls_in_behind_the_last_who_waits_even_if_the_clock_was_set_back(last: int | None, rank: int) -> None:
+def test_a_job_is_placed_behind_the_last_that_waits_even_if_the_clock_was_set_back(
+    last: int | None, rank: int
+) -> None:
     assert initial_state(NewJob(id="i", type="t", payload="{}"), 100, last).rank == rank
 
 
-def test_a_job_whose_time_is_to_come_has_no_place_in_the_line_yet() -> None:
+def test_a_job_that_is_not_due_does_not_wait_for_its_key_yet() -> None:
     assert initial_state(NewJob(id="i", type="t", payload="{}", delay=50), 100, 10**15).rank == 150

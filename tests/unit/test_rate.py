@@ -82,7 +82,7 @@ def test_a_bucket_of_another_rate_keeps_its_tokens_as_far_as_they_fit() -> None:
     assert refilled(bucket, Rate(1, SECOND, 2), 0).tokens == 2
 
 
-def test_nobody_pays_more_than_a_bucket_holds() -> None:
+def test_no_job_costs_more_than_a_bucket_holds() -> None:
     assert (price(3, Rate(1, SECOND, 5)), price(50, Rate(1, SECOND, 5))) == (3, 5)
 
 

@@ -114,7 +114,7 @@ def test_the_busiest_keep_their_names_and_the_rest_is_that_of_its_queue() -> Non
     assert rest.completed == sum(range(1, 51))
 
 
-def test_who_has_a_name_keeps_it_when_a_minute_is_made_again() -> None:
+def test_a_named_tenant_keeps_its_name_when_a_minute_is_made_again() -> None:
     minute = start_of(NOW, MINUTE)
     parts = [meter(type_=f"t{number:04}", completed=5) for number in range(MAX_PAIRS + 1)]
     there = rolled([minute], parts, [])

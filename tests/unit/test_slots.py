@@ -36,7 +36,7 @@ def test_the_first_in_line_get_what_their_limits_leave(
 
 
 @given(TAKEN, LIMITS)
-def test_slots_are_new_and_nobody_who_is_first_afterwards_could_have_one(
+def test_slots_are_new_and_no_first_job_left_waiting_could_have_one(
     taken: set[int], limits: list[int | None]
 ) -> None:
     slots = assign_slots(taken, limits)
@@ -116,7 +116,7 @@ def test_newcomers_at_a_free_key_sit_down_in_the_order_of_the_line() -> None:
     assert assign([(each, 1) for each in jobs], {}) == SlotAssignment({"b": 0, "c": 0}, [])
 
 
-def test_newcomers_stand_behind_who_waits_already() -> None:
+def test_new_jobs_rank_behind_those_that_wait_already() -> None:
     line = ("default", "k")
     assert assign([(job("b"), 5)], {line: KeyUse((0,), (0, 4, "a"))}) == NO_SLOTS
     assert assign([(job("b"), 5)], {line: KeyUse((0,), None)}) == NO_SLOTS

@@ -37,14 +37,14 @@ def test_what_can_be_retried_may_become_pending(status: Status) -> None:
     assert may_move(status, Status.PENDING)
 
 
-def test_every_status_can_be_reached_from_a_hand_in() -> None:
+def test_every_status_can_be_reached_from_an_enqueue() -> None:
     reached = set(INITIAL)
     for _ in Status:
         reached |= {after for status in reached for after in MOVES[status]}
     assert reached == set(Status)
 
 
-def test_a_job_is_not_handed_in_running_or_ended() -> None:
+def test_a_job_is_not_enqueued_running_or_ended() -> None:
     assert {status for status in Status if may_move(None, status)} == INITIAL.keys()
     assert not INITIAL.keys() & (FINISHED | {Status.RUNNING, Status.FAILED})
 

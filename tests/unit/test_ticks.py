@@ -92,7 +92,9 @@ def test_the_last_tick_is_the_last_of_those_before(text: str, zone: str, now: in
 
 
 @given(st.integers(1, 10_000), st.integers(0, 10**6), st.integers(0, 10**5), st.sampled_from(CatchUp))
-def test_whoever_looks_however_often_no_tick_runs_twice(every: int, start: int, wait: int, catch_up: CatchUp) -> None:
+def test_however_often_and_wherever_it_is_fired_no_tick_runs_twice(
+    every: int, start: int, wait: int, catch_up: CatchUp
+) -> None:
     table = Timetable(every=every * SECOND, anchor=start * SECOND)
     pending, now, ran = start * SECOND, start * SECOND, list[Micros]()
     for step in (wait, 1, LATE // SECOND, wait // 3 + 1):
@@ -106,7 +108,7 @@ def test_whoever_looks_however_often_no_tick_runs_twice(every: int, start: int, 
     assert all(tick <= now for tick in ran)
 
 
-def test_a_ticks_job_is_the_same_for_whoever_hands_it_in_and_stands_by_its_time() -> None:
+def test_a_ticks_job_is_the_same_from_every_process_and_ranks_by_its_time() -> None:
     tick = at("2025-06-02T07:00+00:00")
     id_ = tick_id("daily", tick)
     assert id_ == tick_id("daily", tick) == check_id(id_)
@@ -116,7 +118,7 @@ def test_a_ticks_job_is_the_same_for_whoever_hands_it_in_and_stands_by_its_time(
     assert tick_id("a", tick) < tick_id("a", tick + SECOND) < new_id()
 
 
-def test_jitter_is_bounded_and_the_same_for_everybody() -> None:
+def test_jitter_is_bounded_and_the_same_in_every_process() -> None:
     moments = [jittered("daily", n * DAY, 60 * SECOND) - n * DAY for n in range(200)]
     assert all(0 <= moment < 60 * SECOND for moment in moments)
     assert len(set(moments)) > 150

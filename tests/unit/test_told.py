@@ -1,4 +1,4 @@
-"""Which jobs are believed to be new: those that this process made, and has not handed in before."""
+"""Which jobs are believed to be new: those that this process made, and has not enqueued before."""
 
 import pickle
 
@@ -15,21 +15,21 @@ def made(fresh: str | None = None, id_: str | None = None) -> NewJob:
     return NewJob(id=id_ or new_id(), type="t", payload="{}", fresh=this_process() if fresh is None else fresh)
 
 
-def believed(berth: StoreHandle, *jobs: NewJob) -> list[bool]:
+def believed(handle: StoreHandle, *jobs: NewJob) -> list[bool]:
     """Of each, whether it is still fresh when it goes to the store."""
-    return [bool(job.fresh) for job in berth.mark_repeated(list(jobs))]
+    return [bool(job.fresh) for job in handle.mark_repeated(list(jobs))]
 
 
 def test_a_new_job_is_new_once() -> None:
-    berth, job = memory_handle(), made()
-    assert believed(berth, job) == [True]
-    assert believed(berth, job) == [False]
-    assert believed(berth, made(), made()) == [True, True]
+    handle, job = memory_handle(), made()
+    assert believed(handle, job) == [True]
+    assert believed(handle, job) == [False]
+    assert believed(handle, made(), made()) == [True, True]
     twice = made()
-    assert believed(berth, twice, twice) == [False, False]
+    assert believed(handle, twice, twice) == [False, False]
 
 
-def test_a_job_that_another_process_made_may_have_been_handed_in_there() -> None:
+def test_a_job_that_another_process_made_may_have_been_enqueued_there() -> None:
     elsewhere = made("1-elsewhere")
     kept = msgspec.json.decode(msgspec.json.encode(elsewhere), type=NewJob)
     sent = pickle.loads(pickle.dumps(made("1-elsewhere")))
@@ -38,6 +38,6 @@ def test_a_job_that_another_process_made_may_have_been_handed_in_there() -> None
 
 
 def test_an_id_that_a_caller_gave_makes_no_later_one_less_new() -> None:
-    berth = memory_handle()
-    assert believed(berth, made("", "f0000000-0000-4000-8000-000000000000")) == [False]
-    assert believed(berth, made()) == [True]
+    handle = memory_handle()
+    assert believed(handle, made("", "f0000000-0000-4000-8000-000000000000")) == [False]
+    assert believed(handle, made()) == [True]

@@ -85,7 +85,7 @@ def test_a_failed_job_says_why_it_failed_and_when_it_is_tried_again() -> None:
     assert "2 of 5 used" in first.text
 
 
-def test_what_is_overdue_says_that_nobody_looks() -> None:
+def test_what_is_overdue_says_that_nothing_fires_it() -> None:
     why = explain(around(job(Status.SCHEDULED, run_at=moment(-60))))
     assert why.first.code == "not_admitted"
     assert "windlass coordinator" in (why.first.do or "")
@@ -122,13 +122,13 @@ def test_without_a_worker_that_would_take_it_it_says_which_is_missing(
     assert why.basis == "no live worker would take it"
 
 
-def test_a_parked_job_says_that_nobody_knows_its_type() -> None:
+def test_a_parked_job_says_that_no_worker_knows_its_type() -> None:
     parked = job(Status.BLOCKED, reason=NO_WORKER)
     assert codes(around(parked, workers=WorkerSummary(alive=1, serve=1))) == ["parked"]
     assert "will free it" in explain(around(parked)).first.text
 
 
-def test_a_limit_says_who_holds_it() -> None:
+def test_a_limit_names_its_holders() -> None:
     runners = (Holder("a", Status.RUNNING, NOW - 90 * SECOND, NOW - 99 * SECOND, "r"),)
     place = QueuePosition(running=Count(2))
     first = explain(around(job(), queue=limited(max_concurrency=2), position=place, runners=runners)).first
@@ -169,11 +169,11 @@ def test_a_job_that_could_not_pay_its_key_says_when() -> None:
     assert "1/m of key 'k'" in first.text
 
 
-def test_a_rate_that_somebody_made_unreadable_is_none() -> None:
+def test_a_rate_edited_to_be_unreadable_is_none() -> None:
     assert codes(around(job(concurrency_key="k", key_rate="often"))) == ["next"]
 
 
-def test_a_key_that_is_held_says_by_whom_and_how_many_are_before_it() -> None:
+def test_a_key_that_is_held_names_its_holder_and_how_many_wait_before() -> None:
     its = job(Status.BLOCKED, reason=WAITING_FOR_KEY, concurrency_key="customer 7", key_limit=1)
     holders = (Holder("h", Status.FAILED, NOW - 5 * SECOND, NOW + 30 * SECOND),)
     place = QueuePosition(ahead_for_key=Count(1000, at_least=True), slots=Count(1))
@@ -220,7 +220,7 @@ def test_a_job_that_expires_says_when_and_whether_it_will_come_so_far() -> None:
     assert why.reasons[1].text.endswith("It will hardly start before.")
 
 
-def test_what_needs_somebody_is_said_first_unless_the_time_is_far_off() -> None:
+def test_what_needs_an_operator_is_said_first_unless_the_time_is_far_off() -> None:
     soon, later = (job(Status.SCHEDULED, run_at=moment(seconds)) for seconds in (30, 3600))
     assert codes(around(soon, workers=WorkerSummary())) == ["no_worker", "not_due"]
     assert codes(around(later, workers=WorkerSummary())) == ["not_due", "no_worker"]
@@ -231,7 +231,7 @@ def ran(seconds: float, **fields: Any) -> Job:
     return job(Status.RUNNING, **{**given, "lease_expires_at": moment(20), **fields})
 
 
-def test_a_running_job_says_since_when_and_by_whom_against_its_usual_time() -> None:
+def test_a_running_job_says_since_when_and_on_which_runner_against_its_usual_time() -> None:
     usual = histogram([2 * SECOND] * 90 + [3 * SECOND] * 10)
     first = explain(around(ran(4), typical_duration=usual, worker="w1")).first
     assert first.code == "running"

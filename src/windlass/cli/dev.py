@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import AppArgument, WorkAppOption, app_to_work
+from windlass.cli.reach import AppArgument, LogFormatOption, WorkAppOption, app_to_work
 from windlass.cli.run import flag
 from windlass.client.runtime import loops
 from windlass.core.moments import parse_duration
 from windlass.core.text import printable
-from windlass.observe.logs import log_events
+from windlass.observe.logs import check_format, log_events
 from windlass.worker.config import WorkerConfig, parse_queues
 from windlass.worker.load import parse_path
 
@@ -34,6 +34,7 @@ def dev(
         int, typer.Option("--port", help="The port of the REST server on 127.0.0.1; another if it is taken.")
     ] = 8321,
     server: Annotated[bool, typer.Option("--server/--no-server", help="Whether to start the REST server.")] = True,
+    log_format: LogFormatOption = "text",
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
 ) -> None:
     """Run jobs while you write them: a worker and a REST server that restart when a Python file here changes.
@@ -51,6 +52,7 @@ def dev(
         lease=parse_duration(lease, "--lease"),
         drain=parse_duration(drain, "--drain"),
         verbose=not quiet,
+        log_format=check_format(log_format),
     ).checked()
     # Compiled files are checked by the second and the size of their source: two quick saves would look like one.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -68,7 +70,9 @@ async def _develop(config: WorkerConfig, port: int | None) -> int:
         screen.news(f"no REST server: it needs {missing} (pip install 'windlass[server]')")
     elif port is not None:
         server = DevServer(config.app, usable_port(port))
-    return await Dev(config, sources, log_events(verbose=config.verbose), screen, server).run()
+    return await Dev(
+        config, sources, log_events(verbose=config.verbose, format=config.log_format), screen, server
+    ).run()
 
 
 class Terminal:

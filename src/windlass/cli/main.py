@@ -14,7 +14,7 @@ from windlass.cli.enqueue import enqueue
 from windlass.cli.jobs.commands import jobs
 from windlass.cli.jobs.dead import dead
 from windlass.cli.queues.commands import queues, workers
-from windlass.cli.reach import worker_settings
+from windlass.cli.reach import log_settings, worker_settings
 from windlass.cli.schedules.commands import schedules
 from windlass.cli.serve import serve
 from windlass.cli.stats import scale, stats
@@ -69,7 +69,12 @@ def entry(
     """Flags come first, then WINDLASS_* variables, then windlass.toml or [tool.windlass] in pyproject.toml."""
     settings = worker_settings()
     shared = {name: value for name, value in settings.items() if name in FROM_WORKER}
-    context.default_map = {"worker": settings, "dev": shared}
+    common = log_settings()
+    context.default_map = {
+        "worker": {**common, **settings},
+        "dev": {**common, **shared},
+        **dict.fromkeys(("serve", "coordinator"), common),
+    }
 
 
 def _point_out(error: WindlassError) -> None:

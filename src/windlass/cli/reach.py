@@ -12,6 +12,7 @@ from windlass.client.runtime.location import APP_VARIABLE, GIVEN, STORE_VARIABLE
 from windlass.client.runtime.settings import current_folder, read_settings
 from windlass.client.verbs.audit import process_actor
 from windlass.errors import ConfigError
+from windlass.observe.logs import LOG_FORMAT_VARIABLE
 from windlass.store.open import missing
 from windlass.worker.config import WorkerConfig
 from windlass.worker.load import import_trouble, load_app
@@ -184,3 +185,15 @@ def worker_settings() -> dict[str, Any]:
             [f"{settings.path}: unknown worker setting {name!r}; there are {known}" for name in unknown]
         )
     return table
+
+
+def log_settings() -> dict[str, str]:
+    """`log_format` of the settings file, for commands that log."""
+    found = read_settings(current_folder()).text("log_format")
+    return {} if found is None else {"log_format": found}
+
+
+LogFormatOption = Annotated[
+    str,
+    typer.Option("--log-format", envvar=LOG_FORMAT_VARIABLE, help="Lines on standard error: text, json or logfmt."),
+]

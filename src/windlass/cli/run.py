@@ -9,11 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from windlass.cli.parse import parse_bytes, parse_host
-from windlass.cli.reach import AppArgument, AppOption, BlobsOption, StoreOption, WorkAppOption, app_to_work, reach
+from windlass.cli.reach import (
+    AppArgument,
+    AppOption,
+    BlobsOption,
+    LogFormatOption,
+    StoreOption,
+    WorkAppOption,
+    app_to_work,
+    reach,
+)
 from windlass.client.app import App
 from windlass.client.runtime import loops
+from windlass.core.events import Emit
 from windlass.core.moments import parse_duration
-from windlass.observe.logs import log_events
+from windlass.observe.logs import check_format, log_events
 from windlass.store.open import open_store
 from windlass.worker.config import WorkerConfig, parse_queues
 
@@ -45,7 +55,8 @@ def worker(
     until_empty: Annotated[
         bool, flag("until-empty", "Exit 0 when nothing is pending, running, failed, or due now.")
     ] = False,
-    verbose: Annotated[bool, flag("verbose", "Log completions too.")] = False,
+    verbose: Annotated[bool, flag("verbose", "Log claims and completions too.")] = False,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Run jobs until stopped. SIGTERM drains; a second one requeues running jobs at once."""
     config = WorkerConfig(
@@ -60,6 +71,7 @@ def worker(
         recycle_memory=parse_bytes(recycle_memory, "--recycle-memory") if recycle_memory is not None else None,
         until_empty=until_empty,
         verbose=verbose,
+        log_format=check_format(log_format),
     ).checked()
     raise typer.Exit(loops.run(_work(config)))
 
@@ -83,7 +95,7 @@ def demo(
 async def _work(config: WorkerConfig) -> int:
     from windlass.worker.supervisor.supervisor import Supervisor
 
-    return await Supervisor(config, log_events(verbose=config.verbose)).run()
+    return await Supervisor(config, log_events(verbose=config.verbose, format=config.log_format)).run()
 
 
 def coordinator(
@@ -97,16 +109,18 @@ def coordinator(
             help="HOST:PORT for /healthz, /readyz, /startupz and /metrics, with the gauges of the store.",
         ),
     ] = None,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Do the coordinator's duties without running jobs."""
+    emit = log_events(format=log_format)
     home = reach(store, blobs=blobs, make=True, takes_app=False, through_server=False)
-    loops.run(_coordinate(home, parse_host(health) if health else None))
+    loops.run(_coordinate(home, parse_host(health) if health else None, emit))
 
 
-async def _coordinate(home: App, health: tuple[str, int] | None) -> None:
+async def _coordinate(home: App, health: tuple[str, int] | None, emit: Emit) -> None:
     from windlass.worker.coordinator import coordinate
 
-    await coordinate(home, health, log_events())
+    await coordinate(home, health, emit)
 
 
 def migrate(store: StoreOption = None, app: AppOption = None) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import BlobsOption, StoreOption, reach
+from windlass.cli.reach import BlobsOption, LogFormatOption, StoreOption, reach
 from windlass.client.app import App
 from windlass.client.runtime import loops
 from windlass.client.runtime.location import APP_VARIABLE
@@ -39,9 +39,12 @@ def serve(
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
-    development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
+    development: Annotated[
+        bool, typer.Option("--development", hidden=True, help="For windlass dev, which gives the token on stdin.")
+    ] = False,
     store: StoreOption = None,
     blobs: BlobsOption = None,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     try:
@@ -50,7 +53,7 @@ def serve(
         if development:
             raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
         raise
-    log_events()
+    log_events(format=log_format)
     loops.run(
         _serve(
             home,

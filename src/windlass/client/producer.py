@@ -1,7 +1,8 @@
 """The verbs of an app that enqueue jobs."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
@@ -22,6 +23,7 @@ from windlass.core.ids import new_id
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.core.names import check_name
 from windlass.errors import EnqueueFailed, EnqueueUnknown, InvalidOption, SchemaMismatch, StoreUnavailable
+from windlass.observe.tracing import with_trace
 from windlass.store.contract import Store
 
 T = TypeVar("T")
@@ -38,6 +40,8 @@ class Producer(Registrar):
     registry: Registry
     jobs: Jobs
     _store_handle: StoreHandle
+    _tracing: Callable[[Sequence[NewJob]], AbstractContextManager[None]] | None = None
+    """Makes a span round an enqueue; set by `windlass.contrib.otel`."""
 
     @property
     @abstractmethod
@@ -115,7 +119,13 @@ class Producer(Registrar):
         self, jobs: list[NewJob], returns: list[Any], connection: object = None
     ) -> list[Handle[Any]]:
         check_no_previous(jobs)
-        jobs = self._store_handle.mark_repeated(jobs)
+        if self._tracing is None:
+            return await self._enqueue_carried(jobs, returns, connection)
+        with self._tracing(jobs):
+            return await self._enqueue_carried(jobs, returns, connection)
+
+    async def _enqueue_carried(self, jobs: list[NewJob], returns: list[Any], connection: object) -> list[Handle[Any]]:
+        jobs = self._store_handle.mark_repeated(with_trace(jobs))
         if are_inline(jobs):
             answers = await self._enqueue(jobs, connection)
         else:

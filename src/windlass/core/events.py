@@ -112,6 +112,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
     error: str | None = None
     wait: float | None = None
     """Seconds until the next attempt, for failed and snoozed ones."""
+    trace: str | None = None
 
 
 class ResultNotKept(Event, frozen=True, kw_only=True):

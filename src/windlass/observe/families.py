@@ -1,4 +1,4 @@
-"""Figures as families of metrics: names, help and labels, as in docs/guides/metrics.md."""
+"""Figures as families of metrics: names, help and labels, as in docs/guides/monitoring.md."""
 
 from collections.abc import Iterable, Sequence
 

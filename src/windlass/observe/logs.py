@@ -3,13 +3,10 @@
 By default failures, dead letters, rescues and what concerns the worker itself; claims and completions when asked for.
 """
 
-import json
 import logging
 import os
 import sys
-from datetime import UTC, datetime
-
-import msgspec
+from typing import get_args
 
 from windlass.core.events import (
     AttemptEnded,
@@ -48,12 +45,18 @@ from windlass.core.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from windlass.core.log_events import FailuresRepeated, JobsClaimed, OperatorActed
 from windlass.core.status import Status
-from windlass.core.text import cut, printable
+from windlass.core.text import cut
+from windlass.errors import ConfigError
+from windlass.observe.log_lines import ForTerminal, JsonLines, Lines, LogfmtLines, LogFormat
+from windlass.observe.log_sampling import sample_failures
 
 logger = logging.getLogger("windlass")
 
 MAX_LINE_LENGTH = 500
+LOG_FORMAT_VARIABLE = "WINDLASS_LOG_FORMAT"
+_LOUD = {Status.DEAD: logging.ERROR}
 
 
 def sentence(event: Event) -> tuple[int, str]:
@@ -168,6 +171,8 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case ResultNotKept():
             what = f"job {event.job} ({event.type}) attempt {event.attempt}"
             return logging.WARNING, f"{what} completed, but its result was not kept: {event.problem}"
+        case OperatorActed():
+            return logging.INFO, f"{event.actor} ({event.source}): {event.action} {event.target}"
         case JobsExpired():
             return logging.INFO, f"{_count(event.jobs, 'job')} expired before starting"
         case JobsAged():
@@ -177,10 +182,10 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case BlobsSwept():
             return logging.INFO, f"{event.blobs} blobs removed: no job refers to them any longer"
         case _:
-            return _schedule_sentence(event)
+            return _count_sentence(event)
 
 
-def _schedule_sentence(event: Event) -> tuple[int, str]:
+def _count_sentence(event: Event) -> tuple[int, str]:
     match event:
         case TicksFired():
             late = f", up to {event.late:.1f} s late" if event.late >= 1 else ""
@@ -194,6 +199,15 @@ def _schedule_sentence(event: Event) -> tuple[int, str]:
         case TicksSkipped():
             why = "the run before has not ended, or the queue is closed"
             return logging.INFO, f"{_ticks(event.ticks)} of {', '.join(event.schedules)} skipped: {why}"
+        case JobsClaimed():
+            return (
+                logging.DEBUG,
+                f"runner {event.worker} claimed {_count(event.jobs, 'job')} of {', '.join(event.queues)}",
+            )
+        case FailuresRepeated():
+            what = f"{event.type} is {event.status}" if event.status is Status.DEAD else f"{event.type} failed"
+            times = f"{event.times:,} more times in {event.duration:.0f} s"
+            return _LOUD.get(event.status, logging.WARNING), f"{what} {times}: {event.error}"
         case ScheduleBroken():
             return (
                 logging.ERROR,
@@ -217,18 +231,35 @@ def _ticks(count: int) -> str:
     return _count(count, "tick")
 
 
-def log_events(*, verbose: bool = False, json_lines: bool = False) -> Emit:
-    """A listener that writes to standard error."""
+def log_events(*, verbose: bool = False, format: str = "text") -> Emit:
+    """A listener that writes to standard error; failures that repeat are counted instead of written one by one."""
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        # There is none in a process that was started with a closed one: then nothing is written.
-        coloured = sys.stderr is not None and sys.stderr.isatty() and "NO_COLOR" not in os.environ
-        people = ForTerminal() if coloured else Lines()
-        handler.setFormatter(JsonLines() if json_lines else people)
+        handler.setFormatter(formatter(format))
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    return log_event
+    return sample_failures(log_event)
+
+
+def formatter(format: str) -> logging.Formatter:
+    """How lines are written; raises ConfigError for a format that does not exist."""
+    match check_format(format):
+        case "json":
+            return JsonLines()
+        case "logfmt":
+            return LogfmtLines()
+        case _:
+            # There is no standard error in a process that was started with a closed one: then nothing is written.
+            coloured = sys.stderr is not None and sys.stderr.isatty() and "NO_COLOR" not in os.environ
+            return ForTerminal() if coloured else Lines()
+
+
+def check_format(format: str, name: str = "--log-format") -> str:
+    """The format, or a ConfigError that names the option."""
+    if format not in get_args(LogFormat):
+        raise ConfigError(f"{name}: {format!r} is not one of {', '.join(get_args(LogFormat))}")
+    return format
 
 
 def log_event(event: Event) -> None:
@@ -236,37 +267,3 @@ def log_event(event: Event) -> None:
     level, text = sentence(event)
     if logger.isEnabledFor(level):
         logger.log(level, "%s", cut(text, MAX_LINE_LENGTH), extra={"event": event})
-
-
-def time_of(record: logging.LogRecord) -> str:
-    """When it was logged, for a line."""
-    when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    return when.replace("+00:00", "Z")
-
-
-class Lines(logging.Formatter):
-    """One line per record, whatever the text contains."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        text = printable(record.getMessage()).replace("\n", " ⏎ ")
-        return f"{time_of(record)} {record.levelname:7} {text}"
-
-
-class ForTerminal(logging.Formatter):
-    """One line per record, for a terminal: local time of day, and a colour for warnings and errors."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
-        text = printable(record.getMessage()).replace("\n", " ⏎ ")
-        colour = "31" if record.levelno >= logging.ERROR else "33" if record.levelno >= logging.WARNING else "0"
-        return f"\x1b[2m{when}\x1b[0m \x1b[{colour}m{text}\x1b[0m"
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object per record, with the event's own fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        event = getattr(record, "event", None)
-        fields = {} if event is None else msgspec.to_builtins(event)
-        when = datetime.fromtimestamp(record.created, UTC).isoformat()
-        return json.dumps({"at": when, "level": record.levelname.lower(), "message": record.getMessage(), **fields})

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
+from windlass.observe.tracing import carrying, incoming
 from windlass.server.access import Access
 from windlass.server.decode import check_media_type, decode_body, decode_query, read_body
 from windlass.server.operation import REQUEST_SECONDS, Answer, Call, Caller, Operation
@@ -73,7 +74,10 @@ class Dispatcher:
             headers=request.headers,
             state=self._state,
         )
-        with acting(Actor(caller.name, "rest", address_of(request) or None)):
+        with (
+            acting(Actor(caller.name, "rest", address_of(request) or None)),
+            carrying(incoming(request.headers)),
+        ):
             return await operation.handler(call)
 
     async def authenticate(self, request: Request) -> Caller:

@@ -45,23 +45,23 @@ def context(app: App | None = None, job: NewJob | None = None, *, attempt: int =
     they go to a store in memory of its own. `ctx.job` is the given job (`render.job(7)`), or an empty one.
     """
     job = job or NewJob(id=new_id(), type="test", payload="{}")
-    return RecordedContext(_Recorded(app or App.testing(), job, attempt))
+    return RecordedContext(_recorded(app or App.testing(), job, attempt))
 
 
-class _Recorded(Work):
-    __slots__ = ("reports",)
+def _recorded(app: App, job: NewJob, attempt: int) -> "_Recorded":
+    budget, failures, now = job.max_attempts or DEFAULT_MAX_ATTEMPTS, attempt - 1, to_micros(datetime.now(UTC))
+    counters = (failures, 0, 0, 0, 0, 0)
+    claimed = Claimed(
+        *(job.id, job.queue, job.type, job.payload, attempt, budget, *counters, job.priority, now, now, now),
+        *(job.idempotency_key, job.concurrency_key, job.tenant, job.parent),
+        tags=encode(job.tags, "tags"),
+        meta=job.meta,
+    )
+    return _Recorded(claimed, msgspec.structs.replace(define(_no_handler, {}), home=app), -1, since_boot())
 
-    def __init__(self, app: App, job: NewJob, attempt: int) -> None:
-        budget, failures, now = job.max_attempts or DEFAULT_MAX_ATTEMPTS, attempt - 1, to_micros(datetime.now(UTC))
-        counters = (failures, 0, 0, 0, 0, 0)
-        claimed = Claimed(
-            *(job.id, job.queue, job.type, job.payload, attempt, budget, *counters, job.priority, now, now, now),
-            *(job.idempotency_key, job.concurrency_key, job.tenant, job.parent),
-            tags=encode(job.tags, "tags"),
-            meta=job.meta,
-        )
-        super().__init__(claimed, msgspec.structs.replace(define(_no_handler, {}), home=app), -1, since_boot())
-        self.reports: list[Progress] = []
+
+class _Recorded(Work, eq=False):
+    reports: list[Progress] = msgspec.field(default_factory=list)
 
     @property
     def is_async(self) -> bool:

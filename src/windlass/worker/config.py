@@ -33,6 +33,8 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """… or when it has grown beyond this many bytes, if it started smaller."""
     until_empty: bool = False
     verbose: bool = False
+    log_format: str = "text"
+    """text, json or logfmt."""
 
     @property
     def beat(self) -> Micros:

@@ -25,10 +25,8 @@ from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND, Duration, duration
 from windlass.errors import ConfigError, SchemaMismatch
 from windlass.native import require_threads
-from windlass.observe.calls import count_events, measure_calls
-from windlass.observe.history import record_calls, record_events
 from windlass.observe.logs import log_event
-from windlass.observe.process import process_figures
+from windlass.observe.process import watch_events, watch_store
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.store.open import open_store, redact
@@ -84,7 +82,7 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
     def __init__(self, app: App, config: WorkerConfig) -> None:
         self._app = app
         self._config = config
-        self._emit = record_events(count_events(log_event, process_figures()), "runner")
+        self._emit = watch_events(log_event, "runner")
         self._runners: set[Runner] = set()
         self._state = SupervisorState(new_runner_id(os.urandom), config, self._emit, self._runners)
         self._registration = Registration(self._state)
@@ -144,11 +142,11 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             add_job_to_records()
             app.offload()  # a relative folder is the one here, wherever handlers may go
             # Two stores, as supervisor and runner have: renewals never wait behind claims and settlements.
-            store = _open(app.store, ProcessRole.RUNNER, "runner")
+            store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
             try:
                 where, opening = redact(app.store), partial(open_with_app, app, store)
                 await retry_within(app._deadline, where, "opening the store", opening, self._emit)
-                await self._register(_open(app.store, ProcessRole.SUPERVISOR, "supervisor"))
+                await self._register(watch_store(open_store(app.store, opener=ProcessRole.SUPERVISOR), "supervisor"))
                 await self._work(store)
             finally:
                 if state.has_store:
@@ -260,10 +258,6 @@ class EmbeddedWorker(AbstractAsyncContextManager[None]):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_SECONDS):
                     await end_lease(self._state, runner, runner.runner, crashed=False)
-
-
-def _open(address: str, opener: ProcessRole, role: str) -> Store:
-    return record_calls(measure_calls(open_store(address, opener=opener), process_figures()), role)
 
 
 def _attempt(overdue: Overdue) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from windlass.core.jobs.job import NewJob
 
 
 class Caller(Protocol):
-    """Somebody with a transaction."""
+    """A caller with a transaction."""
 
     @property
     def retried(self) -> tuple[type[Exception], ...]:

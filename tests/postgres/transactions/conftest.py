@@ -49,7 +49,7 @@ async def app(url: str) -> AsyncIterator[App]:
 
 @pytest.fixture
 async def watcher(url: str) -> AsyncIterator[App]:
-    """An app that declares nothing, and so waits for nobody who does."""
+    """An app that declares nothing, and so waits for no app that does."""
     made = App(url)
     yield made
     await made.aclose()

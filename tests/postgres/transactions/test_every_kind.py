@@ -103,7 +103,7 @@ async def test_replacing_is_undone_with_the_rest(app: App, work: Any, caller: Ca
     assert (await app.jobs.aget(new.id)).payload["number"] == 3
 
 
-async def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(
+async def test_an_error_in_mid_enqueue_leaves_the_callers_own_rows_alone(
     app: App, work: Any, caller: Caller, url: str
 ) -> None:
     await total(app)
@@ -117,7 +117,7 @@ async def test_an_error_in_mid_hand_in_leaves_the_callers_own_rows_alone(
     await caller.execute("DO $$ BEGIN ASSERT (SELECT count(*) FROM orders) = 1; END $$")
 
 
-async def test_whoever_waits_is_woken_by_the_commit(app: App, work: Any, caller: Caller, url: str) -> None:
+async def test_a_waiting_claim_is_woken_by_the_commit(app: App, work: Any, caller: Caller, url: str) -> None:
     store = open_store(url, opener=ProcessRole.SUPERVISOR)
     assert await store.signals.has_work(["mail"], None) is False
     mark = store.signals.cursor()
@@ -134,7 +134,7 @@ async def test_under_a_stricter_isolation_the_same_holds(app: App, work: Any, ca
     await work.aenqueue(0)
     await caller.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
     await caller.execute(ORDER)
-    await others_change_what_every_hand_in_reads(app)
+    await others_change_what_every_enqueue_reads(app)
     keyed = await caller.enqueue(work.using(idempotency_key="k"), 1)
     assert (await caller.enqueue(work.using(idempotency_key="k"), 1)).id == keyed.id
     await caller.enqueue(work, 2)
@@ -142,7 +142,7 @@ async def test_under_a_stricter_isolation_the_same_holds(app: App, work: Any, ca
     assert await total(app) == 3
 
 
-async def others_change_what_every_hand_in_reads(app: App) -> None:
+async def others_change_what_every_enqueue_reads(app: App) -> None:
     await app.queues.apause("mail")
     with psycopg.connect(app.store) as connection:
         connection.execute("UPDATE windlass.watermarks SET rank = rank + 1")

@@ -25,7 +25,7 @@ async def test_the_first_use_of_a_priority_in_an_open_transaction_holds_others_u
     assert await store.jobs.enqueue([job]) == [Enqueued(job.id)]
 
 
-async def test_an_id_that_came_and_ended_since_the_snapshot_runs_again_and_harms_nobody(
+async def test_an_id_that_came_and_ended_since_the_snapshot_runs_again_and_harms_no_other(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is committed late: claims look that far back at once, however slow the machine.

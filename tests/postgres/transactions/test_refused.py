@@ -1,4 +1,4 @@
-"""Connections that a job cannot be handed in with: refused with a word that helps, and nothing is stored."""
+"""Connections that a job cannot be enqueued with: refused with a message that helps, and nothing is stored."""
 
 from pathlib import Path
 from typing import Any

@@ -41,7 +41,7 @@ def total(app: App) -> int:
 
 
 def wait_for_a_lock(url: str) -> None:
-    """Until somebody waits for one."""
+    """Until a session waits for one."""
     with psycopg.connect(url, autocommit=True) as watcher:
         until(lambda: watcher.execute(WAITING).fetchone() is not None, "somebody waits")
 
@@ -189,7 +189,7 @@ def test_a_second_producer_with_the_same_key_waits_for_the_first(blocking_app: A
 
 
 @pytest.mark.parametrize("kind", [Asyncpg, PsycopgAsync])
-async def test_a_hand_in_that_is_cancelled_leaves_the_transaction_as_it_was(
+async def test_an_enqueue_that_is_cancelled_leaves_the_transaction_as_it_was(
     app: App, work: Any, url: str, kind: Any
 ) -> None:
     await work.aenqueue(0)

@@ -49,7 +49,7 @@ class Plant:
         process = self.processes.start(arguments[0], "-m", "windlass", *arguments)
         return process.wait(60), process.output
 
-    def hand_in(self, type_: str, times: int, payload: str = "{}") -> list[str]:
+    def enqueue(self, type_: str, times: int, payload: str = "{}") -> list[str]:
         """So many jobs of a type."""
         ids: list[str] = []
         for start in range(0, times, CHUNK):
@@ -86,7 +86,7 @@ class Plant:
         assert [worker.wait() for worker in workers] == [0] * len(workers)
 
     def check(self, ids: Sequence[str]) -> None:
-        """Each of these ran once and is completed, and nobody had any trouble."""
+        """Each of these ran once and is completed, and no process had any trouble."""
         runs = self.runs()
         assert len(runs) == len(set(runs)), "a job ran twice"
         assert set(runs) == set(ids)
@@ -94,7 +94,7 @@ class Plant:
         self.check_outputs()
 
     def check_outputs(self) -> None:
-        """Nobody said that something was wrong."""
+        """No process said that something was wrong."""
         for process in self.processes.started:
             assert TROUBLE.search(process.output) is None, process.output
 

@@ -48,7 +48,7 @@ def census(plant: Plant) -> Iterator[Census]:
 def test_under_load_with_children_from_coroutines_threads_and_cells(plant: Plant, census: Census) -> None:
     types = {"quick": 2_000, "thread": 500, "parent": 500, "thread_parent": 500, "cell_parent": 5}
     for type_, times in types.items():
-        plant.hand_in(type_, times)
+        plant.enqueue(type_, times)
     plant.app.close()  # the test's own sessions are clients' too
     worker = plant.start_worker("--processes", "4", "--until-empty")
     assert worker.wait(60) == 0
@@ -72,6 +72,6 @@ async def test_an_idle_process_keeps_one_at_most(plant: Plant, monkeypatch: pyte
         while len([name for name in plant.sessions() if "runner" in name]) > 1:
             await store.operator.counts()  # as an idle runner looks for work
             await asyncio.sleep(0.05)
-    nobody = lambda: not [name for name in plant.sessions() if "runner" in name]  # noqa: E731
-    await asyncio.to_thread(until, nobody, "the last one is dropped too")
+    no_runner = lambda: not [name for name in plant.sessions() if "runner" in name]  # noqa: E731
+    await asyncio.to_thread(until, no_runner, "the last one is dropped too")
     await store.close()

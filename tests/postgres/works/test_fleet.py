@@ -44,7 +44,7 @@ def fleet(tmp_path: Path, postgres: Address) -> Iterator[Plant]:
 
 
 @pytest.mark.extended
-def test_every_job_ends_once_and_nobody_loses_a_lease(fleet: Plant) -> None:
+def test_every_job_ends_once_and_no_runner_loses_a_lease(fleet: Plant) -> None:
     lease = str(LEASE_SECONDS)
     trees = [fleet.start_worker("--lease", f"{lease}s") for _ in range(SIZE.trees)]
     environment = {"PYTHONPATH": os.pathsep.join([str(HOME), os.environ.get("PYTHONPATH", "")])}
@@ -54,13 +54,13 @@ def test_every_job_ends_once_and_nobody_loses_a_lease(fleet: Plant) -> None:
         )
         for _ in range(SIZE.processes)
     ]
-    everybody = SIZE.trees + SIZE.processes * SIZE.loops
-    until(lambda: len(fleet.app.workers.list()) == everybody, f"{everybody} workers are registered", 120)
+    all_workers = SIZE.trees + SIZE.processes * SIZE.loops
+    until(lambda: len(fleet.app.workers.list()) == all_workers, f"{all_workers} workers are registered", 120)
     until(lambda: _ready(trees), "every tree claims", 120)
     leases = _leases(fleet)
-    assert len(leases) == everybody
+    assert len(leases) == all_workers
 
-    ids = fleet.hand_in("quick", SIZE.jobs)
+    ids = fleet.enqueue("quick", SIZE.jobs)
     fleet.until_completed(SIZE.jobs, 120)
     (sessions,) = fleet.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")[0]
 

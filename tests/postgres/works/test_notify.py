@@ -40,7 +40,7 @@ async def listening(url: str) -> AsyncIterator[list[tuple[float, str]]]:
     await connection.close()
 
 
-def test_a_hand_in_of_another_process_wakes_an_idle_worker_sooner_than_polling_does(plant: Plant) -> None:
+def test_an_enqueue_of_another_process_wakes_an_idle_worker_sooner_than_polling_does(plant: Plant) -> None:
     """Compared with a worker that only polls, by what each of a few jobs had to wait in the store."""
     waited = {}
     for number, url in enumerate((plant.url, f"{plant.url}?notify=off"), 1):
@@ -48,7 +48,7 @@ def test_a_hand_in_of_another_process_wakes_an_idle_worker_sooner_than_polling_d
         ids = []
         for done in range(4):
             time.sleep(0.3)  # idle runners look ever more rarely
-            ids += plant.hand_in("quick", 1)
+            ids += plant.enqueue("quick", 1)
             plant.until_completed(4 * (number - 1) + done + 1)
         plant.stop([worker])
         jobs = [plant.app.jobs.get(id_) for id_ in ids]
@@ -93,7 +93,7 @@ async def test_a_hint_of_a_transaction_that_is_rolled_back_is_not_heard(plant: P
 
 def test_only_the_supervisor_listens_and_a_lost_hint_only_delays(plant: Plant) -> None:
     worker = plant.worker("--processes", "2")
-    ids = plant.hand_in("quick", 100)
+    ids = plant.enqueue("quick", 100)
     plant.until_completed(100)
     # The last thing that a listener ran stays in sight only until the next, so the server is asked who would be told:
     # each session is named by its part, and no runner's has ever said LISTEN.
@@ -101,7 +101,7 @@ def test_only_the_supervisor_listens_and_a_lost_hint_only_delays(plant: Plant) -
     assert names >= {"supervisor", "runner"}
     for (pid,) in plant.ask("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'windlass supervisor%'"):
         plant.ask("SELECT pg_terminate_backend(%s)", pid)
-    ids += plant.hand_in("quick", 1)
+    ids += plant.enqueue("quick", 1)
     plant.until_completed(101)
     until(lambda: [name for name in plant.sessions() if "supervisor" in name], "the supervisor is back")
     plant.stop([worker])

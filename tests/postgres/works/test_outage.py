@@ -36,7 +36,7 @@ def own(tmp_path: Path, server: PostgresServer) -> Iterator[Plant]:
 
 def test_running_jobs_with_slots_free_are_started_once(own: Plant, server: PostgresServer) -> None:
     own.worker("--lease", f"{LEASE}s", "--processes", "2", "--concurrency", "20")
-    ids = own.hand_in("linger", JOBS, json.dumps({"until": "go"}))
+    ids = own.enqueue("linger", JOBS, json.dumps({"until": "go"}))
     until(lambda: len(own.runs()) == JOBS, "all of them run")
     server.stop()
     let_pass(2 * LEASE)
@@ -45,9 +45,9 @@ def test_running_jobs_with_slots_free_are_started_once(own: Plant, server: Postg
 
 
 def test_running_jobs_are_started_once_though_the_server_comes_and_goes(own: Plant, server: PostgresServer) -> None:
-    """Each time it is back for so short that somebody looks for lapsed leases, and no renewal gets through."""
+    """Each time it is back for so short that a coordinator looks for lapsed leases, and no renewal gets through."""
     worker = own.worker("--lease", f"{LEASE}s", "--processes", "2", "--concurrency", "20")
-    ids = own.hand_in("linger", JOBS, json.dumps({"until": "go"}))
+    ids = own.enqueue("linger", JOBS, json.dumps({"until": "go"}))
     until(lambda: len(own.runs()) == JOBS, "all of them run")
     for _ in range(FLAPS):
         server.stop(Mode.IMMEDIATE)

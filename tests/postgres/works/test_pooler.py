@@ -27,7 +27,7 @@ def through(bouncer: Address, direct: str) -> str:
 
 
 def test_a_worker_with_two_runners_drains_behind_it(pooled: Plant) -> None:
-    ids = pooled.hand_in("quick", 4_000) + pooled.hand_in("thread", 1_000)
+    ids = pooled.enqueue("quick", 4_000) + pooled.enqueue("thread", 1_000)
     worker = pooled.start_worker("--processes", "2", "--until-empty")
     assert worker.wait(60) == 0
     pooled.check(ids)
@@ -35,7 +35,7 @@ def test_a_worker_with_two_runners_drains_behind_it(pooled: Plant) -> None:
 
 def test_a_worker_behind_it_says_once_that_it_polls(pooled: Plant) -> None:
     worker = pooled.worker()
-    pooled.hand_in("quick", 1)
+    pooled.enqueue("quick", 1)
     pooled.until_completed(1)
     pooled.stop([worker])
     assert worker.output.count("no notification wakes this worker (a pooler is in between") == 1
@@ -82,7 +82,7 @@ def _state(connection: "psycopg.Connection[tuple[object, ...]]") -> dict[str, ob
 
 
 async def test_twenty_clients_share_five_connections(postgres: Address, tmp_path: Path) -> None:
-    """Nobody holds one while waiting for another, so nobody waits for ever, and everybody gets his share."""
+    """No call holds one while waiting for another, so none waits for ever, and each gets its share."""
     direct = migrated_url(tmp_path)
     with pgbouncer(postgres, pool=5) as bouncer:
         url = through(bouncer.address, direct)

@@ -29,8 +29,8 @@ def test_no_running_job_is_started_twice_and_every_outcome_is_written(plant: Pla
     ids: list[str] = []
     for number, (lock, seconds) in enumerate(LOCKS.items()):
         early, late = f"early{number}", f"late{number}"
-        ids += plant.hand_in("linger", JOBS, json.dumps({"until": early}))
-        ids += plant.hand_in("linger", JOBS, json.dumps({"until": late}))
+        ids += plant.enqueue("linger", JOBS, json.dumps({"until": early}))
+        ids += plant.enqueue("linger", JOBS, json.dumps({"until": late}))
         _until_started(plant, len(ids))
         with psycopg.connect(plant.direct, application_name="a stranger") as stranger:
             stranger.execute(lock)

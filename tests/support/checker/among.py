@@ -28,8 +28,8 @@ def out_of_order(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterato
     fair = {line["queue"] for line in times.rules if line.get("fair")}
     lines: dict[tuple[str, int, str | None], list[Life]] = defaultdict(list)
     for life in times.lives.values():
-        if life.hand_ins and first_claim(life) is not None and not life.acts and not _was_hidden(life, times):
-            facts = life.hand_ins[0].facts
+        if life.enqueues and first_claim(life) is not None and not life.acts and not _was_hidden(life, times):
+            facts = life.enqueues[0].facts
             if not facts["waits"] and facts.get("concurrency_key") is None and facts["queue"] not in limited:
                 tenant = facts.get("tenant") if facts["queue"] in fair else None
                 lines[facts["queue"], facts["priority"], tenant].append(life)
@@ -46,14 +46,14 @@ def _was_hidden(life: Life, times: Times) -> bool:
 def _overtaken(line: list[Life]) -> Iterator[Found]:
     stored = sorted(line, key=acknowledged_on)
     place, last = 0, None
-    for life in sorted(line, key=lambda life: life.hand_ins[0].invoked):
-        while place < len(stored) and acknowledged_on(stored[place]) < life.hand_ins[0].invoked:
+    for life in sorted(line, key=lambda life: life.enqueues[0].invoked):
+        while place < len(stored) and acknowledged_on(stored[place]) < life.enqueues[0].invoked:
             if last is None or _asked(stored[place]) > _asked(last):
                 last = stored[place]
             place += 1
         mine = first_claim(life)
         if last is not None and mine is not None and _asked(last) > mine.answered:
-            yield life.id, f"it was claimed before {last.id}, which had been stored before it was handed in"
+            yield life.id, f"it was claimed before {last.id}, which had been stored before it was enqueued"
 
 
 def _asked(life: Life) -> int:
@@ -63,25 +63,25 @@ def _asked(life: Life) -> int:
 
 
 def not_unique(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I9: one live job per key, and whoever comes second learns who was first."""
+    """I9: one live job per key, and the second enqueue returns the first job."""
     holders: dict[tuple[str, str], list[Life]] = defaultdict(list)
     for life in times.lives.values():
-        for hand_in in life.hand_ins:
-            if hand_in.step != "ok" or hand_in.facts["key"] is None:
+        for enqueue_jobs in life.enqueues:
+            if enqueue_jobs.step != "ok" or enqueue_jobs.facts["key"] is None:
                 continue
-            if hand_in.winner == life.id:
-                holders[hand_in.facts["queue"], hand_in.facts["key"]].append(life)
+            if enqueue_jobs.winner == life.id:
+                holders[enqueue_jobs.facts["queue"], enqueue_jobs.facts["key"]].append(life)
             else:
-                yield from _loser(life, hand_in.winner, times, jobs)
+                yield from _loser(life, enqueue_jobs.winner, times, jobs)
     for key, lives in holders.items():
         yield from _at_once(key[1], list({life.id: life for life in lives}.values()), times)
 
 
 def _loser(life: Life, winner: str | None, times: Times, jobs: Jobs) -> Iterator[Found]:
-    alone = all(each.winner != life.id for each in life.hand_ins)
+    alone = all(each.winner != life.id for each in life.enqueues)
     if alone and (life.id in jobs or life.runs):
         yield life.id, f"{winner} was said to stand for it, and yet it is there"
-    if winner not in times.lives or not times.lives[winner].hand_ins:
+    if winner not in times.lives or not times.lives[winner].enqueues:
         yield life.id, f"{winner} is said to stand for it, and nobody knows that one"
 
 

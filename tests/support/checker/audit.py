@@ -45,7 +45,7 @@ class Report(msgspec.Struct, frozen=True):
         return "\n".join(pages)
 
     def _around(self, violation: Violation) -> list[Line]:
-        """The lines about its job, and what befell anybody in the meantime."""
+        """The lines about its job, and what happened in the meantime."""
         about = [line["at"] for line in self.lines if violation.job and mentions(line, violation.job)]
         first, last = (about[0], about[-1]) if about else (0, 0)
         return [
@@ -75,8 +75,8 @@ def audit(lines: Iterable[Line], dump: Sequence[dict[str, Any]], counts: Mapping
 
 def _figures(times: Times, jobs: Mapping[str, Any]) -> dict[str, int]:
     lives = times.lives.values()
-    known = {life.id for life in lives for each in life.hand_ins if each.step == "ok" and each.winner == life.id}
-    unsure = {life.id for life in lives if any(each.step != "fail" for each in life.hand_ins)} - known
+    known = {life.id for life in lives for each in life.enqueues if each.step == "ok" and each.winner == life.id}
+    unsure = {life.id for life in lives if any(each.step != "fail" for each in life.enqueues)} - known
     deleted = {life.id for life in lives if life.acted("delete")}
     return {
         "lines": times.lines,

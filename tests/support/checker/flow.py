@@ -74,9 +74,9 @@ def out_of_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator
     """I8: of two jobs under a key of strict order, the one that was stored first is over when the other begins."""
     for (_, key), alike in by_place(jobs, lambda job: bool(job.get("key_strict"))).items():
         known = [job for job in alike if _orderly(times, job)]
-        known.sort(key=lambda job: times.lives[job["id"]].hand_ins[0].invoked)
+        known.sort(key=lambda job: times.lives[job["id"]].enqueues[0].invoked)
         for first, second in combinations(known, 2):
-            if acknowledged_on(times.lives[first["id"]]) >= times.lives[second["id"]].hand_ins[0].invoked:
+            if acknowledged_on(times.lives[first["id"]]) >= times.lives[second["id"]].enqueues[0].invoked:
                 continue
             began = min((span.start for span in spans(second)), default=FOREVER)
             # With room for several, the one behind may begin as soon as the one before it has.
@@ -85,11 +85,11 @@ def out_of_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator
 
 
 def _orderly(times: Times, job: dict[str, Any]) -> bool:
-    """Whether its place is known: handed in for now, and nobody has moved it."""
+    """Whether its place is known: enqueued for now, and not moved since."""
     life = times.lives.get(job["id"])
-    if life is None or not life.hand_ins or life.acted("retry"):
+    if life is None or not life.enqueues or life.acted("retry"):
         return False
-    return not life.hand_ins[0].facts["waits"]
+    return not life.enqueues[0].facts["waits"]
 
 
 def _begun(job: dict[str, Any]) -> int:
@@ -101,7 +101,7 @@ def _over(job: dict[str, Any]) -> int:
 
 
 def left_in_line(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I15: in the end nobody waits for a key that is free."""
+    """I15: in the end no job waits for a key that is free."""
     for (_, key), alike in by_place(jobs, lambda job: True).items():
         line = [job for job in alike if job["status"] == "blocked" and job.get("reason") == WAITING_FOR_KEY]
         held = sum(1 for job in alike if job["status"] in (STRICT_HOLDS if _keeps(job) else HOLDS))
@@ -148,7 +148,7 @@ def _uneven(rule: Rules, alike: list[dict[str, Any]]) -> Iterator[Found]:
 
 
 def _moments(alike: list[dict[str, Any]]) -> Iterator[dict[str, list[int]]]:
-    """What happened at each moment, in order: of each tenant, who came, who waits no more, and who began."""
+    """What happened at each moment, in order: of each tenant, what came, what waits no more, what began."""
     found: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0, 0]))
     for job in alike:
         began = sorted(span.start for span in spans(job))

@@ -19,7 +19,7 @@ FREE = ("rescues", "suspicions", "requeues", "snoozes")
 
 def lost(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
     """I1: an acknowledged job is there, and completed means that a handler came to its end."""
-    acknowledged = any(each.step == "ok" and each.winner == life.id for each in life.hand_ins)
+    acknowledged = any(each.step == "ok" and each.winner == life.id for each in life.enqueues)
     if acknowledged and job is None and not life.acted("delete"):
         yield "it was acknowledged, and it is gone"
     if job is not None and job["status"] == Status.COMPLETED:
@@ -29,12 +29,12 @@ def lost(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
 
 
 def unexpected(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
-    """I2: nothing is there, or runs, that nobody handed in, and payloads are as they were sent."""
+    """I2: nothing is there, or runs, that was not enqueued, and payloads are as they were sent."""
     seen = job is not None or life.runs or life.claims
-    if seen and not any(each.step != "fail" for each in life.hand_ins):
-        yield "nobody handed it in" if not life.hand_ins else "its hand-in was refused, and yet it is there"
+    if seen and not any(each.step != "fail" for each in life.enqueues):
+        yield "nobody handed it in" if not life.enqueues else "its enqueue was refused, and yet it is there"
     yield from _refused(life)
-    sent = {each.facts["payload"] for each in life.hand_ins}
+    sent = {each.facts["payload"] for each in life.enqueues}
     for one in _seen(life):
         if sent and one.payload not in sent:
             yield f"attempt {one.attempt} got another payload than was sent"
@@ -42,15 +42,15 @@ def unexpected(life: Life, job: Dumped | None, times: Times) -> Iterator[str]:
 
 
 def _refused(life: Life) -> Iterator[str]:
-    """What was there although every hand-in until then had been answered with: nothing was stored."""
-    first = min((each.invoked for each in life.hand_ins if each.step != "fail"), default=FOREVER)
+    """What was there although every enqueue until then had been answered with: nothing was stored."""
+    first = min((each.invoked for each in life.enqueues if each.step != "fail"), default=FOREVER)
     early = [claim.attempt for claim in life.claims if claim.answered < first < FOREVER]
     if early:
-        yield f"attempt {early[0]} was claimed while every hand-in had been refused"
-    for each in life.hand_ins:
+        yield f"attempt {early[0]} was claimed while every enqueue had been refused"
+    for each in life.enqueues:
         known = each.step == "ok" and each.existing and each.winner == life.id
-        if known and each.invoked == first and any(other.invoked < first for other in life.hand_ins):
-            yield "its hand-in was refused, and the next found it in the store"
+        if known and each.invoked == first and any(other.invoked < first for other in life.enqueues):
+            yield "its enqueue was refused, and the next found it in the store"
 
 
 def _seen(life: Life) -> list[Claim | Run]:
@@ -183,7 +183,7 @@ def first_claim(life: Life) -> Claim | None:
 
 def acknowledged_on(life: Life) -> int:
     """When a producer first knew that it is stored."""
-    known = [each.answered for each in life.hand_ins if each.step == "ok" and each.winner == life.id]
+    known = [each.answered for each in life.enqueues if each.step == "ok" and each.winner == life.id]
     return min(known, default=FOREVER)
 
 

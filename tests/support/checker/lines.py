@@ -31,6 +31,6 @@ def mentions(line: Line, job: str) -> bool:
 
 
 def show(line: Line, zero: int) -> str:
-    """A line for people: seconds since the beginning, who, and what."""
+    """A line for users: seconds since the beginning, who, and what."""
     facts = {name: value for name, value in line.items() if name not in ("at", "pid", "role", "what", "file")}
     return f"{(line['at'] - zero) / 1e9:9.4f} s  {line.get('role', '')} {line.get('pid', '')}: {line['what']} {facts}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tests.support.checker.among import Found, Jobs
-from tests.support.checker.lives import Ending, HandIn, Life, Times
+from tests.support.checker.lives import Ending, Enqueued, Life, Times
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT, ParentEffect, effect_of, parent_in_reason
 from windlass.core.status import Status
 
@@ -62,32 +62,32 @@ def _called_off(job: dict[str, Any], ended: Mapping[str, str]) -> Iterator[Found
 
 
 def other_parents(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I14: the store knows the parents that were handed in, or those who stand for them."""
+    """I14: the store knows the parents that were enqueued, or those that replace them."""
     for life in times.lives.values():
-        said = {_standing(times, parent) for each in life.hand_ins for parent in each.facts.get("parents", ())}
+        said = {_standing(times, parent) for each in life.enqueues for parent in each.facts.get("parents", ())}
         kept = set(jobs.get(life.id, {}).get("parents", ()))
         if life.id in jobs and kept != said:
-            yield life.id, f"it was handed in as a child of {sorted(said)}, and it is one of {sorted(kept)}"
+            yield life.id, f"it was enqueued as a child of {sorted(said)}, and it is one of {sorted(kept)}"
 
 
 def _standing(times: Times, id_: str) -> str:
     """The job itself, or another that had its key."""
-    hand_ins = times.lives[id_].hand_ins if id_ in times.lives else []
-    return next((each.winner for each in hand_ins if each.winner is not None), id_)
+    enqueues = times.lives[id_].enqueues if id_ in times.lives else []
+    return next((each.winner for each in enqueues if each.winner is not None), id_)
 
 
 def _children(times: Times, jobs: Jobs) -> Iterator[tuple[Life, list[str]]]:
     """Jobs with parents of which the history tells; the store's word for which they are, if it has one."""
     for life in list(times.lives.values()):
-        if life.hand_ins and _stored(life).facts.get("parents"):
+        if life.enqueues and _stored(life).facts.get("parents"):
             said = jobs.get(life.id, {}).get("parents") or _stored(life).facts["parents"]
-            known = [parent for parent in said if parent in times.lives and times.lives[parent].hand_ins]
+            known = [parent for parent in said if parent in times.lives and times.lives[parent].enqueues]
             yield life, known
 
 
-def _stored(life: Life) -> HandIn:
-    """The hand-in that may have stored it."""
-    return next((each for each in life.hand_ins if each.step != "fail"), life.hand_ins[0])
+def _stored(life: Life) -> Enqueued:
+    """The enqueue that may have stored it."""
+    return next((each for each in life.enqueues if each.step != "fail"), life.enqueues[0])
 
 
 def _completions(times: Times, id_: str) -> list[Ending]:

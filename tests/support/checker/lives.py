@@ -11,7 +11,7 @@ FOREVER = 1 << 62
 """The time of what was never seen to happen."""
 
 
-class HandIn(msgspec.Struct):
+class Enqueued(msgspec.Struct):
     """One try of a producer: `step` is ok, fail, info, or invoke if no answer was seen."""
 
     facts: Line
@@ -80,8 +80,8 @@ class Firing(msgspec.Struct):
     now: int | None
     """The store's clock when it was decided."""
     done: bool | None = None
-    """None: nobody knows."""
-    handed_in: list[str] = []
+    """None: unknown."""
+    enqueued: list[str] = []
     skipped: int = 0
 
 
@@ -89,7 +89,7 @@ class Life(msgspec.Struct):
     """One job."""
 
     id: str
-    hand_ins: list[HandIn] = []
+    enqueues: list[Enqueued] = []
     claims: list[Claim] = []
     runs: list[Run] = []
     settles: list[Ending] = []
@@ -102,7 +102,7 @@ class Life(msgspec.Struct):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """What the nemesis did, to whom, and until when jobs may have come into its victims' hands."""
+    """What the nemesis did, to which process, and until when jobs may have come into its victims' hands."""
 
     kind: str
     pids: frozenset[int]
@@ -111,7 +111,7 @@ class Fault(msgspec.Struct, frozen=True):
     kills: bool = True
     """Whether it ends processes without warning; stops, pauses and faults of the store do not."""
     hides: bool = False
-    """Whether claims pass over jobs meanwhile, because somebody else has locked them."""
+    """Whether claims pass over jobs meanwhile, because another session has locked them."""
 
 
 class Times(msgspec.Struct):
@@ -120,7 +120,7 @@ class Times(msgspec.Struct):
     lives: dict[str, Life] = {}
     faults: list[Fault] = []
     silent_put_backs: list[int] = []
-    """When somebody began to put jobs back and was not heard of again: which jobs, nobody wrote down."""
+    """When a process began to put jobs back and did not answer again: which jobs, was not written down."""
     claims: dict[tuple[str, int], int] = {}
     """When a claim was first asked: it may have been done then, and only the repeat was answered."""
     marks: dict[str, Line] = {}
@@ -217,11 +217,11 @@ def _invoked(times: Times, line: Line) -> list[Any]:
     return parts
 
 
-def _offered(times: Times, jobs: list[Line], at: int) -> list[HandIn]:
+def _offered(times: Times, jobs: list[Line], at: int) -> list[Enqueued]:
     found = []
     for facts in jobs:
-        found.append(HandIn(facts, at))
-        times.life(facts["job"]).hand_ins.append(found[-1])
+        found.append(Enqueued(facts, at))
+        times.life(facts["job"]).enqueues.append(found[-1])
     return found
 
 
@@ -244,10 +244,10 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
     step, at = line["step"], line["at"]
     match asked["what"]:
         case "enqueue":
-            for place, hand_in in enumerate(parts):
-                hand_in.step, hand_in.answered = step, at
+            for place, enqueue_jobs in enumerate(parts):
+                enqueue_jobs.step, enqueue_jobs.answered = step, at
                 if step == "ok":
-                    hand_in.winner, hand_in.existing = line["answers"][place]
+                    enqueue_jobs.winner, enqueue_jobs.existing = line["answers"][place]
         case "settle":
             for place, ending in enumerate(parts):
                 ending.answered = at
@@ -271,15 +271,15 @@ def _answered(times: Times, asked: Line, parts: list[Any], line: Line) -> None:
             times.looks[process_of(line)] = line["now"]
         case "fire" if step != "info":
             told = line["fired"] if step == "ok" else [{"done": False} for _ in parts]
-            for (firing, hand_ins), became in zip(parts, told, strict=True):
-                _fired(firing, hand_ins, became, at)
+            for (firing, enqueues), became in zip(parts, told, strict=True):
+                _fired(firing, enqueues, became, at)
 
 
-def _fired(firing: Firing, hand_ins: list[HandIn], became: Line, at: int) -> None:
-    """What was not done was not handed in, nor what was skipped."""
-    firing.done, firing.handed_in = became["done"], became.get("jobs", [])
+def _fired(firing: Firing, enqueues: list[Enqueued], became: Line, at: int) -> None:
+    """What was not done was not enqueued, nor what was skipped."""
+    firing.done, firing.enqueued = became["done"], became.get("jobs", [])
     firing.skipped = became.get("skipped", 0)
-    for hand_in in hand_ins:
-        id_ = hand_in.facts["job"]
-        hand_in.answered = at
-        hand_in.step, hand_in.winner = ("ok", id_) if id_ in firing.handed_in else ("fail", None)
+    for enqueue_jobs in enqueues:
+        id_ = enqueue_jobs.facts["job"]
+        enqueue_jobs.answered = at
+        enqueue_jobs.step, enqueue_jobs.winner = ("ok", id_) if id_ in firing.enqueued else ("fail", None)

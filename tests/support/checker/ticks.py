@@ -1,4 +1,4 @@
-"""The law of schedules: one job for each tick, whoever fires it, and none is passed over but by the catch-up rule.
+"""The law of schedules: one job for each tick, whatever fires it, and none is passed over but by the catch-up rule.
 
 A test tells of its schedules by lines `schedule` (what each was told, and its first tick), and in the end by lines
 `stands` (where the store says that each is). What coordinators did in between are the calls `fire`.
@@ -46,7 +46,7 @@ def timetable(told: Line) -> Timetable:
 
 
 def passed_over(times: Times, jobs: Jobs, counts: Mapping[str, int]) -> Iterator[Found]:
-    """I10: each firing begins where the one before it ended, and hands in what the rule says; nothing is left due."""
+    """I10: each firing begins where the one before it ended, and enqueues what the rule says; nothing is left due."""
     for name, told in times.schedules.items():
         course, stray = _course(told, times.firings.get(name, []), times.stands.get(name))
         for firing in stray:
@@ -82,11 +82,11 @@ def _course(told: Line, firings: list[Firing], end: Line | None) -> tuple[list[F
 
 def _is_part(firing: Firing) -> bool:
     """Whether other things were done than it wanted: it may have finished what another had begun."""
-    return bool(firing.done) and len(firing.handed_in) + firing.skipped != len(firing.jobs)
+    return bool(firing.done) and len(firing.enqueued) + firing.skipped != len(firing.jobs)
 
 
 def _belongs(firing: Firing, course: list[Firing]) -> bool:
-    """Whether it is one of these, or the one who finished what nobody knew to be done."""
+    """Whether it is one of these, or the one that finished what was not known to be done."""
     alike = [each for each in course if each.was_next == firing.was_next]
     return any(each is firing or not each.done for each in alike)
 
@@ -128,7 +128,7 @@ def _without_job(firing: Firing, told: Line, times: Times, jobs: Jobs) -> Iterat
     if _is_part(firing):
         yield (
             None,
-            f"{firing.schedule!r}: {firing.handed_in} were handed in and {firing.skipped} skipped of {firing.jobs}",
+            f"{firing.schedule!r}: {firing.enqueued} were enqueued and {firing.skipped} skipped of {firing.jobs}",
         )
     if not told.get("overlap", True):
         return

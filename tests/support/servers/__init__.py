@@ -1,1 +1,1 @@
-"""Real servers for tests: found or installed, started as whoever may, and never left behind."""
+"""Real servers for tests: found or installed, started as an unprivileged user, and never left behind."""

@@ -55,7 +55,7 @@ def _home() -> Path:
 
 
 def _lock(folder: Path) -> int:
-    """Held as long as this process lives. Named only when it is held, so that nobody finds it free."""
+    """Held as long as this process lives. Named only when it is held, so that no process finds it free."""
     early = folder / f"{LOCK}.new"
     held = os.open(early, os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(held, fcntl.LOCK_EX)

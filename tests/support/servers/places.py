@@ -24,7 +24,7 @@ VARIABLE = "WINDLASS_TEST_POSTGRES"
 """The address of a server to test on instead of one that we start. Its user must be allowed to create databases."""
 PREFIX = "windlass_test_"
 KEPT = 32
-"""Databases that stay although nobody is connected to them: a test may close its store and open it again."""
+"""Databases that stay although nothing is connected to them: a test may close its store and open it again."""
 
 _ONE_AT_A_TIME = threading.Lock()
 """Pages of the documentation are read by several threads: one server is started, and no database is made twice."""
@@ -65,7 +65,7 @@ def postgres_place(folder: Path, prepare: Prepare | None = None) -> str:
 
 
 def copy_postgres_place(source: Path, target: Path) -> None:
-    """Make another folder's database, as a copy of one that nobody is connected to."""
+    """Make another folder's database, as a copy of one that nothing is connected to."""
     _places().copy(source.resolve(), target.resolve())
 
 
@@ -94,7 +94,7 @@ class Places:
         return self._server.dsn(name)
 
     def copy(self, source: Path, target: Path) -> None:
-        """Whoever has just closed his connections may still be on his way out: PostgreSQL waits for him."""
+        """A session that has just closed may still be ending: PostgreSQL waits for it."""
         self._drop_unused()
         self._of[target] = self._create(self._of[source])
 
@@ -118,7 +118,7 @@ class Places:
         return self._templates[prepare]
 
     def _drop_unused(self) -> None:
-        """Of those called longest ago, whatever nobody is connected to."""
+        """Of those called longest ago, all that nothing is connected to."""
         oldest = list(self._of.items())[: max(0, len(self._of) - KEPT)]
         # Asked first: a drop would wait five seconds for those who are connected.
         used = self._execute("SELECT datname FROM pg_stat_activity WHERE backend_type = 'client backend'")

@@ -15,7 +15,7 @@ from tests.support.servers.redis_cluster import RedisCluster, new_cluster
 VARIABLE = "WINDLASS_TEST_REDIS"
 """The address of a server to test on instead of one that we start."""
 KEPT = 32
-"""Places that stay although a later test has begun: of folders whose end nobody tells us."""
+"""Places that stay although a later test has begun: of folders whose end is not reported."""
 
 
 class Places:

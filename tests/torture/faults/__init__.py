@@ -1,1 +1,1 @@
-"""Faults that last longer than a lease and hit everybody alike, one kind in each module."""
+"""Faults that last longer than a lease and hit all processes alike, one kind in each module."""

@@ -16,7 +16,7 @@ UP = (0.0, 0.3)
 
 
 def flapping(nemesis: Nemesis, stop: Callable[[], None], start: Callable[[], None]) -> None:
-    """Supervisors sleep while it is back, all of them or one, and renew nothing; somebody looks for lapsed leases."""
+    """Supervisors sleep while it is back, all of them or one, and renew nothing; leases are checked."""
     away = nemesis.yard.lease + MARGIN
     with long_fault(nemesis, "the server comes and goes", seconds=TIMES * (away + MARGIN)):
         stop()

@@ -20,7 +20,7 @@ MARGIN = 1.0
 def long_fault(
     nemesis: Nemesis, kind: str, types: Sequence[str] = TYPES, *, hides: bool = False, seconds: float | None = None
 ) -> Iterator[float]:
-    """A fault without victims, for as many seconds as this gives: nobody's attempt may end because of it."""
+    """A fault without victims, for as many seconds as this gives: no attempt may end because of it."""
     if seconds is None:
         seconds = nemesis.yard.lease + MARGIN + nemesis.dice.uniform(0, MARGIN)
     start_long_jobs(nemesis, seconds, types)
@@ -34,11 +34,11 @@ def start_long_jobs(nemesis: Nemesis, seconds: float, types: Sequence[str] = TYP
         nemesis.until_claiming(worker)
     payload = f'{{"seconds":{seconds + 2 * nemesis.yard.lease + MARGIN:.3f}}}'
     jobs = [NewJob(id=new_id(), type=each, payload=payload, queue=QUEUE, max_attempts=1000) for each in types]
-    until(lambda: _is_handed_in(nemesis, jobs), "the long jobs are stored", FOREVER)
+    until(lambda: _is_enqueued(nemesis, jobs), "the long jobs are stored", FOREVER)
     until(lambda: all(_has_started(nemesis, job) for job in jobs), "the long jobs run", FOREVER)
 
 
-def _is_handed_in(nemesis: Nemesis, jobs: list[NewJob]) -> bool:
+def _is_enqueued(nemesis: Nemesis, jobs: list[NewJob]) -> bool:
     try:
         nemesis.yard.app.enqueue_many(jobs)
     except WindlassError:

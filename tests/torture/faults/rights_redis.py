@@ -6,7 +6,7 @@ from tests.torture.faults.long_jobs import long_fault
 from tests.torture.nemesis import Nemesis
 
 USER, PASSWORD = "plain", "secret"
-"""As whom workers and producers connect."""
+"""The user of workers and producers."""
 SETTING = f"user {USER} on >{PASSWORD} ~* &* +@all"
 COMMANDS = ("zadd", "hset", "zrem", "publish", "evalsha", "hget")
 

@@ -1,4 +1,4 @@
-"""Another session locks a table of ours for longer than a lease: CREATE INDEX, VACUUM FULL, somebody's migration."""
+"""Another session locks a table of ours for longer than a lease: CREATE INDEX, VACUUM FULL, another migration."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from tests.torture.faults.long_jobs import long_fault
 from tests.torture.nemesis import Nemesis
 
 LOCKS = ("ACCESS EXCLUSIVE", "ACCESS EXCLUSIVE", "SHARE")
-"""SHARE is what CREATE INDEX takes: it stops who writes, and nobody who reads."""
+"""SHARE is what CREATE INDEX takes: it stops writers, and no reader."""
 TABLES = ("jobs", "jobs", "history", "queues")
 
 

@@ -11,10 +11,12 @@ from windlass.cli.output import STYLES, plain
 from windlass.cli.top.section import Column, Section, shares
 from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
 from windlass.core.status import Status
+from windlass.observe.alerts import Alert
 from windlass.store.records import WorkerInfo
 
 ALWAYS = (Status.PENDING, Status.RUNNING, Status.FAILED, Status.DEAD)
 WIDE = 120
+MAX_ALERTS = 3
 _FOOT = 2  # with a blank line before it
 
 
@@ -51,14 +53,26 @@ def head(snapshot: Snapshot, width: int) -> list[RenderableType]:
     slots = sum(worker.slots for worker in snapshot.workers)
     busy = sum(worker.busy for worker in snapshot.workers)
     count = len(snapshot.workers)
-    crew = f"{count} worker{'' if count == 1 else 's'}, {busy} of {slots} slots busy" if count else "no workers"
+    busy_slots = f"{busy} of {slots} slots busy" + (f" ({busy / slots:.0%})" if slots else "")
+    crew = f"{count} worker{'' if count == 1 else 's'}, {busy_slots}" if count else "no workers"
     pace = f"{rate(snapshot.per_second)} done/s"
     lately = spark(snapshot.course, width - len(pace) - len(crew) - 4).lstrip()
     return [
         _sides(title, Text(f"{snapshot.at:%Y-%m-%d %H:%M:%S} UTC", "dim")),
         *_totals(snapshot.totals, width),
         _sides(Text.assemble((pace, "bold"), "  ", (lately, "green")), Text(crew, "" if count else "yellow")),
+        *_alerts(snapshot.alerts),
     ]
+
+
+def _alerts(alerts: Sequence[Alert]) -> list[Text]:
+    """The first few that would fire, and how many more."""
+    lines = [
+        Text.assemble((each.name, "bold red"), "  ", plain(each.says), no_wrap=True, overflow="ellipsis")
+        for each in alerts[:MAX_ALERTS]
+    ]
+    more = len(alerts) - MAX_ALERTS
+    return [*lines, Text(f"and {more} more alerts", "red")] if more > 0 else lines
 
 
 def _sides(left: Text, right: Text) -> Table:

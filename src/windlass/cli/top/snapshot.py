@@ -12,6 +12,7 @@ from windlass.core.stats.recent_stats import RATE_WINDOW, RecentStats, recent_st
 from windlass.core.stats.samples import HOUR
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
+from windlass.observe.alerts import Alert, dead_alerts, queue_alerts, schedule_alerts, worker_alerts
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
@@ -71,6 +72,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     types: list[TypeLine]
     workers: list[WorkerInfo]
     failures: list[FailureLine]
+    alerts: list[Alert] = []
+    """Those of deploy/prometheus/rules.yml that would fire."""
 
 
 class Hour:
@@ -92,7 +95,8 @@ class Hour:
 def gather(app: App, hour: Hour | None = None) -> Snapshot:
     """Read the store. No query scans the finished jobs."""
     recent = app.stats.recent(COURSE_SLOTS * INTERVAL / SECOND)
-    counts = app.stats.counts()
+    counts, workers = app.stats.counts(), app.workers.list()
+    queues = _queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now))
     return Snapshot(
         store=redact(app.store),
         at=to_datetime(recent.now),
@@ -100,13 +104,19 @@ def gather(app: App, hour: Hour | None = None) -> Snapshot:
         per_second=recent.rate(RATE_WINDOW),
         course=recent.completed_by_interval(COURSE_SLOTS),
         course_seconds=INTERVAL / SECOND,
-        queues=_queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now)),
+        queues=queues,
         types=[
             TypeLine(type=name, rates=recent_stats(part), course=part.completed_by_interval(COURSE_SLOTS))
             for name, part in sorted(recent.by(lambda meter: meter.type).items())
         ],
-        workers=app.workers.list(),
+        workers=workers,
         failures=[_failure(job) for job in app.jobs.failures(MAX_FAILURES)],
+        alerts=[
+            *queue_alerts({each.queue: each.oldest or 0.0 for each in queues}, {q.queue for q in queues if q.paused}),
+            *dead_alerts(recent),
+            *worker_alerts(workers, sum(each.jobs.get("pending", 0) for each in queues if not each.paused)),
+            *schedule_alerts(app.schedules.list(), recent.now),
+        ],
     )
 
 

@@ -12,7 +12,7 @@ from windlass.errors import ConfigError
 T = TypeVar("T", str, dict[str, Any])
 
 FILES = ("windlass.toml", "pyproject.toml")
-_KNOWN = ("store", "blobs", "worker")
+_KNOWN = ("store", "blobs", "log_format", "worker")
 _TOML = {str: "string", dict: "table"}
 
 
@@ -60,7 +60,7 @@ def stated(settings: dict[str, Any], name: str, kind: type[T]) -> T | None:
 
 def _checked(settings: dict[str, Any], path: Path) -> dict[str, Any]:
     """Refuse a misspelt setting."""
-    for name in ("store", "blobs"):
+    for name in ("store", "blobs", "log_format"):
         stated(settings, name, str)
     stated(settings, "worker", dict)
     unknown = sorted(settings.keys() - set(_KNOWN))

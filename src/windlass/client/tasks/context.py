@@ -82,6 +82,8 @@ class Link(Protocol):
 
     unawaited: str | None
     """The coroutine of ours that the handler made and never awaited."""
+    trace: str | None
+    """The id of the trace that the attempt belongs to."""
 
     def job(self) -> Job: ...
 

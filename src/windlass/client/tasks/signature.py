@@ -128,7 +128,11 @@ class Signature:
         """The keyword arguments of a stored payload."""
         if not self._extra:
             try:
-                return self._without_unset(self._complete.decode(text))
+                given = msgspec.structs.asdict(self._complete.decode(text))
+                for name in self._optional:
+                    if given[name] is UNSET:
+                        del given[name]
+                return given
             except Exception:
                 pass  # what is wrong is found again below, in the words of a producer's error
         given = self._decode(text)
@@ -199,13 +203,6 @@ class Signature:
     def _given(self, struct: Any) -> dict[str, Any]:
         given = msgspec.structs.asdict(struct)
         return {name: value for name, value in given.items() if value is not UNSET}
-
-    def _without_unset(self, struct: Any) -> dict[str, Any]:
-        given = msgspec.structs.asdict(struct)
-        for name in self._optional:
-            if given[name] is UNSET:
-                del given[name]
-        return given
 
     def _check_types(self) -> None:
         """Refuse annotations that JSON cannot tell apart, here and not at the first job."""

@@ -13,8 +13,10 @@ import msgspec
 
 from windlass.core.codec import check_size
 from windlass.core.ids import new_id
+from windlass.core.log_events import OperatorActed
 from windlass.core.moments import DAY, Micros, to_datetime
 from windlass.errors import PayloadTooLarge
+from windlass.observe.logs import log_event
 from windlass.store.documents import Document, DocumentStore
 from windlass.store.records import Page
 
@@ -95,6 +97,8 @@ async def record_action(
     except PayloadTooLarge:
         text = msgspec.json.encode(_Stored(actor=entry.actor, action=action, target=target)).decode()
     await documents.add(KIND, new_id(), text, RETENTION)
+    actor = entry.actor
+    log_event(OperatorActed(actor=actor.name, source=actor.source, action=action, target=target))
 
 
 async def read_entries(documents: DocumentStore, limit: int, cursor: str | None) -> Page[AuditEntry]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from windlass.core.ids import LENGTH, JobId, check_id, check_part, is_prefix, is_suffix, lowest
+from windlass.core.ids import LENGTH, JobId, JobRef, check_id, check_part, is_id, is_prefix, is_suffix, lowest
 from windlass.core.jobs.job import Job
+from windlass.core.text import cut, printable
 from windlass.errors import InvalidName, JobNotFound
 from windlass.store.contract import OperatorStore
 from windlass.store.records import JobFilter, Page
@@ -42,3 +43,10 @@ def _only(found: Sequence[JobId], how: str) -> JobId:
         many = f"at least {BATCH}" if len(found) == BATCH else str(len(found))
         raise InvalidName("id", f"{many} jobs have an id that {how}; give more of it")
     return found[0]
+
+
+def job_id(job: JobRef) -> JobId:
+    """The id of a job; text that is no id is that of no job."""
+    if isinstance(job, str) and not is_id(job.lower()):
+        raise JobNotFound(printable(cut(job, 100)))
+    return check_id(job)

@@ -20,17 +20,16 @@ from windlass.client.verbs.filters import (
     job_filter,
     list_page,
 )
-from windlass.client.verbs.find import find_id
+from windlass.client.verbs.find import find_id, job_id
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, cause_of, front_of, links_of
 from windlass.client.verbs.transitions import require_done
-from windlass.core.ids import JobId, JobRef, check_id, is_id
+from windlass.core.ids import JobId, JobRef
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Duration
 from windlass.core.status import Status
-from windlass.core.text import cut, printable
 from windlass.core.why.explain import Why, explain
 from windlass.errors import InvalidOption, JobNotFound
 from windlass.store.contract import OperatorStore
@@ -55,7 +54,7 @@ class Jobs(Verbs):
         return await with_values(self._home.offload(), job) if fetch else without_values(job)
 
     async def _look(self, id: JobRef) -> Job:
-        name = _id(id)
+        name = job_id(id)
         store = await self._home._ready()
         job = (await store.operator.get([name]))[0]
         if job is None:
@@ -127,7 +126,7 @@ class Jobs(Verbs):
         For a running job: how it runs; for a finished one: how it ended. Another job is named as its cause only if
         the caller `sees` that one.
         """
-        name = _id(id)
+        name = job_id(id)
         store = await self._home._ready()
         found = await store.operator.why_facts(name)
         if found is None:
@@ -155,7 +154,7 @@ class Jobs(Verbs):
 
         A dead or failed one may get another `payload`, which is written first: see `change`.
         """
-        name = _id(id)
+        name = job_id(id)
         if payload is not None:
             changed = await self.achange(name, payload=payload, version=version)
             version = None if version is None else changed.version
@@ -167,7 +166,7 @@ class Jobs(Verbs):
 
     async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
-        name = _id(id)
+        name = job_id(id)
         store = await self._home._ready()
         await require_done(
             store.operator, "run", name, (await store.operator.run_now([name], _only(name, version)))[0]
@@ -191,7 +190,7 @@ class Jobs(Verbs):
         """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
-        name = _id(id)
+        name = job_id(id)
         if payload is not None:
             fields["payload"] = await self._payload(name, payload)
         if not fields:
@@ -217,7 +216,7 @@ class Jobs(Verbs):
 
     async def adelete(self, id: JobRef, *, version: str | None = None) -> None:
         """Delete a finished job with its payload, result and log."""
-        name = _id(id)
+        name = job_id(id)
         store = await self._home._ready()
         await require_done(
             store.operator, "delete", name, (await self._delete(store.operator, [name], _only(name, version)))[0]
@@ -295,10 +294,3 @@ def _only(id: JobId, version: str | None) -> Versions:
 def _state(job: Job) -> dict[str, Any]:
     """What the audit keeps of a job."""
     return {"status": job.status, "queue": job.queue, "type": job.type, "reason": job.reason}
-
-
-def _id(job: JobRef) -> JobId:
-    """Its id; text that is no id is that of no job."""
-    if isinstance(job, str) and not is_id(job.lower()):
-        raise JobNotFound(printable(cut(job, 100)))
-    return check_id(job)

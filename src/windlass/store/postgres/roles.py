@@ -108,6 +108,7 @@ class PostgresJobs(Role):
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         settled, ready = await settle(self._access, settlements)
+        self._claims.open.end(each.id for each in settlements)
         if ready:
             self._hints.announce()
         return settled

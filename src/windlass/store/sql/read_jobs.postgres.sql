@@ -1,21 +1,30 @@
 -- name: held
-SELECT id::text, attempt, queue FROM windlass.jobs WHERE worker = :runner::text AND status = 'running'
+SELECT id::text, attempt, queue FROM windlass.held_jobs WHERE runner = :runner::text
 
 -- name: counts
 -- Jobs by queue and status: each status by its partial index, finished ones by history_counts. Pending and scheduled
--- jobs are above the watermarks; below are only dead entries.
+-- jobs are above the watermarks; below are only dead entries. Pending ones are counted with the running ones among
+-- them, which the index does not tell apart, less those.
+WITH running AS MATERIALIZED (
+    SELECT queue, sort_priority, rank FROM windlass.held_jobs WHERE runner > ''
+)
 SELECT place.queue, 'pending', sum(found.jobs)::bigint
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
-    SELECT count(*) AS jobs FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+    SELECT (
+        SELECT count(*) FROM windlass.jobs
+        WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending'
+    ) - (
+        SELECT count(*) FROM running
+        WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank
+    ) AS jobs OFFSET 0
 ) AS found
 GROUP BY place.queue HAVING sum(found.jobs) <> 0
 UNION ALL
 SELECT queue, status, count(*) FROM windlass.jobs
-WHERE status IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM windlass.due_watermark) GROUP BY queue, status
+WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM windlass.due_watermark) GROUP BY queue, status
 UNION ALL
-SELECT queue, 'running', count(*) FROM windlass.jobs WHERE status = 'running' GROUP BY queue
+SELECT queue, 'running', count(*) FROM running GROUP BY queue
 UNION ALL
-SELECT queue, 'blocked', count(*) FROM windlass.jobs WHERE status = 'blocked' GROUP BY queue
+SELECT queue, 'blocked', count(*) FROM windlass.jobs WHERE stage = 'blocked' GROUP BY queue
 UNION ALL
 SELECT queue, status, sum(jobs)::bigint FROM windlass.history_counts GROUP BY queue, status HAVING sum(jobs) <> 0

@@ -35,7 +35,11 @@ def _as_texts(columns: str) -> str:
     return ", ".join(f"{name}::text" if name in _UUIDS else name for name in columns.split(", "))
 
 
-_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority")
+_AS_ENQUEUED = SHARED.replace("sort_priority", "sort_priority + aged_by AS sort_priority").replace(
+    # Not every store writes it at a claim.
+    "updated_at",
+    "CASE WHEN status = 'running' AND claimed_at > updated_at THEN claimed_at ELSE updated_at END AS updated_at",
+)
 _LIVE = _as_texts(f"{_AS_ENQUEUED}, NULL::bigint AS finished_at, NULL::text AS result")
 _FINISHED = _as_texts(FINISHED_COLUMNS)
 
@@ -127,7 +131,8 @@ async def failures(db: Session, limit: int) -> list[Job]:
     """The newest failed and dead jobs, each by its own index."""
     text = _union(
         [
-            f"SELECT {_LIVE} FROM windlass.jobs WHERE status = 'failed' ORDER BY updated_at DESC LIMIT :limit",
+            f"SELECT {_LIVE} FROM windlass.jobs AS job WHERE {db.is_failed} "
+            "ORDER BY job.updated_at DESC LIMIT :limit",
             f"SELECT {_FINISHED} FROM {db.dead_history} WHERE status = 'dead' ORDER BY finished_at DESC LIMIT :limit",
         ]
     )

@@ -20,6 +20,8 @@ class Session(Protocol):
 
     dead_history: str
     """The table with the dead jobs."""
+    is_failed: str
+    """The condition of failed jobs, as the index on them has it."""
 
     async def now(self) -> Micros:
         """The store's clock."""

@@ -6,7 +6,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             LIMIT :max_ahead::bigint
         ) AS job
         WHERE place.queue = :queue::text AND place.sort_priority < :sort_priority::integer LIMIT :max_ahead::bigint
@@ -14,7 +14,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
@@ -24,7 +24,7 @@ SELECT
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
             WHERE queue = place.queue AND sort_priority = place.sort_priority AND tenant_queue IS NOT NULL AND tenant_queue = :tenant_queue::text
-            AND rank >= place.rank AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
+            AND rank >= place.rank AND stage = 'pending' AND status = 'pending' AND (rank, id) < (:rank::bigint, :id::uuid)
             LIMIT :max_ahead::bigint
         ) AS job
         WHERE :fair::boolean AND place.queue = :queue::text AND place.sort_priority = :sort_priority::integer
@@ -32,7 +32,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM windlass.watermarks AS place CROSS JOIN LATERAL (
             SELECT FROM windlass.jobs
-            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+            WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
             AND id <> :id::uuid
             LIMIT :max_ahead::bigint
         ) AS job
@@ -51,7 +51,7 @@ SELECT
     ) AS before_for_key),
     (SELECT count(*) FROM (
         SELECT FROM windlass.leases AS lease CROSS JOIN LATERAL (
-            SELECT FROM windlass.jobs WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text
+            SELECT FROM windlass.held_jobs AS held WHERE held.runner = lease.runner AND held.queue = :queue::text
             LIMIT :max_for_key::bigint
         ) AS job
         LIMIT :max_for_key::bigint
@@ -69,14 +69,14 @@ WITH RECURSIVE bottom AS MATERIALIZED (
 ), walk (tenant_queue, n) AS (
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
         AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), 1 FROM bottom
     UNION ALL
     SELECT (
         SELECT tenant_queue FROM windlass.jobs
-        WHERE tenant_queue IS NOT NULL AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
+        WHERE tenant_queue IS NOT NULL AND stage = 'pending' AND status = 'pending' AND queue = :queue::text AND sort_priority = :sort_priority::integer
         AND tenant_queue > walk.tenant_queue AND rank >= bottom.rank
         ORDER BY tenant_queue LIMIT 1
     ), n + 1 FROM walk CROSS JOIN bottom WHERE walk.tenant_queue IS NOT NULL AND n < :max_tenants::integer
@@ -84,11 +84,11 @@ WITH RECURSIVE bottom AS MATERIALIZED (
 SELECT tenant_queue FROM walk WHERE tenant_queue IS NOT NULL
 
 -- name: longest_running
--- The longest running jobs of a queue, from lease to lease by jobs_held.
-SELECT job.id::text, job.status, job.claimed_at, job.run_at, job.worker
+-- The longest running jobs of a queue, from lease to lease.
+SELECT job.id::text, job.status, job.claimed_at, job.run_at, job.runner
 FROM windlass.leases AS lease CROSS JOIN LATERAL (
-    SELECT id, status, claimed_at, run_at, worker FROM windlass.jobs
-    WHERE worker = lease.runner AND status = 'running' AND queue = :queue::text LIMIT :max_for_key::bigint
+    SELECT id, status, claimed_at, run_at, runner FROM windlass.held_jobs AS held
+    WHERE held.runner = lease.runner AND held.queue = :queue::text LIMIT :max_for_key::bigint
 ) AS job
 ORDER BY job.claimed_at, job.id LIMIT :max_named::bigint
 

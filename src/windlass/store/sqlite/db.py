@@ -121,6 +121,7 @@ class SharedDb:
     """The same for the verbs that both SQL stores share: its coroutines never suspend."""
 
     dead_history = "windlass.history"
+    is_failed = "status = 'failed'"
 
     def __init__(self, db: Db) -> None:
         self.db = db

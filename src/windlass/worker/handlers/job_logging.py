@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from windlass.client.tasks.context import Context, Link, entered
-from windlass.observe.logs import time_of
+from windlass.observe.log_lines import time_of
+from windlass.observe.logs import formatter
+from windlass.observe.tracing import trace_ids
 
 OURS = "windlass"
 JOB_ID = "windlass_job_id"
@@ -18,7 +20,8 @@ PRINTED = "%(levelname)s %(name)s: %(message)s"
 class JobRecordFactory:
     """A factory of log records that adds the job: `windlass_job_id`, `_job_type`, `_queue`, `_attempt`.
 
-    Outside of jobs these are "-" and 0, so that a format that names them works everywhere in a worker.
+    Its trace too: `windlass_trace_id`, `_span_id`. Outside of jobs these are "-" and 0, so that a format that names
+    them works everywhere in a worker.
     """
 
     def __init__(self, make: Callable[..., logging.LogRecord]) -> None:
@@ -31,6 +34,7 @@ class JobRecordFactory:
         record.windlass_job_type = "-" if link is None else link.claimed.type
         record.windlass_queue = "-" if link is None else link.claimed.queue
         record.windlass_attempt = 0 if link is None else link.claimed.attempt
+        record.windlass_trace_id, record.windlass_span_id = trace_ids.get() or ("-", "-")
         return record
 
 
@@ -41,12 +45,13 @@ def add_job_to_records() -> None:
         logging.setLogRecordFactory(JobRecordFactory(present))
 
 
-def show_app_logs(*, printed: bool = False) -> None:
+def show_app_logs(*, printed: bool = False, format: str = "text") -> None:
     """Show what the app logs at INFO or above, on standard error, unless it has configured logging."""
     if logging.root.handlers or logging.root.level != logging.WARNING:
         return
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(PRINTED) if printed else AppLines())
+    lines = AppLines() if format == "text" else formatter(format)
+    handler.setFormatter(logging.Formatter(PRINTED) if printed else lines)
     logging.root.addHandler(handler)
     logging.root.setLevel(logging.INFO)
 

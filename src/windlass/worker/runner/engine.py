@@ -12,7 +12,6 @@ from windlass.core.events import Emit, JobOverdue, StoreFailed
 from windlass.core.jobs.outcome import Done, NotRun, OtherVersion, Outcome, Policy, Requeued, completed, decide
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.moments import SECOND, Micros
-from windlass.observe.process import process_figures
 from windlass.store.clock import since_boot
 from windlass.store.contract import Store
 from windlass.worker.channel import Cancel, Channel, Hint, LeaseGranted, LeaseLapsed, Overdue, Stop
@@ -53,7 +52,6 @@ class Engine:
         emit: Emit,
         mark: str,
     ) -> None:
-        """`emit` gets every event; figures of the process, if it has any, are counted."""
         self._app = app
         self._store = store
         self._config = config
@@ -65,9 +63,9 @@ class Engine:
         self._dead = DeadHooks(app, store, self._lifespan, emit)
         self._rules = QueueRetryRules(store.queues, emit)
         self._notes = Notes(store.jobs, emit)
-        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app))
-        figures = process_figures()
-        self._meters = Meters(store.stats, emit, figures)
+        news = emit if config.verbose else None
+        self._held_jobs = HeldJobs(app.registry, table, self._notes.unsent, isolate=bool(config.app), emit=news)
+        self._meters = Meters(store.stats, emit)
         self._settler = Settler(
             store.jobs,
             self._dead.listening(emit),
@@ -79,13 +77,7 @@ class Engine:
         stop_seconds = STOP_SECONDS if app.hooks.stop else 0
         self._processes = HandlerProcessPool(config, mark, stop_seconds=stop_seconds, emit=emit)
         self._slots = Slots(
-            config.concurrency,
-            table,
-            self._processes,
-            retry=self._queue_retry,
-            ended=self._ended,
-            emit=emit,
-            figures=figures,
+            config.concurrency, table, self._processes, retry=self._queue_retry, ended=self._ended, emit=emit
         )
         self._loop = ClaimLoop(
             store, self._slots, self._held_jobs, self._settler, table, emit, reconcile_every=config.lease / SECOND
@@ -181,7 +173,7 @@ class Engine:
             # The old lease is gone, and other runners have its jobs: start none of them.
             self._held_jobs.remove(self._slots.take_unstarted())
             self._store.leases.release_liveness_lock(self._locked_as)
-        self._locked_as = self._settler.runner = runner
+        self._locked_as = self._settler.runner = self._held_jobs.runner = runner
         self._table.serving = lease
         self._loop.serve(runner)
 

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from windlass.client.tasks.registry import Registry
 from windlass.client.tasks.task import Definition
+from windlass.core.events import Emit
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
+from windlass.core.log_events import JobsClaimed
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.work import Work, is_suspect
@@ -24,8 +26,21 @@ AHEAD_SECONDS = 0.05
 class HeldJobs:
     """The runner's own list, mirrored in the table that its supervisor reads."""
 
-    def __init__(self, registry: Registry, table: SharedTable, unsent: set[Work], *, isolate: bool = True) -> None:
-        """Without `isolate` a job that may have killed a runner gets no handler process: none can load the app."""
+    def __init__(
+        self,
+        registry: Registry,
+        table: SharedTable,
+        unsent: set[Work],
+        *,
+        isolate: bool = True,
+        emit: Emit | None = None,
+    ) -> None:
+        """Without `isolate` a job that may have killed a runner gets no handler process: none can load the app.
+
+        `emit` hears of every claim; None: claims are not logged.
+        """
+        self._emit = emit
+        self.runner = ""
         self._registry = registry
         self._isolate = isolate
         self._table = table
@@ -44,6 +59,9 @@ class HeldJobs:
 
     def add(self, claimed: Sequence[Claimed]) -> list[Work]:
         """What a claim brought; jobs that a repeated claim brings again are held once."""
+        if self._emit is not None and claimed:
+            queues = tuple(sorted({job.queue for job in claimed}))
+            self._emit(JobsClaimed(worker=self.runner, jobs=len(claimed), queues=queues))
         now, works = since_boot(), self._works
         definitions: dict[str, Definition] = {}
         added: list[Work] = []

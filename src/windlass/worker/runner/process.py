@@ -21,11 +21,9 @@ from windlass.client.runtime.loops import loop_factory
 from windlass.core.events import Emit
 from windlass.core.jobs.retry import ByError, StoredPolicy
 from windlass.errors import SchemaMismatch, StoreUnavailable, WindlassError
-from windlass.observe.calls import count_events, measure_calls
 from windlass.observe.figures import Figures
-from windlass.observe.history import record_calls, record_events
 from windlass.observe.logs import log_events
-from windlass.observe.process import process_figures, want_figures
+from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.store.contract import Store
 from windlass.store.open import open_store
 from windlass.store.records import ProcessRole
@@ -66,8 +64,9 @@ async def serve(config: RunnerConfig) -> None:
     """Load the app, say hello, and run."""
     end = socket.socket(fileno=config.socket)
     channel = await Channel.over(end)
-    figures = None if config.figures is None else want_figures(Figures.shared(config.figures))
-    emit = record_events(count_events(log_events(verbose=config.worker.verbose), figures), "runner")
+    if config.figures is not None:
+        want_figures(Figures.shared(config.figures))
+    emit = watch_events(log_events(verbose=config.worker.verbose, format=config.worker.log_format), "runner")
     try:
         app = load_app_for_work(config.worker.app)
     except BaseException as error:
@@ -75,8 +74,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     try:
         # Handlers must not freeze the whole process on a store that is away; the runner itself has patience.
-        store = measure_calls(open_store(app.store, opener=ProcessRole.RUNNER), process_figures())
-        store = record_calls(store, "runner")
+        store = watch_store(open_store(app.store, opener=ProcessRole.RUNNER), "runner")
         app.adopt(store, asyncio.get_running_loop())
         app.offload()  # a relative folder is the one here, wherever handlers may go
         if not await _opened(app, store, channel, emit):
@@ -91,7 +89,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     # The app or its hooks may have set up logging anew.
     add_job_to_records()
-    show_app_logs()
+    show_app_logs(format=config.worker.log_format)
     keep_job_logs(app.keep_logs)
     # The app stays: without this, each full collection of the garbage collector looks through all of it.
     gc.collect()

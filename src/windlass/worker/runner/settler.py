@@ -189,10 +189,12 @@ class Settler:
 
 def _ended(work: Work, settlement: Settlement, runner: str) -> AttemptEnded:
     seconds = None if work.started_on is None else (since_boot() - work.started_on) / SECOND
-    return attempt_ended(settlement, work.claimed.type, runner, seconds)
+    return attempt_ended(settlement, work.claimed.type, runner, seconds, work.trace)
 
 
-def attempt_ended(settlement: Settlement, type_: str, runner: str, seconds: float | None) -> AttemptEnded:
+def attempt_ended(
+    settlement: Settlement, type_: str, runner: str, seconds: float | None, trace: str | None = None
+) -> AttemptEnded:
     """A settlement as news."""
     error = settlement.error
     reason = "" if error is not None and error.message == settlement.reason else settlement.reason or ""
@@ -208,6 +210,7 @@ def attempt_ended(settlement: Settlement, type_: str, runner: str, seconds: floa
         seconds=seconds,
         error="; ".join(filter(None, said)),
         wait=settlement.delay / SECOND if settlement.delay else None,
+        trace=trace,
     )
 
 

@@ -11,9 +11,7 @@ from windlass.core.events import DrainStarted, Emit, SchedulesUndeclared
 from windlass.core.ids import new_runner_id
 from windlass.core.moments import SECOND
 from windlass.errors import ConfigError, SchemaMismatch, StoreUnavailable, WindlassError
-from windlass.observe.calls import count_events, measure_calls
-from windlass.observe.history import record_calls, record_events
-from windlass.observe.process import process_figures, want_figures
+from windlass.observe.process import want_figures, watch_events, watch_store
 from windlass.observe.systemd import READY, STOPPING, Systemd
 from windlass.store.clock import since_boot
 from windlass.store.open import open_store
@@ -42,8 +40,9 @@ class Supervisor:
 
     def __init__(self, config: WorkerConfig, emit: Emit) -> None:
         self._config = config
-        figures = None if config.health is None else want_figures()
-        self._emit = emit = record_events(count_events(emit, figures), "supervisor")
+        if config.health is not None:
+            want_figures()
+        self._emit = emit = watch_events(emit, "supervisor")
         self._children: set[RunnerProcess] = set()
         self._metrics = WorkerMetrics(config, self._children)
         self._state = SupervisorState(new_runner_id(os.urandom), config, emit, self._children)
@@ -175,8 +174,7 @@ class Supervisor:
     async def _on_hello(self, child: RunnerProcess, hello: Hello) -> None:
         async with self._opening_store:
             if not self._state.has_store:
-                store = open_store(hello.store, opener=ProcessRole.SUPERVISOR)
-                store = record_calls(measure_calls(store, process_figures()), "supervisor")
+                store = watch_store(open_store(hello.store, opener=ProcessRole.SUPERVISOR), "supervisor")
                 store.leases.hold_liveness_lock(self._state.id)
                 self._state.set_store(store, hello)
                 try:

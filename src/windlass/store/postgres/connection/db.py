@@ -112,6 +112,7 @@ class Db:
     """A connection with the store's statements and clock."""
 
     dead_history = "windlass.history_dead"
+    is_failed = "stage = 'failed'"
 
     def __init__(self, connection: Statements, texts: Texts) -> None:
         self._connection = connection

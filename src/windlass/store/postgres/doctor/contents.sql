@@ -21,7 +21,7 @@ GROUP BY queue, status HAVING sum(kept) <> sum(counted) ORDER BY queue, status
 
 -- name: examine_hidden
 -- Pending jobs that no claim would find: below their watermark, or without one.
-SELECT count(*) FROM windlass.jobs AS job WHERE status = 'pending' AND NOT EXISTS (
+SELECT count(*) FROM windlass.jobs AS job WHERE stage = 'pending' AND status = 'pending' AND NOT EXISTS (
     SELECT FROM windlass.watermarks AS watermark
     WHERE watermark.queue = job.queue AND watermark.sort_priority = job.sort_priority AND watermark.rank <= job.rank
 )

@@ -6,7 +6,7 @@ FROM unnest(:tenant_queues::text[], :ranks::bigint[], :ids::uuid[], :counts::int
 CROSS JOIN LATERAL (
     SELECT pending.ctid, pending.* FROM windlass.jobs AS pending
     WHERE pending.queue COLLATE "C" = :queue::text AND pending.sort_priority = :sort_priority::integer AND pending.tenant_queue = turn.tenant_queue
-    AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.status = 'pending'
+    AND (pending.rank, pending.id) > (turn.rank, turn.id) AND pending.stage = 'pending' AND pending.status = 'pending'
     AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
     ORDER BY pending.rank, pending.id LIMIT turn.jobs FOR UPDATE SKIP LOCKED
 ) AS job
@@ -16,14 +16,14 @@ CROSS JOIN LATERAL (
 WITH RECURSIVE waiting (tenant_queue, n) AS (
     (
         SELECT tenant_queue, 1 FROM windlass.jobs
-        WHERE queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer AND status = 'pending' AND tenant_queue IS NOT NULL
+        WHERE queue COLLATE "C" = :queue::text AND sort_priority = :sort_priority::integer AND stage = 'pending' AND status = 'pending' AND tenant_queue IS NOT NULL
         AND tenant_queue >= :from::text
         ORDER BY tenant_queue, rank, id LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT job.tenant_queue FROM windlass.jobs AS job
-        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.status = 'pending'
+        WHERE job.queue COLLATE "C" = :queue::text AND job.sort_priority = :sort_priority::integer AND job.stage = 'pending' AND job.status = 'pending'
         AND job.tenant_queue IS NOT NULL AND job.tenant_queue > waiting.tenant_queue
         ORDER BY job.tenant_queue, job.rank, job.id LIMIT 1
     ), n + 1
@@ -40,7 +40,7 @@ JOIN windlass.watermarks AS watermark ON watermark.queue = queue.name WHERE queu
 -- last job that was looked at if there may be more.
 WITH seen AS MATERIALIZED (
     SELECT ctid, rank, id, tenant_queue FROM windlass.jobs
-    WHERE queue = :queue::text AND sort_priority = :sort_priority::integer AND status = 'pending'
+    WHERE queue = :queue::text AND sort_priority = :sort_priority::integer AND stage = 'pending' AND status = 'pending'
     AND (rank, id) > (:rank::bigint, :id::uuid)
     ORDER BY rank, id LIMIT :limit::integer
 ), moved AS (

@@ -79,6 +79,8 @@ class Asked(msgspec.Struct, frozen=True):
     """Jobs of other queues that the claim has."""
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+    over: Sequence[int] = ()
+    """Older claims of the runner whose rows are worth a look."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -127,7 +129,8 @@ class LimitedAttempt:
     async def claim(self, db: Db) -> Outcome:
         request, queue = self._asked.request, self._asked.queue
         numbers = {"runner": request.runner, "claim": request.claim, "first": self._asked.first}
-        rows = await db.rows("queue_limits", {"queue": queue, "since": self._since, **numbers})
+        values = {"queue": queue, "since": self._since, "over": list(self._asked.over), **numbers}
+        rows = await db.rows("queue_limits", values)
         if not rows:
             return Outcome()
         limits = self.limits = QueueLimits(*rows[0])

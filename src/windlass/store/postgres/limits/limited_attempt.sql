@@ -14,8 +14,7 @@ WITH queue AS MATERIALIZED (
 )
 SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::text) AS leased,
     EXISTS (
-        SELECT 1 FROM windlass.jobs
-        WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running' AND :first::boolean
+        SELECT 1 FROM windlass.held_jobs WHERE runner = :runner::text AND claim = :claim::bigint AND :first::boolean
     ) AS again,
     queue.max_concurrency, queue.rate_limit, queue.fair, queue.rated,
     CASE WHEN queue.fair THEN queue.declared ELSE '{}' END AS declared,
@@ -27,7 +26,8 @@ SELECT (SELECT expires_at > :now FROM windlass.leases WHERE runner = :runner::te
     (SELECT coalesce(sum(returns), 0)::bigint FROM place) AS returns,
     ARRAY(SELECT sort_priority FROM place) AS sort_priorities, ARRAY(SELECT rank FROM place) AS watermarks, :now AS now,
     EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = :queue::text AND tx >= :since::bigint) AS marked,
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind,
+    (SELECT windlass.shorten_claims(:runner::text, :over::bigint[])) AS gone
 FROM queue LEFT JOIN windlass.buckets AS bucket
     ON bucket.queue = :queue::text AND bucket.key = '' AND queue.rate_limit IS NOT NULL
 
@@ -36,7 +36,7 @@ FROM queue LEFT JOIN windlass.buckets AS bucket
 -- Its quota was locked by an earlier statement, so the number cannot grow.
 SELECT count(*) FILTER (WHERE queue = :queue::text), min(claim),
     coalesce(bool_or(claim = :claim::bigint), false) AND :first::boolean
-FROM windlass.jobs WHERE worker = :runner::text AND status = 'running' AND claim >= :since::bigint
+FROM windlass.held_jobs WHERE runner = :runner::text AND claim >= :since::bigint
 
 -- name: set_slots
 UPDATE windlass.quotas SET slots = :slots::integer WHERE queue = :queue::text AND runner = :runner::text
@@ -47,24 +47,29 @@ UPDATE windlass.quotas SET slots = :slots::integer WHERE queue = :queue::text AN
 WITH moment AS MATERIALIZED (
     SELECT now FROM (SELECT :now AS now) AS clock
     WHERE EXISTS (SELECT 1 FROM windlass.leases WHERE runner = :runner::text AND expires_at > now)
+), taken AS (
+    UPDATE windlass.jobs
+    SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
+        claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
+    WHERE EXISTS (SELECT 1 FROM moment) AND ctid = ANY(ARRAY(
+        SELECT job.ctid FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
+        CROSS JOIN LATERAL (
+            SELECT pending.ctid FROM windlass.jobs AS pending
+            WHERE pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
+            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
+            AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
+            ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
+        ) AS job LIMIT :limit::integer
+    ))
+    RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
+        snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
+        sort_priority, rank, tenant_queue
+), noted AS (
+    INSERT INTO windlass.claims (runner, claim, jobs)
+    SELECT :runner::text, :claim::bigint, array_agg(id)::uuid[] FROM taken HAVING count(*) > 0
 )
-UPDATE windlass.jobs
-SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
-    claimed_at = (SELECT now FROM moment), started_at = NULL, updated_at = (SELECT now FROM moment), reason = NULL
-WHERE EXISTS (SELECT 1 FROM moment) AND ctid = ANY(ARRAY(
-    SELECT job.ctid FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS place (sort_priority, rank, id)
-    CROSS JOIN LATERAL (
-        SELECT pending.ctid FROM windlass.jobs AS pending
-        WHERE pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-        AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.status = 'pending'
-        AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
-        ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
-    ) AS job LIMIT :limit::integer
-))
-RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
-    snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-    parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
-    sort_priority, rank, tenant_queue
+SELECT * FROM taken
 
 -- name: candidates
 -- Lock the next pending jobs of a limited queue, best first, from the cursors or watermarks on.
@@ -74,7 +79,7 @@ FROM unnest(:sort_priorities::integer[], :ranks::bigint[], :ids::uuid[]) AS plac
 CROSS JOIN LATERAL (
     SELECT pending.ctid, pending.* FROM windlass.jobs AS pending
     WHERE pending.queue = :queue::text AND pending.sort_priority = place.sort_priority
-    AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.status = 'pending'
+    AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
     AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
     AND (NOT :unassigned::boolean OR pending.tenant_queue IS NULL)
     ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
@@ -102,12 +107,17 @@ WITH moment AS MATERIALIZED (
         updated_at = moment.now
     FROM moment CROSS JOIN unnest(:off::uuid[], :delays::bigint[]) AS off (id, delay)
     WHERE job.id = off.id
+), taken AS (
+    UPDATE windlass.jobs
+    SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
+        claimed_at = (SELECT now FROM moment), started_at = NULL, reason = NULL
+    WHERE ctid = ANY(:places::text[]::tid[]) AND EXISTS (SELECT 1 FROM moment)
+    RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
+        snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
+        parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
+        sort_priority, rank, tenant_queue
+), noted AS (
+    INSERT INTO windlass.claims (runner, claim, jobs)
+    SELECT :runner::text, :claim::bigint, array_agg(id)::uuid[] FROM taken HAVING count(*) > 0
 )
-UPDATE windlass.jobs
-SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint,
-    claimed_at = (SELECT now FROM moment), started_at = NULL, updated_at = (SELECT now FROM moment), reason = NULL
-WHERE ctid = ANY(:places::text[]::tid[]) AND EXISTS (SELECT 1 FROM moment)
-RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
-    snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-    parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
-    sort_priority, rank, tenant_queue
+SELECT * FROM taken

@@ -49,6 +49,8 @@ class QueueLimits(msgspec.Struct, frozen=True):
     marked: bool
     """Whether there are dirty keys, so that waiting jobs may be admitted."""
     behind: int
+    gone: int
+    """Older claims without running jobs, which were deleted."""
 
     @property
     def rate(self) -> Rate | None:

@@ -2,8 +2,7 @@
 -- Limited queues: how many jobs run under a lease, and their buckets.
 SELECT queue.name, queue.max_concurrency, queue.rate_limit, CASE WHEN queue.max_concurrency IS NOT NULL THEN (
     SELECT coalesce(sum((
-        SELECT count(*) FROM windlass.jobs AS job
-        WHERE job.worker = lease.runner AND job.status = 'running' AND job.queue || '' = queue.name
+        SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = lease.runner AND job.queue || '' = queue.name
     )), 0) FROM windlass.leases AS lease
 ) END AS running, bucket.credit, bucket.period, bucket.at, :now AS now
 FROM windlass.queues AS queue LEFT JOIN windlass.buckets AS bucket
@@ -16,14 +15,14 @@ SELECT EXISTS (
     SELECT 1 FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
         WHERE job.queue = watermark.queue AND job.sort_priority = watermark.sort_priority AND job.rank >= watermark.rank
-        AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
+        AND job.stage = 'pending' AND job.status = 'pending' AND (:types::text[] IS NULL OR job.type = ANY(:types::text[])) LIMIT 1
     ) AS found WHERE watermark.queue = ANY(:queues::text[]) AND NOT EXISTS (
         SELECT 1 FROM windlass.queues AS queue
         WHERE queue.name = watermark.queue AND queue.paused AND (queue.paused_until IS NULL OR queue.paused_until > :now)
     )
 ) OR EXISTS (
     SELECT 1 FROM windlass.jobs
-    WHERE status IN ('scheduled', 'failed') AND run_at <= :now
+    WHERE stage IN ('scheduled', 'failed') AND run_at <= :now
     AND run_at >= (SELECT due FROM windlass.due_watermark)
 )
 OR EXISTS (SELECT 1 FROM windlass.dirty_keys WHERE queue = ANY(:queues::text[]))
@@ -38,8 +37,7 @@ WHERE name = :queue::text FOR NO KEY UPDATE SKIP LOCKED
 -- Count what runners without a counted quota run: they are new, or the queue had no limit.
 INSERT INTO windlass.quotas AS quota (queue, runner, slots)
 SELECT :queue::text, lease.runner, (
-    SELECT count(*) FROM windlass.jobs
-    WHERE worker = lease.runner AND status = 'running' AND queue || '' = :queue::text
+    SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = lease.runner AND job.queue || '' = :queue::text
 )
 FROM windlass.leases AS lease
 WHERE lease.expires_at > :now AND NOT EXISTS (
@@ -61,8 +59,7 @@ WHERE queue = :queue::text AND runner <> :runner::text AND slots > 0 ORDER BY ru
 -- Cut locked quotas down to what their runners run; returns how many slots that frees.
 WITH used AS MATERIALIZED (
     SELECT holder.runner, (
-        SELECT count(*) FROM windlass.jobs
-        WHERE worker = holder.runner AND status = 'running' AND queue || '' = :queue::text
+        SELECT count(*) FROM windlass.held_jobs AS job WHERE job.runner = holder.runner AND job.queue || '' = :queue::text
     ) AS jobs
     FROM unnest(:runners::text[]) AS holder (runner)
 ), trimmed AS (
@@ -83,7 +80,7 @@ DELETE FROM windlass.quotas WHERE ctid = ANY(ARRAY(
     SELECT quota.ctid FROM windlass.quotas AS quota
     WHERE quota.runner = ANY(:runners::text[]) AND quota.until < :now
     AND NOT EXISTS (SELECT 1 FROM windlass.leases AS lease WHERE lease.runner = quota.runner)
-    AND NOT EXISTS (SELECT 1 FROM windlass.jobs AS job WHERE job.worker = quota.runner AND job.status = 'running' OFFSET 0)
+    AND NOT EXISTS (SELECT 1 FROM windlass.held_jobs AS job WHERE job.runner = quota.runner OFFSET 0)
     FOR UPDATE SKIP LOCKED
 ))
 

@@ -36,10 +36,9 @@ SELECT due, ARRAY(SELECT runner FROM kept) FROM due
 -- name: cancels
 -- Running jobs of a worker's runners that were asked to stop, by the partial index.
 SELECT job.id, job.attempt, job.worker
-FROM windlass.leases AS lease CROSS JOIN LATERAL (
-    SELECT id::text, attempt, worker FROM windlass.jobs
-    WHERE worker = lease.runner AND cancel_requested AND status || '' = 'running' OFFSET 0
-) AS job
+FROM (
+    SELECT id::text, attempt, worker FROM windlass.jobs WHERE cancel_requested AND status || '' = 'running' OFFSET 0
+) AS job JOIN windlass.leases AS lease ON lease.runner = job.worker
 WHERE lease.worker = :worker
 ORDER BY job.id
 

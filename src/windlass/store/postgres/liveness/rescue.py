@@ -50,6 +50,7 @@ class Rescuer:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _rescue_orphans(access, limit, now - ORPHAN_AGE)
             await drop_orphaned_quotas(access)
+            await access.once(lambda db: db.run("drop_claims"))
         return rescued
 
 

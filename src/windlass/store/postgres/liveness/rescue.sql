@@ -24,7 +24,7 @@ RETURNING runner
 SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
     reason, idempotency_key, attempts, idempotency_window, expires_at
 FROM windlass.jobs AS job
-WHERE job.id = ANY (ARRAY(SELECT held.id FROM windlass.jobs AS held WHERE held.status = 'running' AND held.worker = :runner))
+WHERE job.id = ANY (ARRAY(SELECT held.id FROM windlass.held_jobs AS held WHERE held.runner = :runner))
     AND job.status = 'running' AND job.worker = :runner AND (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
 ORDER BY job.id FOR UPDATE
 
@@ -33,8 +33,12 @@ ORDER BY job.id FOR UPDATE
 -- order would make the planner scan the table.
 SELECT id::text, queue, type, attempt, max_attempts, failures, crashes, worker, claimed_at, started_at, cancel_requested,
     reason, idempotency_key, attempts, idempotency_window, expires_at
-FROM windlass.jobs
-WHERE status = 'running' AND worker = ANY (:runners::text[]) AND claimed_at <= :before::bigint
+FROM windlass.jobs AS job
+WHERE job.id = ANY (ARRAY(
+        SELECT held.id FROM windlass.held_jobs AS held
+        WHERE held.runner = ANY (:runners::text[]) AND held.claimed_at <= :before::bigint
+    ))
+    AND job.status || '' = 'running' AND job.worker = ANY (:runners::text[]) AND job.claimed_at <= :before::bigint
 LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 
 -- name: drop_lease
@@ -44,19 +48,28 @@ DELETE FROM windlass.leases WHERE runner = :runner
 -- name: orphans
 -- Runners that hold jobs since :before and have no lease, from runner to runner in the index.
 WITH RECURSIVE holders AS (
-    (SELECT worker FROM windlass.jobs WHERE status = 'running' ORDER BY worker LIMIT 1)
+    (SELECT runner FROM windlass.claims ORDER BY runner LIMIT 1)
     UNION ALL
     SELECT (
-        SELECT job.worker FROM windlass.jobs AS job
-        WHERE job.status = 'running' AND job.worker > holders.worker ORDER BY job.worker LIMIT 1
+        SELECT next.runner FROM windlass.claims AS next WHERE next.runner > holders.runner ORDER BY next.runner LIMIT 1
     )
-    FROM holders WHERE holders.worker IS NOT NULL
+    FROM holders WHERE holders.runner IS NOT NULL
 )
-SELECT worker FROM holders
-WHERE worker IS NOT NULL
-    AND NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = holders.worker)
+SELECT runner FROM holders
+WHERE runner IS NOT NULL
+    AND NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = holders.runner)
     AND EXISTS (
-        SELECT FROM windlass.jobs AS job
-        WHERE job.status = 'running' AND job.worker = holders.worker AND job.claimed_at <= :before::bigint OFFSET 0
+        SELECT FROM windlass.held_jobs AS job WHERE job.runner = holders.runner AND job.claimed_at <= :before::bigint OFFSET 0
     )
 LIMIT :limit::integer
+
+-- name: drop_claims
+-- Delete the claims of runners without a lease of whose jobs none is running any more.
+DELETE FROM windlass.claims WHERE ctid = ANY (ARRAY(
+    SELECT over.ctid FROM windlass.claims AS over
+    WHERE NOT EXISTS (SELECT FROM windlass.leases AS lease WHERE lease.runner = over.runner) AND NOT EXISTS (
+        SELECT FROM windlass.jobs AS job
+        WHERE job.id = ANY (over.jobs) AND job.claim = over.claim AND job.worker = over.runner AND job.status || '' = 'running' OFFSET 0
+    )
+    FOR UPDATE SKIP LOCKED
+))

@@ -6,13 +6,13 @@ ON CONFLICT (id) DO UPDATE SET info = excluded.info, beat_at = excluded.beat_at
 DELETE FROM windlass.workers WHERE id = :id
 
 -- name: workers
--- Live workers, with the number of jobs that their runners hold, from lease to lease by jobs_held.
+-- Live workers, with the number of jobs that their runners hold, from lease to lease.
 SELECT worker.info, worker.started_at, worker.beat_at, coalesce(busy.jobs, 0)::bigint
 FROM windlass.workers AS worker
 LEFT JOIN (
     SELECT lease.worker, sum(held.jobs) AS jobs
     FROM windlass.leases AS lease CROSS JOIN LATERAL (
-        SELECT count(*) AS jobs FROM windlass.jobs WHERE worker = lease.runner AND status = 'running'
+        SELECT count(*) AS jobs FROM windlass.held_jobs AS job WHERE job.runner = lease.runner
     ) AS held
     GROUP BY lease.worker
 ) AS busy ON busy.worker = worker.id

@@ -2,20 +2,22 @@
 -- breaking: no
 
 -- Jobs that have not ended. The table is small, so its indexes are small. `sort_priority` is the negated priority, so
--- that one ascending index serves the claim. Moments are microseconds since 1970, by the server's clock.
+-- that one ascending index serves the claim. Moments are microseconds since 1970, by the server's clock. Columns of a
+-- fixed width that are never NULL come first: the server finds them at known places.
 CREATE TABLE windlass.jobs (
     id               uuid NOT NULL PRIMARY KEY,
-    queue            text NOT NULL,
-    type             text NOT NULL,
-    payload          text NOT NULL,
-    status           text NOT NULL CHECK (status IN ('scheduled', 'blocked', 'pending', 'running', 'failed')),
-    reason           text,
+    rank             bigint NOT NULL,
+    run_at           bigint NOT NULL,
+    created_at       bigint NOT NULL,
+    -- Not changed by a claim: a running job was last changed at `claimed_at`, or later.
+    updated_at       bigint NOT NULL,
+    -- Of one attempt, in microseconds; 0: no limit.
+    timeout          bigint NOT NULL DEFAULT 0,
+    -- How long after its last parent completed it is due.
+    delay_after_parents bigint NOT NULL DEFAULT 0,
     sort_priority    integer NOT NULL,
     -- By how much ageing has raised it: the priority it was enqueued with is -sort_priority - aged_by.
     aged_by          integer NOT NULL DEFAULT 0,
-    rank             bigint NOT NULL,
-    run_at           bigint NOT NULL,
-    attempt          integer NOT NULL DEFAULT 0,
     max_attempts     integer NOT NULL,
     failures         integer NOT NULL DEFAULT 0,
     crashes          integer NOT NULL DEFAULT 0,
@@ -23,8 +25,21 @@ CREATE TABLE windlass.jobs (
     suspicions       integer NOT NULL DEFAULT 0,
     requeues         integer NOT NULL DEFAULT 0,
     snoozes          integer NOT NULL DEFAULT 0,
-    created_at       bigint NOT NULL,
-    updated_at       bigint NOT NULL,
+    pending_parents  integer NOT NULL DEFAULT 0,
+    -- Whether another job waits, or has waited, for this one: only then does its end concern others. Set under the lock
+    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older (docs/decisions/0034-dependents-flag.md).
+    has_dependents   boolean NOT NULL DEFAULT false,
+    cancel_requested boolean NOT NULL DEFAULT false,
+    queue            text NOT NULL,
+    -- The status, except that running jobs count as pending. Indexes use it instead of the status, so that a claim
+    -- changes no indexed column and its UPDATE is heap-only (docs/decisions/0044-heap-only-claims.md).
+    stage            text NOT NULL GENERATED ALWAYS AS (CASE status WHEN 'running' THEN 'pending' ELSE status END) STORED,
+    type             text NOT NULL,
+    payload          text NOT NULL,
+    -- From here on: what a claim changes. One part of the row, so that its WAL is short.
+    attempt          integer NOT NULL DEFAULT 0,
+    status           text NOT NULL CHECK (status IN ('pending', 'running', 'scheduled', 'failed', 'blocked')),
+    reason           text,
     claimed_at       bigint,
     started_at       bigint,
     worker           text,
@@ -49,16 +64,7 @@ CREATE TABLE windlass.jobs (
     -- [[parent, result], …].
     result_params    text,
     parent_results   text,
-    pending_parents  integer NOT NULL DEFAULT 0,
-    -- How long after its last parent completed it is due.
-    delay_after_parents bigint NOT NULL DEFAULT 0,
-    -- Whether another job waits, or has waited, for this one: only then does its end concern others. Set under the lock
-    -- of the row, so a settlement that waited for that lock sees it although its own snapshot is older (docs/decisions/0034-dependents-flag.md).
-    has_dependents   boolean NOT NULL DEFAULT false,
-    -- Of one attempt, in microseconds; 0: no limit.
-    timeout          bigint NOT NULL DEFAULT 0,
     expires_at       bigint,
-    cancel_requested boolean NOT NULL DEFAULT false,
     error            text,
     attempts         text,
     tags             text,
@@ -67,7 +73,8 @@ CREATE TABLE windlass.jobs (
     schedule         text,
     tick             bigint
 ) WITH (
-    fillfactor = 85,
+    -- Room for a second version of each row beside the first: the claim's.
+    fillfactor = 45,
     -- A hot table: each job makes three row versions. Vacuum often, in small bites; statistics hardly matter, because
     -- every statement has one good plan.
     autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 2000,
@@ -75,17 +82,16 @@ CREATE TABLE windlass.jobs (
     autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_cost_limit = 2000
 );
 
--- The claim: pending jobs in the order in which they run.
-CREATE INDEX jobs_pending ON windlass.jobs (queue, sort_priority, rank, id) WHERE status = 'pending';
+-- The claim: pending jobs in the order in which they run, among them the running ones, which mostly are below the
+-- watermark or the cursor. No index here may have a column that a claim changes, neither as key nor in its condition.
+CREATE INDEX jobs_pending ON windlass.jobs (queue, sort_priority, rank, id) WHERE stage = 'pending';
 -- The claim of a fair queue: the next jobs of each tenant. Another collation, so that no plan prefers jobs_pending.
 CREATE INDEX jobs_tenant_queue ON windlass.jobs (queue COLLATE "C", sort_priority, tenant_queue, rank, id)
-    WHERE tenant_queue IS NOT NULL AND status = 'pending';
+    WHERE tenant_queue IS NOT NULL AND stage = 'pending';
 -- Admission: jobs that wait for their time.
-CREATE INDEX jobs_due ON windlass.jobs (run_at, id) WHERE status IN ('scheduled', 'failed');
--- What a runner holds; a repeated claim finds its own jobs here.
-CREATE INDEX jobs_held ON windlass.jobs (worker, claim) WHERE status = 'running';
+CREATE INDEX jobs_due ON windlass.jobs (run_at, id) WHERE stage IN ('scheduled', 'failed');
 -- Blocked jobs, to count them; parked ones, to release them by type when a worker registers.
-CREATE INDEX jobs_blocked ON windlass.jobs (queue) WHERE status = 'blocked';
+CREATE INDEX jobs_blocked ON windlass.jobs (queue) WHERE stage = 'blocked';
 CREATE INDEX jobs_parked ON windlass.jobs (type, id) WHERE reason = 'no worker for type';
 -- The next job for a concurrency key. Strict order is the order of being due, and ignores priority. By the reason alone,
 -- so that statements can be written for which no other index is of use.
@@ -95,13 +101,60 @@ CREATE INDEX jobs_waiting_for_key ON windlass.jobs
 -- At most one holder per slot of a key, whatever concurrent admissions do.
 CREATE UNIQUE INDEX jobs_slot ON windlass.jobs (queue, concurrency_key, slot) WHERE slot IS NOT NULL;
 -- Running jobs that were asked to stop.
-CREATE INDEX jobs_cancelling ON windlass.jobs (worker) WHERE cancel_requested;
+CREATE INDEX jobs_cancelling ON windlass.jobs (id) WHERE cancel_requested;
 -- The newest failures.
-CREATE INDEX jobs_failed ON windlass.jobs (updated_at) WHERE status = 'failed';
--- Waiting jobs that expire.
-CREATE INDEX jobs_expiring ON windlass.jobs (expires_at, id) WHERE expires_at IS NOT NULL AND status <> 'running';
+CREATE INDEX jobs_failed ON windlass.jobs (updated_at) WHERE stage = 'failed';
+-- Jobs that expire while they wait.
+CREATE INDEX jobs_expiring ON windlass.jobs (expires_at, id) WHERE expires_at IS NOT NULL;
 -- The children of a job.
 CREATE INDEX jobs_parent ON windlass.jobs (parent, id) WHERE parent IS NOT NULL;
+
+-- What runners hold: a row per claim, with the jobs that it took. It stays until none of them runs under this claim,
+-- and is shortened meanwhile. A repeated claim finds its own jobs here.
+CREATE TABLE windlass.claims (
+    runner text NOT NULL,
+    claim  bigint NOT NULL,
+    jobs   uuid[] NOT NULL
+) WITH (
+    -- A claim of 400 jobs is not moved out of line.
+    toast_tuple_target = 8160,
+    autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02
+);
+ALTER TABLE windlass.claims ALTER COLUMN jobs SET STORAGE EXTERNAL;
+CREATE INDEX claims_runner ON windlass.claims (runner, claim);
+
+-- Running jobs by runner and claim. Written so that every plan goes from the claims to the jobs.
+CREATE VIEW windlass.held_jobs AS
+SELECT held.runner, held.claim, job.* FROM windlass.claims AS held CROSS JOIN LATERAL (
+    SELECT id, queue, type, attempt, status, sort_priority, rank, run_at, claimed_at FROM windlass.jobs AS job
+    WHERE job.id = ANY (held.jobs) AND job.claim = held.claim AND job.worker = held.runner AND job.status || '' = 'running'
+    OFFSET 0
+) AS job;
+
+-- Shorten rows of claims to the jobs that run, and delete those of which none does. Looks at the jobs: whoever calls
+-- it only guesses. Returns how many rows are gone.
+CREATE FUNCTION windlass.shorten_claims(holder text, numbers bigint[]) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    gone integer := 0;
+BEGIN
+    IF cardinality(numbers) > 0 THEN
+        DELETE FROM windlass.claims AS held
+        WHERE held.runner = holder AND held.claim = ANY (numbers) AND NOT EXISTS (
+            SELECT FROM windlass.jobs AS job
+            WHERE job.id = ANY (held.jobs) AND job.claim = held.claim AND job.worker = holder AND job.status || '' = 'running'
+            OFFSET 0
+        );
+        GET DIAGNOSTICS gone = ROW_COUNT;
+        IF gone < cardinality(numbers) THEN
+            UPDATE windlass.claims AS held SET jobs = ARRAY(
+                SELECT job.id FROM windlass.jobs AS job
+                WHERE job.id = ANY (held.jobs) AND job.claim = held.claim AND job.worker = holder AND job.status || '' = 'running'
+            )
+            WHERE held.runner = holder AND held.claim = ANY (numbers);
+        END IF;
+    END IF;
+    RETURN gone;
+END $$;
 
 -- Finished jobs, until their retention is over. One partition per day on which rows may be dropped, 32 in a ring, each
 -- truncated when its day is over. Dead jobs have a partition of their own; jobs kept for less than a day or more than a

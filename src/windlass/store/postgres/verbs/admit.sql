@@ -9,7 +9,7 @@ WITH start AS MATERIALIZED (
 ), due AS MATERIALIZED (
     SELECT id, queue, sort_priority, rank, reason, run_at, concurrency_key, concurrency_key IS NOT NULL AND slot IS NULL AS in_line
     FROM windlass.jobs
-    WHERE status IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
+    WHERE stage IN ('scheduled', 'failed') AND run_at >= (SELECT due FROM start) AND run_at <= :now
     ORDER BY run_at, id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 ), admitted AS (
     UPDATE windlass.jobs AS job
@@ -46,7 +46,7 @@ WITH start AS MATERIALIZED (
 )
 SELECT (SELECT jobs FROM taken), (
     SELECT greatest(0, job.run_at - :now) FROM windlass.jobs AS job
-    WHERE job.status IN ('scheduled', 'failed')
+    WHERE job.stage IN ('scheduled', 'failed')
         AND (job.run_at, job.id) > ((SELECT run_at FROM last), (SELECT id FROM last))
     ORDER BY job.run_at, job.id LIMIT 1
 )
@@ -60,7 +60,7 @@ SELECT name, ageing FROM windlass.queues WHERE ageing IS NOT NULL
 WITH level AS MATERIALIZED (
     SELECT watermark.sort_priority, watermark.rank FROM windlass.watermarks AS watermark CROSS JOIN LATERAL (
         SELECT 1 FROM windlass.jobs AS job
-        WHERE job.queue = :queue::text AND job.sort_priority = watermark.sort_priority AND job.status = 'pending' AND job.rank >= watermark.rank
+        WHERE job.queue = :queue::text AND job.sort_priority = watermark.sort_priority AND job.stage = 'pending' AND job.status = 'pending' AND job.rank >= watermark.rank
         LIMIT 1
     ) AS any_job WHERE watermark.queue = :queue::text
 ), step AS MATERIALIZED (
@@ -68,7 +68,7 @@ WITH level AS MATERIALIZED (
 ), aged AS MATERIALIZED (
     SELECT head.id, step.above FROM step CROSS JOIN LATERAL (
         SELECT job.id, job.updated_at FROM windlass.jobs AS job
-        WHERE job.queue = :queue::text AND job.sort_priority = step.sort_priority AND job.status = 'pending'
+        WHERE job.queue = :queue::text AND job.sort_priority = step.sort_priority AND job.stage = 'pending' AND job.status = 'pending'
         AND job.rank >= step.rank AND job.rank <= :now - :ageing::bigint
         ORDER BY job.rank, job.id LIMIT :head::integer
     ) AS head
@@ -100,7 +100,7 @@ ORDER BY job.expires_at, job.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
 SELECT place.queue, greatest(0, :now - min(head.rank))
 FROM windlass.watermarks AS place CROSS JOIN LATERAL (
     SELECT rank FROM windlass.jobs
-    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND status = 'pending'
+    WHERE queue = place.queue AND sort_priority = place.sort_priority AND rank >= place.rank AND stage = 'pending' AND status = 'pending'
     ORDER BY rank, id LIMIT 1
 ) AS head
 GROUP BY place.queue

@@ -17,6 +17,7 @@ from windlass.store.postgres.connection.access import Access
 from windlass.store.postgres.limits.key_queue import KeyQueues
 from windlass.store.postgres.limits.limited_claim import Asked, LimitedClaims, claimed
 from windlass.store.postgres.limits.throttle import MAX_PAUSE
+from windlass.store.postgres.verbs.open_claims import OpenClaims
 from windlass.store.records import ClaimRequest, QueueQuota
 
 SWEEP_EVERY: Micros = 1 * SECOND
@@ -25,7 +26,7 @@ SHARE = 20
 """At most 1/20 of the time is spent on rescans, once they take long."""
 LONG: Micros = SECOND // 100
 
-_BEGIN = 6
+_BEGIN = 7
 _END = _BEGIN + len(Claimed.__struct_fields__)
 _order = itemgetter("sort_priority", "rank", "id")
 
@@ -55,15 +56,20 @@ class Claims:
         self._sweep_again = 0
         self._limited: set[str] = set()
         self.limited = LimitedClaims(self.key_queues)
+        self.open = OpenClaims()
 
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
         """Only under a valid lease. Claims again if waiting jobs were admitted for it."""
-        jobs = await self._claim(access, request)
+        over = self.open.due(request.runner)
+        jobs = await self._claim(access, request, over)
+        self.open.shortened(request.runner, over)
         short = request.limit - len(jobs)
         admitted = await self._admit(access, max(1, short)) if self.key_queues.due(idle=short > 0) else 0
         more = await self._claim(access, _rest(request, jobs), again=True) if admitted and short > 0 else []
         self.admitted_more = admitted > len(more)
-        return [*jobs, *more] if more else jobs
+        jobs = [*jobs, *more] if more else jobs
+        self.open.take(request.runner, request.claim, [job.id for job in jobs])
+        return jobs
 
     async def _admit(self, access: Access, wanted: int) -> int:
         """Admit jobs that wait for their keys, at ranks ahead of this process's cursors."""
@@ -71,7 +77,9 @@ class Claims:
         ranks += [self.limited.farthest(queue) for queue in self.key_queues.dirty]
         return await self.key_queues.admit(access, wanted, max(ranks, default=0) + 1)
 
-    async def _claim(self, access: Access, request: ClaimRequest, *, again: bool = False) -> list[Claimed]:
+    async def _claim(
+        self, access: Access, request: ClaimRequest, over: Sequence[int] = (), *, again: bool = False
+    ) -> list[Claimed]:
         jobs: list[Claimed] = []
         quotas = request.quotas
         while quotas and len(jobs) < request.limit:
@@ -80,10 +88,11 @@ class Claims:
             if limit <= 0:
                 taken: list[Claimed] | None = []
             elif queues[0] in self._limited:
-                asked = Asked(request, queues[0], limit, len(jobs), first=not jobs and not again)
+                asked = Asked(request, queues[0], limit, len(jobs), first=not jobs and not again, over=over)
                 taken = await self._from_limited(access, asked)
             else:
-                taken = await self._from(access, _Portion(request, queues, limit, first=not jobs and not again))
+                portion = _Portion(request, queues, limit, first=not jobs and not again, over=over)
+                taken = await self._from(access, portion)
                 # Limited queues, and all behind them, are asked next.
                 queues = tuple(takewhile(lambda queue: queue not in self._limited, queues))
             if taken is None:
@@ -128,7 +137,8 @@ class Claims:
         known = self._returns.get(portion.queues, -1)
         values = portion.values(seen, known, self.key_queues.since(portion.queues))
         rows = await access.once(lambda db: db.rows("claim", values))
-        leased, again, returns, limited, marked, behind = rows[0][:_BEGIN]
+        head = next(i for i, row in enumerate(rows) if row["id"] is None)
+        leased, again, returns, limited, marked, behind, _ = rows.pop(head)[:_BEGIN]
         if leased is None:
             raise LeaseLost(portion.request.runner)
         if not leased:
@@ -138,7 +148,7 @@ class Claims:
         self._returns[portion.queues] = returns
         self._limited.update(limited)
         self.key_queues.note(portion.queues, marked, behind)
-        if rows[0][_BEGIN] is None:
+        if not rows:
             return []
         rows.sort(key=_order)
         reached = {(row["queue"], row["sort_priority"]): (row["rank"], row["id"]) for row in rows}
@@ -168,12 +178,15 @@ class _Portion(msgspec.Struct, frozen=True):
     limit: int
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
+    over: Sequence[int] = ()
+    """Older claims of the runner whose rows are worth a look."""
 
     def values(self, seen: dict[At, Seen], returns: int, since: int) -> dict[str, Any]:
         return {
             "runner": self.request.runner,
             "claim": self.request.claim,
             "first": self.first,
+            "over": list(self.over),
             "queues": list(self.queues),
             "types": list(self.request.types),
             "limit": self.limit,

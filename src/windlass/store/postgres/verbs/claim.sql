@@ -1,14 +1,14 @@
 -- name: claim
 -- Claim up to :limit pending jobs, queue by queue and priority by priority, from the cursors on, or from the
 -- watermarks if jobs were put back since. The attempt is counted here, so that a job that kills its runner has used
--- one up. Always returns a row: whether the lease is valid (NULL: there is none), whether an earlier try of this
--- claim took jobs, the number of returns, the limited queues, and those with dirty keys. Nothing is taken from
+-- one up. The row in `claims` says what the runner holds. One row of the answer is about the claim: whether the lease is
+-- valid (NULL: there is none), whether an earlier try of this claim took jobs, the number of returns, the limited
+-- queues, those with dirty keys, and how many older rows of `claims` are gone; the others are the jobs. Nothing is taken from
 -- limited queues (limits/limited_claim.py) nor from those after them. Unordered: the caller sorts, at less cost.
 WITH leased AS MATERIALIZED (
     SELECT expires_at > :now AS holds FROM windlass.leases WHERE runner = :runner::text
 ), again AS MATERIALIZED (
-    SELECT 1 FROM windlass.jobs
-    WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running' AND :first::boolean LIMIT 1
+    SELECT 1 FROM windlass.held_jobs WHERE runner = :runner::text AND claim = :claim::bigint AND :first::boolean LIMIT 1
 ), back AS MATERIALIZED (
     SELECT coalesce(sum(returns), 0)::bigint AS returns FROM windlass.watermarks WHERE queue = ANY(:queues::text[])
 ), asked AS MATERIALIZED (
@@ -32,32 +32,41 @@ WITH leased AS MATERIALIZED (
     -- By the row's place in the table: it is locked, so it stays there, and no plan can go astray.
     UPDATE windlass.jobs
     SET status = 'running', attempt = attempt + 1, worker = :runner::text, claim = :claim::bigint, claimed_at = :now,
-        started_at = NULL, updated_at = :now, reason = NULL
+        started_at = NULL, reason = NULL
     WHERE ctid = ANY(ARRAY(
         SELECT job.ctid FROM place CROSS JOIN LATERAL (
             SELECT pending.ctid FROM windlass.jobs AS pending
             WHERE pending.queue = place.queue AND pending.sort_priority = place.sort_priority
-            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.status = 'pending'
+            AND (pending.rank, pending.id) > (place.rank, place.id) AND pending.stage = 'pending' AND pending.status = 'pending'
             AND pending.type = ANY(:types::text[]) AND (pending.expires_at IS NULL OR pending.expires_at > :now)
             ORDER BY pending.rank, pending.id LIMIT :limit::integer FOR UPDATE SKIP LOCKED
         ) AS job LIMIT :limit::integer
     ))
-    RETURNING id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues,
-        snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant,
-        parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
-        sort_priority, rank
+    RETURNING id, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
+        sort_priority, aged_by, rank, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent, flow,
+        timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick
+), noted AS (
+    INSERT INTO windlass.claims (runner, claim, jobs)
+    SELECT :runner::text, :claim::bigint, array_agg(id) FROM taken HAVING count(*) > 0
 )
-SELECT (SELECT holds FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again,
-    (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE limited) AS limited, ARRAY(
-        SELECT quota.queue FROM unnest(:queues::text[]) AS quota (queue)
-        WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = quota.queue AND dirty.tx >= :since::bigint)
-    ) AS marked, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind, taken.*
-FROM (VALUES (1)) AS always LEFT JOIN taken ON true
+SELECT head.*, taken.id::text AS id, taken.queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions,
+    requeues, snoozes, -sort_priority - aged_by AS priority, run_at, created_at, claimed_at, idempotency_key, concurrency_key,
+    tenant, parent::text, flow, timeout, expires_at, tags, meta, result_params, parent_results, schedule, tick,
+    sort_priority, rank
+FROM (
+    SELECT (SELECT holds FROM leased) AS leased, EXISTS (SELECT 1 FROM again) AS again,
+        (SELECT returns FROM back) AS returns, ARRAY(SELECT queue FROM asked WHERE limited) AS limited, ARRAY(
+            SELECT quota.queue FROM unnest(:queues::text[]) AS quota (queue)
+            WHERE EXISTS (SELECT 1 FROM windlass.dirty_keys AS dirty WHERE dirty.queue = quota.queue AND dirty.tx >= :since::bigint)
+        ) AS marked, pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS behind,
+        windlass.shorten_claims(:runner::text, :over::bigint[]) AS gone
+) AS head FULL JOIN taken ON false
 
 -- name: claimed
 -- The running jobs of a claim, best first.
 SELECT id::text, queue, type, payload, attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes,
     -sort_priority - aged_by, run_at, created_at, claimed_at, idempotency_key, concurrency_key, tenant, parent::text, flow, timeout,
     expires_at, tags, meta, result_params, parent_results, schedule, tick
-FROM windlass.jobs WHERE worker = :runner::text AND claim = :claim::bigint AND status = 'running'
+FROM windlass.jobs
+WHERE id = ANY(ARRAY(SELECT id FROM windlass.held_jobs WHERE runner = :runner::text AND claim = :claim::bigint))
 ORDER BY sort_priority, rank, id

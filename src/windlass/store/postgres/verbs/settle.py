@@ -87,6 +87,7 @@ async def _complete(db: Db, settlements: Sequence[Settlement]) -> set[JobId | No
         "attempts": pack_numbers([s.attempt for s in settlements]),
         "started": pack_numbers([s.started_after for s in settlements]),
         "results": pack_texts([s.result for s in settlements]),
+        "queues": list({s.queue for s in settlements}),
         "keep": DEFAULT_RETENTION[Status.COMPLETED],
         "tombstone": TOMBSTONE_RETENTION,
     }

@@ -17,7 +17,7 @@ WHERE id = ANY (:ids::uuid[]) ORDER BY job.id, job.partition FOR UPDATE
 -- name: complete
 -- Move completed jobs into history. Returns those that were not running as stated. A job that is not kept leaves a
 -- tombstone; keys are released, at once or after their windows, and slots freed. Dependents are released with the
--- results: a row with NULL says that some may run now.
+-- results: a row with NULL says that some may run now. :queues are those of the jobs, once each.
 WITH done AS MATERIALIZED (
     SELECT * FROM unnest(
         string_to_array(:ids, ',')::uuid[], string_to_array(:attempts, ',')::integer[],
@@ -25,14 +25,19 @@ WITH done AS MATERIALIZED (
     ) AS one (id, attempt, started_after, result)
     -- A caller may hold one of them, or its key, in a transaction that stays open: the others must not wait as long.
     WHERE (SELECT set_config('lock_timeout', '1s', true)) IS NOT NULL
+), retention AS MATERIALIZED (
+    SELECT name AS queue, keep_completed AS keep FROM windlass.queues WHERE name = ANY(:queues::text[])
 ), gone AS (
     DELETE FROM windlass.jobs AS job USING done
     -- By their ids: a plan that was made while nothing was running would else walk through all that is.
     WHERE job.id = done.id AND job.attempt = done.attempt AND job.status || '' = 'running'
-    RETURNING job.*, done.started_after, done.result
-), ended AS MATERIALIZED (
-    SELECT gone.*, clock.now, coalesce(queue.keep_completed, :keep::bigint) AS keep
-    FROM gone CROSS JOIN (SELECT :now AS now) AS clock LEFT JOIN windlass.queues AS queue ON queue.name = gone.queue
+    RETURNING job.id, job.queue, job.type, job.payload, job.sort_priority + job.aged_by AS sort_priority, job.rank,
+        job.run_at, job.attempt, job.max_attempts, job.failures, job.crashes, job.rescues, job.suspicions, job.requeues,
+        job.snoozes, job.created_at, job.claimed_at, coalesce(job.claimed_at + done.started_after, job.started_at) AS started_at,
+        job.worker, job.idempotency_key, job.idempotency_window, job.concurrency_key, job.slot, job.key_limit,
+        job.key_strict, job.key_rate, job.rate_cost, job.tenant, job.parent, job.flow, job.parents, job.result_params,
+        job.parent_results, job.pending_parents, job.delay_after_parents, job.has_dependents, job.timeout, job.expires_at,
+        job.cancel_requested, job.attempts, job.tags, job.meta, job.schedule, job.tick, done.result
 ), filed AS (
     INSERT INTO windlass.history (
         id, partition, queue, type, payload, status, sort_priority, run_at, attempt, max_attempts, failures, crashes, rescues,
@@ -41,26 +46,37 @@ WITH done AS MATERIALIZED (
         attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate, rate_cost,
         schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
     )
-    SELECT id, windlass.partition_of('completed', now, keep), queue, type, payload, 'completed', sort_priority + aged_by, run_at, attempt,
-        max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, now, claimed_at,
-        coalesce(claimed_at + started_after, started_at), now, now + keep, worker, idempotency_key, concurrency_key,
-        tenant, parent, flow, parents, timeout, expires_at, cancel_requested, result, attempts, tags, meta,
-        idempotency_window, key_limit, key_strict, key_rate, rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
-    FROM ended WHERE keep > 0
+    SELECT id, windlass.partition_of('completed', :now, keep), queue, type, payload, 'completed', sort_priority, run_at,
+        attempt, max_attempts, failures, crashes, rescues, suspicions, requeues, snoozes, created_at, :now, claimed_at,
+        started_at, :now, :now + keep, worker, idempotency_key, concurrency_key, tenant, parent, flow, parents, timeout,
+        expires_at, cancel_requested, result, attempts, tags, meta, idempotency_window, key_limit, key_strict, key_rate,
+        rate_cost, schedule, tick, result_params, parent_results, pending_parents, delay_after_parents
+    FROM (
+        -- Not a join: its plan would hash the jobs, which are wide.
+        SELECT gone.*, coalesce((SELECT keep FROM retention WHERE retention.queue = gone.queue), :keep::bigint) AS keep
+        FROM gone OFFSET 0
+    ) AS ended WHERE keep > 0
 ), counted AS (
     INSERT INTO windlass.history_counts (queue, status, day, jobs)
-    SELECT queue, 'completed', windlass.drop_day('completed', now, keep), count(*) FROM ended WHERE keep > 0
-    GROUP BY queue, windlass.drop_day('completed', now, keep)
+    SELECT ended.queue, 'completed', windlass.drop_day('completed', :now, coalesce(keep, :keep::bigint)), ended.jobs
+    FROM (SELECT queue, count(*) AS jobs FROM gone GROUP BY queue) AS ended
+    LEFT JOIN retention ON retention.queue = ended.queue WHERE coalesce(keep, :keep::bigint) > 0
+), unkept AS MATERIALIZED (
+    SELECT id, attempt FROM gone JOIN retention ON retention.queue = gone.queue
+    WHERE keep = 0 AND EXISTS (SELECT 1 FROM retention WHERE keep = 0)
 ), tombstone AS (
     INSERT INTO windlass.tombstones (id, partition, attempt, outcome, until)
-    SELECT id, (now + :tombstone::bigint) / 86400000000 % 3, attempt, 'completed', now + :tombstone::bigint
-    FROM ended WHERE keep = 0
+    SELECT id, (:now + :tombstone::bigint) / 86400000000 % 3, attempt, 'completed', :now + :tombstone::bigint FROM unkept
 ), unnoted AS (
-    DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM ended WHERE keep = 0))
+    DELETE FROM windlass.notes WHERE job = ANY(ARRAY(SELECT id FROM unkept))
+), special AS MATERIALIZED (
+    -- Mostly there is none, and what follows has nothing to read.
+    SELECT id, queue, idempotency_key, idempotency_window, concurrency_key, slot, rank, result, has_dependents
+    FROM gone WHERE has_dependents OR slot IS NOT NULL OR idempotency_key IS NOT NULL
 ), keyed AS MATERIALIZED (
     SELECT queue, encode(sha256(convert_to(idempotency_key, 'UTF8')), 'hex') AS hash, id,
-        now + idempotency_window AS until
-    FROM ended WHERE idempotency_key IS NOT NULL
+        :now + idempotency_window AS until
+    FROM special WHERE idempotency_key IS NOT NULL
 ), freed AS (
     DELETE FROM windlass.idempotency_keys AS held USING keyed
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NULL
@@ -68,15 +84,16 @@ WITH done AS MATERIALIZED (
     UPDATE windlass.idempotency_keys AS held SET until = keyed.until FROM keyed
     WHERE held.queue = keyed.queue AND held.hash = keyed.hash AND held.job = keyed.id AND keyed.until IS NOT NULL
 ), dirtied AS (
-    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM ended WHERE slot IS NOT NULL
+    INSERT INTO windlass.dirty_keys (queue, key) SELECT DISTINCT queue, concurrency_key FROM special WHERE slot IS NOT NULL
 ), notified AS (
-    DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM ended)) RETURNING channel, job
+    DELETE FROM windlass.result_waits WHERE job = ANY(ARRAY(SELECT id FROM gone)) RETURNING channel, job
 )
-SELECT done.id::text FROM done WHERE NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
+SELECT done.id::text FROM done
+WHERE (SELECT count(*) FROM gone) < (SELECT count(*) FROM done) AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.id = done.id)
 UNION ALL
 SELECT NULL FROM (
-    SELECT windlass.release_dependents(array_agg(id), array_agg(result), min(now), max(rank) + 1) AS ready
-    FROM ended WHERE has_dependents HAVING count(*) > 0
+    SELECT windlass.release_dependents(array_agg(id), array_agg(result), :now, max(rank) + 1) AS ready
+    FROM special WHERE has_dependents HAVING count(*) > 0
 ) AS passed WHERE ready > 0
 -- Whoever waits for one of them: no row, but it must be said.
 UNION ALL SELECT NULL FROM notified WHERE pg_notify(channel, job::text)::text IS NULL

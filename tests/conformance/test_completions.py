@@ -1,4 +1,4 @@
-"""signals.vigil: who waits for jobs is told when they end, without looking. Nothing here looks in between."""
+"""signals.completions: a waiter for jobs is told when they end. Nothing here polls in between."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -33,133 +33,133 @@ from windlass.store.records import RunnerEnd
 @pytest.mark.parametrize("status", sorted(FINISHES))
 async def test_an_attempt_that_ends_a_job_is_told_of(store: Store, status: Status) -> None:
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await settle(store, FINISHES[status](job))
     assert await told.of(job.id)
-    await vigil.close()
+    await watcher.close()
 
 
 @pytest.mark.parametrize("status", sorted(FINISHES))
 async def test_an_end_of_which_nothing_is_kept_is_told_of(store: Store, status: Status) -> None:
     await store.queues.declare({"default": settings(retention=dict.fromkeys(FINISHES, 0))})
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await settle(store, FINISHES[status](job))
     assert await told.of(job.id)
     assert await store.operator.get([job.id]) == [None]
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_waiting_job_that_is_called_off_is_told_of(store: Store) -> None:
     id_ = await enqueue_one(store)
-    vigil, told = await watched(store, id_)
+    watcher, told = await watched(store, id_)
     await store.operator.cancel([id_], "too late")
     assert await told.of(id_)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_links_that_end_because_a_parent_did_are_told_of(store: Store) -> None:
     job = await running(store)
     (child,) = await enqueue(store, parent=job.id, parents=(job.id,))
     (grandchild,) = await enqueue(store, parent=child, parents=(child,))
-    vigil, told = await watched(store, child, grandchild)
+    watcher, told = await watched(store, child, grandchild)
     await settle(store, dead(job))
     assert await told.of(child, grandchild)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_job_that_expires_is_told_of(store: Store, clock: ManualClock) -> None:
     id_ = await enqueue_one(store, expires=SECOND)
-    vigil, told = await watched(store, id_)
+    watcher, told = await watched(store, id_)
     clock.advance(2 * SECOND)
     assert await store.jobs.expire(10) == 1
     assert await told.of(id_)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_job_that_ends_with_its_runner_is_told_of(store: Store) -> None:
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await store.operator.cancel([job.id], "enough")
     await store.leases.end(RunnerEnd(runner="r1", crashed=False, started=frozenset({(job.id, job.attempt)})))
     assert await told.of(job.id)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_an_end_after_a_failed_attempt_is_told_of(store: Store) -> None:
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await settle(store, failed(job))
     await store.operator.run_now([job.id])
     await settle(store, completed(await claim_one(store)))
     assert await told.of(job.id)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_job_that_is_back_is_told_of_again_if_it_is_watched_again(store: Store) -> None:
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await settle(store, dead(job))
     assert await told.of(job.id)
     await store.operator.retry([job.id])
-    vigil.unwatch(job.id)
-    vigil.watch(job.id, "default")
+    watcher.unwatch(job.id)
+    watcher.watch(job.id, "default")
     assert await told.of(job.id)
     await settle(store, completed(await claim_one(store)))
     assert await told.of(job.id)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_a_job_is_told_of_in_the_queue_that_it_was_moved_to(store: Store) -> None:
     id_ = await enqueue_one(store)
-    vigil, told = await watched(store, id_)
+    watcher, told = await watched(store, id_)
     await store.operator.change([id_], JobChange(queue="other"))
-    vigil.watch(id_, "other")
+    watcher.watch(id_, "other")
     told.jobs.clear()
     await open_lease(store)
     job = await claim_one(store, queues=("other",))
     await settle(store, completed(job))
     assert await told.of(id_)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_many_that_end_at_once_are_all_told_of(store: Store) -> None:
     await open_lease(store)
     ids = await enqueue(store, 300)
-    vigil, told = await watched(store, *ids)
+    watcher, told = await watched(store, *ids)
     await store.jobs.settle([completed(job) for job in await store.jobs.claim(request(limit=300, most=300))])
     assert await told.of(*ids)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_what_had_ended_before_it_was_watched_is_told_of(store: Store) -> None:
     job = await running(store)
     await settle(store, completed(job))
-    vigil = store.signals.watch_completions(told := Told())
-    vigil.watch(job.id, "default")
+    watcher = store.signals.watch_completions(told := Told())
+    watcher.watch(job.id, "default")
     assert await told.of(job.id)
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_what_is_not_there_may_be_watched(store: Store) -> None:
     await store.operator.counts()
-    vigil = store.signals.watch_completions(told := Told())
-    vigil.watch(missing := new_id(), "default")
+    watcher = store.signals.watch_completions(told := Told())
+    watcher.watch(missing := new_id(), "default")
     assert await told.of(missing), "whoever waits for it is to look"
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_what_is_unwatched_is_told_of_no_more(store: Store) -> None:
     await open_lease(store)
     first, second = await enqueue(store, 2)
-    vigil, told = await watched(store, first, second)
-    vigil.unwatch(first)
+    watcher, told = await watched(store, first, second)
+    watcher.unwatch(first)
     one, other = await store.jobs.claim(request())
     await settle(store, completed(one))
     await settle(store, completed(other))
     assert await told.of(second)
     assert told.jobs <= {first}  # it may have been on its way
-    await vigil.close()
+    await watcher.close()
 
 
 async def test_each_of_several_vigils_is_told_what_it_watches(store: Store) -> None:
@@ -175,20 +175,20 @@ async def test_each_of_several_vigils_is_told_what_it_watches(store: Store) -> N
     await both.close()
 
 
-async def test_a_vigil_that_was_closed_tells_nothing(store: Store) -> None:
+async def test_a_closed_completion_watcher_reports_nothing(store: Store) -> None:
     job = await running(store)
     closed, nothing = await watched(store, job.id)
     await closed.close()
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     await settle(store, completed(job))
     assert await told.of(job.id)
     assert nothing.jobs == set()
-    await vigil.close()
+    await watcher.close()
 
 
-async def test_a_vigil_that_never_watched_anything_can_be_closed(store: Store) -> None:
-    vigil = store.signals.watch_completions(told := Told())
-    await vigil.close()
+async def test_a_completion_watcher_that_never_watched_anything_can_be_closed(store: Store) -> None:
+    watcher = store.signals.watch_completions(told := Told())
+    await watcher.close()
     assert told.jobs == set()
 
 
@@ -203,18 +203,18 @@ async def pair(
     await theirs.close()
 
 
-async def test_it_does_not_matter_who_ends_the_job(pair: tuple[Store, Store]) -> None:
+async def test_it_does_not_matter_which_process_ends_the_job(pair: tuple[Store, Store]) -> None:
     ours, theirs = pair
     id_ = await enqueue_one(ours)
-    vigil, told = await watched(ours, id_)
+    watcher, told = await watched(ours, id_)
     await open_lease(theirs)
     await settle(theirs, completed(await claim_one(theirs)))
     assert await told.of(id_)
-    await vigil.close()
+    await watcher.close()
 
 
-async def test_a_vigil_that_hears_is_not_silent(store: Store) -> None:
+async def test_a_completion_watcher_that_gets_messages_is_not_silent(store: Store) -> None:
     id_ = await enqueue_one(store)
-    vigil, _ = await watched(store, id_)
-    assert vigil.silence is None
-    await vigil.close()
+    watcher, _ = await watched(store, id_)
+    assert watcher.silence is None
+    await watcher.close()

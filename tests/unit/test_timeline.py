@@ -1,4 +1,4 @@
-"""Courses: points of minutes and hours, with gaps where nobody sampled."""
+"""Courses: points of minutes and hours, with gaps where nothing was sampled."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_a_frame_ends_with_the_last_minute_that_is_made_by_now() -> None:
     assert sample_window(NOW - 20 * SECOND, HOUR, None, None)[0].until == start_of(NOW, MINUTE) - MINUTE
 
 
-def test_what_nobody_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
+def test_what_was_not_sampled_is_a_gap_and_what_did_not_happen_a_zero() -> None:
     course = plotted([meter(0), meter(0, "q", "t", 3), meter(1), meter(9), meter(9, "p", "t", 1)], [])
     assert completed(course, "q") == [3, 0, *[None] * 7, 0]
     assert completed(course, "p") == [0, 0, *[None] * 7, 1]
@@ -113,7 +113,7 @@ def test_the_depth_is_an_average_and_the_most() -> None:
     assert course.all.whole.jobs == {"pending": 8 / 3}
 
 
-def test_a_queue_without_a_job_has_none_but_where_nobody_counted_that_is_not_known() -> None:
+def test_a_queue_without_a_job_has_none_but_where_nothing_was_counted_that_is_not_known() -> None:
     course = plotted([meter(0), meter(0, "q", "t", 1), meter(1)], [depth(0, "", 0)])
     counted, unknown = course.series["q"].points[:2]
     assert counted is not None

@@ -43,8 +43,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 """Every rule, in zones that differ."""
 
 
-class Office:
-    """The schedules of one store, and whoever fires them."""
+class Timetable:
+    """The schedules of one store, and the processes that fire them."""
 
     def __init__(self, folder: Path, url: str, seed: int, restart: Callable[[], None] | None) -> None:
         """`restart` is for a store that can be."""
@@ -94,7 +94,7 @@ class Office:
             fault()
 
     def audit(self) -> Report:
-        """Peace: past the furthest moment, until nothing is due; then everybody ends, and the recount."""
+        """Peace: past the furthest moment, until nothing is due; then every process ends, and the recount."""
         self._furthest = max(self._furthest, self.clock.wall())
         self.clock.jump(self._furthest - self.clock.wall() + SECOND)
         self.clock.stop()
@@ -148,7 +148,7 @@ class Office:
         self.clock.jump(HOUR)
 
     def _end_one_that_runs_alone(self) -> None:
-        """So that the next tick of it finds nobody."""
+        """So that the next tick of it finds no coordinator."""
 
         async def cancel(store: Store) -> None:
             page = await store.operator.list(JobFilter(type="alone", status=(Status.PENDING,)), 10, None)

@@ -16,7 +16,7 @@ from tests.support.servers.redis import RedisServer, new_redis
 from tests.support.servers.redis_places import redis_place
 from tests.support.told import looked, watched
 from windlass import App, Handle
-from windlass.client.runtime import result_waiter as lookout
+from windlass.client.runtime import result_waiter as result_waiter
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Claimed
 from windlass.store.contract import Store
@@ -27,8 +27,8 @@ FOR_EVER = 10_000.0
 
 
 @pytest.fixture
-def nobody_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookout, "pause_after", lambda seconds, told: FOR_EVER)
+def without_polling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_waiter, "pause_after", lambda seconds, told: FOR_EVER)
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ async def until(found: Callable[[], bool]) -> None:
 
 
 def channels(server: RedisServer) -> list[str]:
-    """Where anybody listens."""
+    """Where there is a listener."""
     return sorted(each.decode().partition(":ends")[2] for each in server.execute("PUBSUB", "CHANNELS", "*"))
 
 
 @asynccontextmanager
 async def waiting_for(url: str, settler: Store) -> AsyncIterator[tuple["asyncio.Task[Any]", Claimed]]:
-    """Somebody at this address waits for a job that runs, and is told of it if it ends."""
+    """A waiter at this address for a job that runs, told of it if it ends."""
     app = App(url)
     job = await running(settler)
     waiting: asyncio.Task[Any] = asyncio.create_task(Handle(app, job.id).aresult(timeout=60))
@@ -68,22 +68,22 @@ async def test_there_are_listeners_for_what_is_watched_and_for_nothing_else(serv
     store = open_store(server.url)
     await open_lease(store)
     first, second = await enqueue(store, 2)
-    vigil, told = await watched(store, first, second)
+    watcher, told = await watched(store, first, second)
     assert channels(server) == ["", *sorted((f":{first}", f":{second}"))]
-    vigil.unwatch(first)
+    watcher.unwatch(first)
     await until(lambda: channels(server) == ["", f":{second}"])
-    vigil.watch(first, "default")
+    watcher.watch(first, "default")
     assert await told.of(first)
-    await vigil.close()
+    await watcher.close()
     await until(lambda: channels(server) == [])
     await store.close()
 
 
-async def test_nothing_is_said_of_jobs_that_nobody_waits_for(server: RedisServer) -> None:
+async def test_nothing_is_reported_of_jobs_that_are_not_awaited(server: RedisServer) -> None:
     store = open_store(server.url)
     await open_lease(store)
     unwatched, wanted = await enqueue(store, 2)
-    vigil, told = await watched(store, wanted)
+    watcher, told = await watched(store, wanted)
     with redis.Redis(port=server.port) as client, client.pubsub() as listener:
         listener.psubscribe("*")
         assert listener.get_message(timeout=10)["type"] == "psubscribe"
@@ -95,34 +95,34 @@ async def test_nothing_is_said_of_jobs_that_nobody_waits_for(server: RedisServer
             said.append(word["channel"].decode().rpartition(":")[2])
     assert wanted in said
     assert unwatched not in said
-    await vigil.close()
+    await watcher.close()
     await store.close()
 
 
 async def test_a_job_that_goes_to_another_queue_is_told_of(server: RedisServer) -> None:
     store = open_store(server.url)
     id_ = await enqueue_one(store)
-    vigil, told = await watched(store, id_)
+    watcher, told = await watched(store, id_)
     await store.operator.change([id_], JobChange(queue="other"))
     assert await told.of(id_)
-    await vigil.close()
+    await watcher.close()
     await store.close()
 
 
 async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(server: RedisServer) -> None:
     store = open_store(server.url)
     job = await running(store)
-    vigil, told = await watched(store, job.id)
+    watcher, told = await watched(store, job.id)
     assert server.execute("CLIENT", "KILL", "TYPE", "pubsub") == 1
     await settle(store, dead(job))
     assert await told.of(job.id)
-    assert vigil.silence is None
-    await vigil.close()
+    assert watcher.silence is None
+    await watcher.close()
     await store.close()
 
 
-@pytest.mark.usefixtures("nobody_looks_by_himself")
-async def test_who_waits_hears_of_it_after_the_server_was_started_again(server: RedisServer) -> None:
+@pytest.mark.usefixtures("without_polling")
+async def test_a_waiter_gets_the_result_after_the_server_was_started_again(server: RedisServer) -> None:
     settler = open_store(server.url)
     async with waiting_for(server.url, settler) as (waiting, job):
         await asyncio.to_thread(server.stop)
@@ -132,7 +132,7 @@ async def test_who_waits_hears_of_it_after_the_server_was_started_again(server: 
     await settler.close()
 
 
-async def test_who_waits_behind_a_line_that_falls_silent_has_the_result_when_it_speaks_again(tmp_path: Path) -> None:
+async def test_a_waiter_behind_a_silent_connection_has_the_result_when_it_answers_again(tmp_path: Path) -> None:
     url = redis_place(tmp_path)
     host, port = urlsplit(url).hostname, urlsplit(url).port
     assert host is not None
@@ -148,9 +148,7 @@ async def test_who_waits_behind_a_line_that_falls_silent_has_the_result_when_it_
 
 
 @pytest.mark.parametrize("forbidden", ["-pubsub|numsub", "-subscribe"])
-async def test_a_user_who_may_not_listen_or_ask_who_does_waits_all_the_same(
-    server: RedisServer, forbidden: str
-) -> None:
+async def test_a_user_without_the_right_to_listen_waits_all_the_same(server: RedisServer, forbidden: str) -> None:
     rules = [rule for rule in acl_rules() if rule != f"+{forbidden[1:]}"]
     server.execute("ACL", "SETUSER", "windlass", "on", ">secret", *rules)
     url = f"redis://windlass:secret@127.0.0.1:{server.port}/0"

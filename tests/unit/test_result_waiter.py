@@ -1,4 +1,4 @@
-"""How often somebody looks who waits."""
+"""How often a waiter polls."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,12 +9,12 @@ waits = st.floats(min_value=0, max_value=1e7)
 
 
 @given(waits)
-def test_who_is_told_of_ends_looks_rarely(seconds: float) -> None:
+def test_a_waiter_with_hints_polls_rarely(seconds: float) -> None:
     assert 0.05 <= pause_after(seconds, told=True) <= 2
 
 
 @given(waits)
-def test_who_is_not_told_is_late_by_an_eighth_or_a_second(seconds: float) -> None:
+def test_a_waiter_without_hints_is_late_by_an_eighth_or_a_second(seconds: float) -> None:
     assert 0.01 <= pause_after(seconds, told=False) <= max(0.01, min(seconds / 8, 1))
 
 

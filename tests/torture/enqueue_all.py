@@ -24,7 +24,7 @@ JOBS = [
 ]
 
 
-def hand_in(job: NewJob) -> None:
+def enqueue_jobs(job: NewJob) -> None:
     while True:
         try:
             app.enqueue_many([job])
@@ -35,5 +35,5 @@ def hand_in(job: NewJob) -> None:
 
 
 for each in JOBS:
-    hand_in(each)
+    enqueue_jobs(each)
 app.close()

@@ -1,0 +1,142 @@
+"""The files under deploy/: each is checked by its own tool, and names only metrics, paths and options that exist."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.meta.tree import ROOT
+from windlass.cli.main import cli
+from windlass.observe.families import process_families
+from windlass.observe.figures import Figures
+
+DEPLOY = ROOT / "deploy"
+METRICS = (ROOT / "docs/guides/monitoring.md").read_text()
+
+
+def needs(program: str, package: str) -> pytest.MarkDecorator:
+    """Skips aloud where a program is not there: make test installs it if it may."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not here: apt install {package}")
+
+
+def run(*words: str, folder: Path = DEPLOY) -> str:
+    ended = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def documents(path: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / path).read_text()))
+
+
+@needs("promtool", "prometheus")
+def test_prometheus_accepts_the_rules_and_they_fire_when_they_should() -> None:
+    run("promtool", "check", "rules", "rules.yml", folder=DEPLOY / "prometheus")
+    run("promtool", "check", "config", "--syntax-only", "prometheus.yml", folder=DEPLOY / "prometheus")
+    assert "SUCCESS" in run("promtool", "test", "rules", "rules_test.yml", folder=DEPLOY / "prometheus")
+
+
+def test_every_alert_has_a_test() -> None:
+    (rules,), (tests,) = documents("prometheus/rules.yml"), documents("prometheus/rules_test.yml")
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
+    assert {each["alertname"] for test in tests["tests"] for each in test["alert_rule_test"]} == alerts
+
+
+def metric_names() -> set[str]:
+    """Every name that the guide lists, with the suffixes of histograms."""
+    listed = {f"windlass_{name}" for name in re.findall(r"`([a-z_]+)`", METRICS)}
+    suffixed = {f"{name}_{suffix}" for name in listed for suffix in ("bucket", "count", "sum")}
+    return listed | suffixed
+
+
+@pytest.mark.parametrize("path", ["prometheus/rules.yml", "keda/prometheus.yaml", "grafana/windlass.json"])
+def test_only_metrics_that_exist_are_asked_for(path: str) -> None:
+    asked = set(re.findall(r"\bwindlass_[a-z_]+", (DEPLOY / path).read_text()))
+    assert asked
+    assert asked <= metric_names()
+
+
+def test_the_guide_lists_every_metric_of_a_process() -> None:
+    exposed = {
+        f"{each.name}_total" if each.kind == "counter" else each.name for each in process_families(Figures().read())
+    }
+    assert exposed <= metric_names()
+
+
+@needs("kubectl", "kubernetes-client")
+def test_the_kustomization_renders_to_valid_resources(tmp_path: Path) -> None:
+    pytest.importorskip("kubernetes_validate")
+    rendered = tmp_path / "all.yaml"
+    rendered.write_text(run("kubectl", "kustomize", str(DEPLOY / "kubernetes")))
+    validate = str(Path(sys.executable).with_name("kubernetes-validate"))
+    assert run(validate, "--strict", str(rendered)).count(" passed ") == 5
+
+
+@needs("systemd-analyze", "systemd")
+@pytest.mark.parametrize("unit", ["windlass-worker.service", "windlass-server.service"])
+def test_systemd_accepts_the_units(tmp_path: Path, unit: str) -> None:
+    text = (DEPLOY / "systemd" / unit).read_text()
+    here = tmp_path / unit
+    here.write_text(text.replace("/srv/shop/.venv/bin/windlass", "/bin/true").replace("User=windlass", "User=root"))
+    assert "Unknown" not in run("systemd-analyze", "verify", "--man=no", str(here))
+
+
+def test_the_compose_file_fits_its_schema() -> None:
+    check = str(Path(sys.executable).with_name("check-jsonschema"))
+    run(check, "--builtin-schema", "vendor.compose-spec", "docker/compose.yaml")
+
+
+def test_the_dockerfile_has_only_instructions_and_lists() -> None:
+    lines = (DEPLOY / "docker/Dockerfile").read_text().splitlines()
+    words = [line.split()[0] for line in lines if line and not line.startswith("#")]
+    known = {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "STOPSIGNAL", "EXPOSE", "HEALTHCHECK", "CMD"}
+    assert set(words) <= known
+    for line in lines:
+        if line.startswith(("CMD", "HEALTHCHECK")):
+            assert all(isinstance(word, str) for word in json.loads(line[line.index("[") :]))
+
+
+def commands() -> list[list[str]]:
+    """Every `windlass …` of the files, as words."""
+    found = [
+        container["args"]
+        for path in ("kubernetes/worker.yaml", "kubernetes/server.yaml", "kubernetes/migrate.yaml")
+        for each in documents(path)
+        if "template" in each["spec"]
+        for container in each["spec"]["template"]["spec"]["containers"]
+    ]
+    (compose,) = documents("docker/compose.yaml")
+    found += [service["command"] for service in compose["services"].values() if "command" in service]
+    units = [(DEPLOY / "systemd" / f"windlass-{name}.service").read_text() for name in ("worker", "server")]
+    found += [re.findall(r"ExecStart=\S+/(windlass .*)", text)[0].split() for text in units]
+    return found
+
+
+def test_every_command_and_option_exists() -> None:
+    import typer.main
+
+    group: Any = typer.main.get_command(cli)
+    for program, name, *words in commands():
+        options = {option for parameter in group.commands[name].params for option in parameter.opts}
+        assert program == "windlass"
+        assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_the_scalers_ask_for_the_number_of_the_server_and_never_scale_on_nothing() -> None:
+    _, by_api = documents("keda/metrics-api.yaml")
+    (by_prometheus,) = documents("keda/prometheus.yaml")
+    api, prometheus = (each["spec"]["triggers"][0] for each in (by_api, by_prometheus))
+    assert "/api/v1/scale?queues=" in api["metadata"]["url"]
+    assert (api["metadata"]["valueLocation"], api["metadata"]["authMode"]) == ("value", "bearer")
+    assert prometheus["metadata"]["ignoreNullValues"] == "false"
+    (worker,) = documents("kubernetes/worker.yaml")
+    words = worker["spec"]["template"]["spec"]["containers"][0]["args"]
+    slots = words[words.index("--concurrency") + 1]
+    assert slots == api["metadata"]["targetValue"] == prometheus["metadata"]["threshold"]
+    assert by_api["spec"]["scaleTargetRef"]["name"] == worker["metadata"]["name"]
