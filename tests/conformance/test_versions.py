@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.support.clock import ManualClock
-from tests.support.seed import enqueue_one, look, put
+from tests.support.seed import claim_one, enqueue_one, look, open_lease, put
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.ids import JobId
 from windlass.core.jobs.change import JobChange
@@ -46,6 +46,19 @@ async def test_a_job_is_changed_at_its_version_alone(store: Store, clock: Manual
     assert (moved.done, moved.stale) == (True, False)
     (after,) = await store.operator.get([id_])
     assert after is None or after.version != before.version
+
+
+async def test_a_job_that_waited_is_asked_to_stop_at_its_version(store: Store, clock: ManualClock) -> None:
+    id_ = await enqueue_one(store)
+    clock.advance(SECOND)
+    await open_lease(store)
+    await claim_one(store)
+    before = await look(store, id_)
+    clock.advance(SECOND)
+    (moved,) = await store.operator.cancel([id_], "enough", {id_: before.version})
+    assert moved == Transition(id_, Status.RUNNING, done=True)
+    (moved,) = await store.operator.cancel([id_], "enough", {id_: before.version})
+    assert moved == Transition(id_, Status.RUNNING, done=False, stale=True)
 
 
 async def test_others_of_the_call_are_changed(store: Store, clock: ManualClock) -> None:
