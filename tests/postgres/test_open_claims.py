@@ -1,9 +1,13 @@
 """Rows of `claims`: what a runner holds, without an index on the jobs that a claim would have to change."""
 
+import asyncio
 from typing import Any
 
+from tests.postgres.other import Other
 from tests.support.clock import ManualClock
 from tests.support.seed import LEASE, claim_ids, completed, enqueue, open_lease, request
+from windlass.core.flow.queue import QueueSettings
+from windlass.core.moments import SECOND
 from windlass.store.contract import Store
 
 INDEXED = """
@@ -45,6 +49,59 @@ async def test_the_row_of_a_claim_shrinks_as_its_jobs_end_and_then_goes(store: S
     assert [tuple(row) for row in await connection.fetch(HELD)] == [(2, 2), (3, 2)]
 
 
+async def test_a_job_that_ends_while_the_row_is_shortened_leaves_no_row(
+    store: Store, connection: Any, other: Other
+) -> None:
+    await enqueue(store, 6)
+    await open_lease(store)
+    jobs = await store.jobs.claim(request(claim=1, limit=4))
+    await store.jobs.settle([completed(job) for job in jobs[:3]])
+    await other.does("SELECT FROM windlass.claims FOR UPDATE")
+    claim = asyncio.ensure_future(store.jobs.claim(request(claim=2, limit=1)))
+    await other.is_waited_for()
+    await store.jobs.settle([completed(jobs[3])])
+    await other.commits()
+    await claim
+    await store.jobs.claim(request(claim=3, limit=1))
+    assert [tuple(row) for row in await connection.fetch(HELD)] == [(2, 1), (3, 1)]
+
+
+async def test_a_claim_that_is_repeated_does_not_wait_for_rows_that_its_first_try_holds(
+    store: Store, other: Other
+) -> None:
+    await enqueue(store, 6)
+    await open_lease(store)
+    jobs = await store.jobs.claim(request(claim=1, limit=4))
+    await store.jobs.settle([completed(job) for job in jobs[:3]])
+    await other.does("SELECT FROM windlass.claims FOR UPDATE")
+    broken_off = asyncio.ensure_future(store.jobs.claim(request(claim=2, limit=1)))
+    await other.is_waited_for()
+    broken_off.cancel()
+    await asyncio.wait([broken_off])
+    assert len(await store.jobs.claim(request(claim=2, limit=1))) == 1
+    await store.jobs.settle([completed(jobs[3])])
+    assert len(await store.jobs.claim(request(claim=3, limit=1))) == 1
+
+
+async def test_a_row_that_its_live_runner_does_not_know_of_goes_too(
+    store: Store, connection: Any, clock: ManualClock
+) -> None:
+    await store.queues.change("default", QueueSettings(max_concurrency=10))
+    await enqueue(store, 3)
+    await open_lease(store)
+    jobs = await store.jobs.claim(request(claim=1, limit=2))
+    await store.jobs.settle([completed(job) for job in jobs])
+    await store.queues.pause("default", None)
+    assert await store.jobs.claim(request(claim=2)) == []  # nothing is shortened by a claim from a paused queue
+    await store.queues.resume("default")
+    assert len(await store.jobs.claim(request(claim=3))) == 1
+    for _ in range(8):
+        await store.leases.renew("w1", ["r1"], LEASE)
+        await store.leases.rescue(100)
+        clock.advance(10 * SECOND)
+    assert [tuple(row) for row in await connection.fetch(HELD)] == [(3, 1)]
+
+
 async def test_a_wrong_guess_that_a_claim_is_over_loses_no_job(store: Store, connection: Any) -> None:
     await enqueue(store, 3)
     await open_lease(store)
@@ -62,8 +119,9 @@ async def test_the_claims_of_a_dead_runner_go_after_its_jobs(
     await claim_ids(store)
     clock.advance(2 * LEASE)
     await open_lease(store, "r2")
-    for _ in range(3):
+    for _ in range(6):
         await store.leases.rescue(100)
         clock.advance(LEASE // 2)
     assert await connection.fetch(HELD) == []
-    assert len(await claim_ids(store, "r2", claim=1)) == 3
+    await open_lease(store, "r3")
+    assert len(await claim_ids(store, "r3", claim=1)) == 3

@@ -23,6 +23,8 @@ PORTION = 500
 ORPHAN_AGE: Micros = 2 * SECOND
 ORPHANS_EVERY: Micros = 5 * SECOND
 """Orphans are rare, and the search scans what every runner holds."""
+CLAIMS_EVERY: Micros = 60 * SECOND
+"""How often the rows of claims that are over are deleted."""
 EVER: Micros = 2**62
 NO_LIMIT = 2**31 - 1
 
@@ -32,6 +34,7 @@ class Rescuer:
 
     def __init__(self) -> None:
         self._orphans_at: Micros = 0
+        self._claims_at: Micros = 0
 
     async def rescue(self, access: Access, limit: int) -> list[Rescued]:
         """For up to `limit` runners with lapsed leases, and as many without a lease."""
@@ -50,6 +53,8 @@ class Rescuer:
             self._orphans_at = now + ORPHANS_EVERY
             rescued += await _rescue_orphans(access, limit, now - ORPHAN_AGE)
             await drop_orphaned_quotas(access)
+        if not now < self._claims_at <= now + CLAIMS_EVERY:
+            self._claims_at = now + CLAIMS_EVERY
             await access.once(lambda db: db.run("drop_claims"))
         return rescued
 

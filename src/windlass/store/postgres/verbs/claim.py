@@ -61,7 +61,11 @@ class Claims:
     async def claim(self, access: Access, request: ClaimRequest) -> list[Claimed]:
         """Only under a valid lease. Claims again if waiting jobs were admitted for it."""
         over = self.open.due(request.runner)
-        jobs = await self._claim(access, request, over)
+        try:
+            jobs = await self._claim(access, request, list(over))
+        except BaseException:
+            self.open.forget(request.runner, over)
+            raise
         self.open.shortened(request.runner, over)
         short = request.limit - len(jobs)
         admitted = await self._admit(access, max(1, short)) if self.key_queues.due(idle=short > 0) else 0

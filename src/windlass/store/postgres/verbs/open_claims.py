@@ -1,6 +1,6 @@
 """Which claims of this process are worth a look: their rows shrink as their jobs end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from windlass.core.ids import JobId
 
@@ -14,7 +14,7 @@ class OpenClaims:
     """Claims with jobs that have not ended, as far as this process knows.
 
     Only a hint for `shorten_claims`, which looks at the jobs themselves: a claim that is missing here is left to the
-    search for dead runners.
+    coordinator, which deletes all that are over from time to time.
     """
 
     def __init__(self) -> None:
@@ -36,23 +36,31 @@ class OpenClaims:
         """Jobs are not running any more."""
         for job in jobs:
             key = self._claims.pop(job, None)
-            if key is not None:
-                size = self._sizes[key]
+            size = None if key is None else self._sizes.get(key)
+            if key is not None and size is not None:
                 size[1] -= 1
                 if size[1] * SHARE <= size[0]:
                     self._due[key] = None
 
-    def due(self, runner: str) -> list[int]:
-        """The claims of a runner that are worth a look."""
-        return [claim for holder, claim in self._due if holder == runner]
+    def due(self, runner: str) -> dict[int, int]:
+        """The claims of a runner that are worth a look, and how many of their jobs have not ended."""
+        return {key[1]: self._sizes[key][1] for key in self._due if key[0] == runner}
 
-    def shortened(self, runner: str, claims: Iterable[int]) -> None:
-        """Their rows have the jobs that run, or are gone."""
-        for claim in claims:
+    def shortened(self, runner: str, claims: Mapping[int, int]) -> None:
+        """Their rows have at most these many jobs, or are gone; those of which more jobs ended meanwhile stay due."""
+        for claim, left in claims.items():
             key = (runner, claim)
-            if self._due.pop(key, key) is None:
-                left = self._sizes[key][1]
-                if left:
-                    self._sizes[key] = [left, left]
-                else:
+            size = self._sizes.get(key)
+            if size is None:
+                continue
+            size[0] = left
+            if size[1] == left:
+                self._due.pop(key, None)
+                if not left:
                     del self._sizes[key]
+
+    def forget(self, runner: str, claims: Iterable[int]) -> None:
+        """There was no answer: the server may hold their rows locked, and another look would wait for that."""
+        for claim in claims:
+            self._due.pop((runner, claim), None)
+            self._sizes.pop((runner, claim), None)
