@@ -111,6 +111,9 @@ async def test_a_user_who_may_do_nothing_is_told_what_to_grant(postgres_server: 
     assert "use history_day_* in the schema" in of(found, Level.PROBLEM)["rights"].says, "no day can be dropped"
     address.execute("GRANT ALL ON ALL TABLES IN SCHEMA windlass TO poor")
     assert "rights" in of(await examine(poor), Level.OK)
+    address.execute("REVOKE SELECT ON windlass.held_jobs FROM poor")
+    found = await examine(poor)
+    assert "use held_jobs in the schema" in of(found, Level.PROBLEM)["rights"].says, "no runner could claim"
 
 
 async def test_a_prepared_transaction_that_is_never_finished_is_named(postgres_server: PostgresServer) -> None:

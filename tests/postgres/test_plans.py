@@ -61,6 +61,7 @@ USED: dict[str, tuple[str, ...]] = {
     "reassign_keys": BY_KEY,
     "renew": ("leases_pkey",),
     "orphans": ("claims_runner", "leases_pkey"),
+    "drop_claims": ("claims_runner", *BY_ID),
     "request_cancel": BY_ID,
     "retry_failed": BY_ID,
     "run_now": BY_ID,
@@ -99,7 +100,17 @@ USED: dict[str, tuple[str, ...]] = {
     "cancelled_because_of": (*BY_ID, "dependencies_pkey"),
 }
 """Statement → the indexes that it cannot do without."""
-LARGE = ("jobs", "history", "idempotency_keys", "notes", "tombstones", "dirty_keys", "schedules", "dependencies")
+LARGE = (
+    "jobs",
+    "claims",
+    "history",
+    "idempotency_keys",
+    "notes",
+    "tombstones",
+    "dirty_keys",
+    "schedules",
+    "dependencies",
+)
 BACKLOG = ("jobs_pending", "jobs_due", "jobs_tenant_queue", "schedules_due", "claims_runner", "jobs_expiring")
 SMALL = ("jobs_cancelling",)
 """Has only the running jobs that were asked to stop."""

@@ -65,7 +65,7 @@ LIMIT :limit::integer
 
 -- name: drop_claims
 -- Delete the claims of whose jobs none is running any more. Their runners delete most of them themselves, but not those
--- whose answers they did not get. A job never comes back under the number of a claim that was committed.
+-- whose answers they did not get. A job that is claimed once more is in another row.
 DELETE FROM windlass.claims WHERE ctid = ANY (ARRAY(
     SELECT over.ctid FROM windlass.claims AS over WHERE over.runner > '' AND NOT EXISTS (
         SELECT FROM windlass.jobs AS job
