@@ -106,7 +106,7 @@ class Browser:
         return [each["message"] for each in log if each["level"] == "SEVERE"]
 
     def violations(self) -> list[str]:
-        """What axe-core finds wrong with the page for people who do not see, hear or point."""
+        """What axe-core finds wrong with the page for users who do not see, hear or point."""
         self.run(files("axe_core_python").joinpath("axe.min.js").read_text())
         script = "const done = arguments[0]; axe.run(document).then(done, (error) => done({error: String(error)}))"
         found = self.driver.execute_async_script(script)

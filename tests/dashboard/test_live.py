@@ -1,4 +1,4 @@
-"""Live updates: in place, held while people work, and a banner when the store or the server is away."""
+"""Live updates: in place, held while users work, and a banner when the store or the server is away."""
 
 import pytest
 

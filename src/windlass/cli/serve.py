@@ -38,9 +38,7 @@ def serve(
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
-    development: Annotated[
-        bool, typer.Option("--development", hidden=True, help="For windlass dev, which gives the token on stdin.")
-    ] = False,
+    development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,
     store: StoreOption = None,
     blobs: BlobsOption = None,
     log_format: LogFormatOption = "text",
