@@ -49,7 +49,7 @@ def context(app: App | None = None, job: NewJob | None = None, *, attempt: int =
 
 
 class _Recorded(Work, eq=False):
-    reports: list[Progress] = []
+    reports: list[Progress] = msgspec.field(default_factory=list)
 
     @property
     def is_async(self) -> bool:
