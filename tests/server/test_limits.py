@@ -18,6 +18,7 @@ OTHER_QUEUE = "images"
 BODIES: dict[str, Any] = {
     "enqueue_job": {"type": SECRET, "payload": {"path": "x"}},
     "enqueue_bulk": {"jobs": [{"type": SECRET, "payload": {"path": "x"}}]},
+    "add_queue": {"name": OTHER_QUEUE},
     "start_action": {"verb": "cancel", "all": True},
     "retry_jobs": {"all": True},
     "cancel_jobs": {"all": True},
@@ -148,6 +149,26 @@ async def test_a_job_is_neither_moved_out_of_nor_joined_to_what_others_own(
         answer = await limited.request(method, path, json=body)
         assert answer.status_code == status, (path, body, answer.text)
     assert (await api.get(f"/jobs/{mine}")).json()["status"] == "pending"
+
+
+@pytest.mark.parametrize("way", ["existing", "raise"])
+async def test_the_holder_of_a_key_is_not_named_to_a_token_that_does_not_see_it(
+    api: Client, connect: Connect, way: str
+) -> None:
+    held = {"type": SECRET, "payload": {"path": "x"}, "queue": "mail", "idempotency_key": "k"}
+    holder = (await api.post("/jobs", json=held)).json()["id"]
+    limited = await connect("enqueue", "read", types=["mail.welcome"])
+    own = {"type": "mail.welcome", "payload": {"user_id": 1}, "queue": "mail"}
+    job = {**own, "idempotency_key": "k", "on_conflict": way}
+    single = await limited.post("/jobs", json=job)
+    bulk = await limited.post("/jobs/bulk", json={"jobs": [own, job]})
+    assert (single.status_code, single.json()["code"]) == (403, "outside_limits")
+    assert bulk.status_code == (201 if way == "existing" else 403)
+    assert holder not in single.text + bulk.text
+    if way == "existing":
+        stored, hidden = bulk.json()["jobs"]
+        assert (stored["existing"], hidden["existing"]) == (False, True)
+        assert (await limited.get(f"/jobs/{hidden['id']}")).status_code == 404
 
 
 async def test_samples_and_counts_of_other_types_are_refused(api: Client, connect: Connect, others: Others) -> None:
