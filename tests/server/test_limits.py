@@ -185,7 +185,7 @@ async def test_why_a_job_waits_names_no_job_of_others(app: App, api: Client, con
         await asyncio.wait_for(started.wait(), 20)
         limited = await connect("read", types=["mail.welcome"])
         for options, code in (({"concurrency_key": "k"}, "key_held"), ({}, "concurrency_limit")):
-            mine = await enqueue(api, queue="mail", **options)
+            mine = await enqueue(api, 1, queue="mail", **options)
             full, told = await api.get(f"/jobs/{mine}/why"), await limited.get(f"/jobs/{mine}/why")
             for answer in (full, told):
                 assert code in [each["code"] for each in answer.json()["reasons"]], answer.text

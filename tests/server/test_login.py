@@ -166,7 +166,7 @@ async def test_cookies_of_other_programs_do_not_hide_a_session(
 ) -> None:
     cookie = await log_in(browser, (await app.tokens.acreate("t", ["read"])).text)
     browser.cookies.clear()
-    answer = await browser.get("/jobs", headers={"cookie": f"{other}; windlass={cookie}".encode()})
+    answer = await browser.get("/jobs", headers={b"cookie": f"{other}; windlass={cookie}".encode()})
     assert answer.status_code == 200
 
 
