@@ -18,11 +18,11 @@ OTHER_QUEUE = "images"
 BODIES: dict[str, Any] = {
     "enqueue_job": {"type": SECRET, "payload": {"path": "x"}},
     "enqueue_bulk": {"jobs": [{"type": SECRET, "payload": {"path": "x"}}]},
-    "add_queue": {"name": OTHER_QUEUE},
     "start_action": {"verb": "cancel", "all": True},
     "retry_jobs": {"all": True},
     "cancel_jobs": {"all": True},
     "change_job": {"priority": 3},
+    "add_queue": {"name": OTHER_QUEUE},
     "change_queue": {"fair": True},
     "add_schedule": {"name": "mine", "type": SECRET, "payload": {"path": "x"}, "every": 60},
     "change_schedule": {"paused": True},
