@@ -107,6 +107,19 @@ async def test_a_limited_token_sees_only_its_part(app: App, connect: Connect) ->
     assert "audit" not in page.text.lower()
 
 
+async def test_a_search_tells_a_limited_token_nothing_of_other_jobs(app: App, connect: Connect) -> None:
+    others = [(await app.aenqueue("img.resize", {"steps": 1})).id for _ in range(3)]
+    mine = (await app.aenqueue("mail.welcome", {"payload": 1})).id
+    limited, admin = await connect("read", queues=["mail"]), await connect("read")
+    assert "4 jobs have an id that" in (await admin.get(f"/jobs?q=id:{others[0][:6]}")).text
+    for part in (others[0][-10:], others[0], others[0][:6], "0000beef"):
+        answer = await limited.get(f"/jobs?q=id:{part}")
+        assert answer.status_code == 404, part
+        assert "jobs have an id" not in answer.text, part
+        assert not any(other in answer.text for other in others if other != part), part
+    assert (await limited.get(f"/jobs?q={mine[-12:]}")).headers["location"] == f"/jobs/{mine}"
+
+
 async def test_a_token_that_is_limited_to_types_sees_numbers_of_its_jobs_alone(app: App, connect: Connect) -> None:
     await app.aenqueue("mail.welcome", {"payload": 1})
     other = (await app.aenqueue("img.resize", {"steps": 1}, queue="mail")).id

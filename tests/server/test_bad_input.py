@@ -171,3 +171,15 @@ async def test_credentials_belong_into_a_header_and_no_other_method_hides_in_one
     assert (await reader.get(f"/jobs/{id_}", headers=override)).status_code == 200
     assert (await api.get(f"/jobs/{id_}", headers=override)).json()["status"] == "pending"
     assert (await api.options("/jobs", headers={"origin": "https://evil.example"})).status_code == 405
+
+
+async def test_a_reason_is_bounded_text(api: Client) -> None:
+    id_ = await enqueue(api)
+    for reason in ("x" * 1_001, "a\0b"):
+        one = await api.delete(f"/jobs/{id_}", params={"reason": reason})
+        many = await api.post("/jobs/cancel", json={"queue": "default", "reason": reason})
+        kind = await api.post("/jobs/cancel", json={"queue": "default", "error": reason})
+        for answer, field in ((one, "reason"), (many, "reason"), (kind, "error")):
+            assert (answer.status_code, answer.json()["field"]) == (422, field), answer.text[:200]
+    assert (await api.get("/actions")).json()["actions"] == []
+    assert (await api.get(f"/jobs/{id_}")).json()["status"] == "pending"

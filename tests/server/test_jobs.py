@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import Client, Connect, enqueue
+from tests.support.seed import running
 from windlass import App
+from windlass.core.jobs.job import Progress
+from windlass.store.records import Note
 
 WELCOME = {"type": "mail.welcome", "payload": {"user_id": 1}}
 
@@ -195,7 +198,21 @@ async def test_contents_are_hidden_without_the_scope_for_them(api: Client, conne
     seen = await reader.get(f"/jobs/{id_}")
     listed = await reader.get("/jobs")
     assert seen.json()["payload"] is None
-    assert seen.json()["hidden"] == ["payload", "result", "logs", "meta"]
+    assert seen.json()["hidden"] == ["payload", "result", "logs", "meta", "progress.note"]
     assert "s3cr3t" not in seen.text + listed.text
     both = await connect("read", "payloads")
     assert (await both.get(f"/jobs/{id_}")).json()["payload"] == {"user_id": 1}
+
+
+async def test_the_note_of_a_progress_is_hidden_with_the_log_lines(app: App, connect: Connect) -> None:
+    job = await running(await app._ready())
+    progress = Progress(1, 2, "s3cr3t note")
+    note = Note(id=job.id, queue=job.queue, attempt=1, progress=progress)
+    await (await app._ready()).jobs.note([note])
+    seen = {}
+    for scopes in (("read",), ("operate",), ("read", "payloads")):
+        client = await connect(*scopes)
+        paths = (f"/jobs/{job.id}", f"/jobs/{job.id}/why", f"http://windlass/jobs/{job.id}")
+        seen[scopes[-1]] = ["s3cr3t" in (await client.get(path)).text for path in paths]
+    assert (seen["read"], seen["operate"]) == ([False] * 3, [False] * 3)
+    assert seen["payloads"] == [True] * 3

@@ -151,6 +151,50 @@ async def test_a_job_is_neither_moved_out_of_nor_joined_to_what_others_own(
     assert (await api.get(f"/jobs/{mine}")).json()["status"] == "pending"
 
 
+@pytest.mark.parametrize("way", ["existing", "raise"])
+async def test_the_holder_of_a_key_is_not_named_to_a_token_that_does_not_see_it(
+    api: Client, connect: Connect, way: str
+) -> None:
+    held = {"type": SECRET, "payload": {"path": "x"}, "queue": "mail", "idempotency_key": "k"}
+    holder = (await api.post("/jobs", json=held)).json()["id"]
+    limited = await connect("enqueue", "read", types=["mail.welcome"])
+    own = {"type": "mail.welcome", "payload": {"user_id": 1}, "queue": "mail"}
+    job = {**own, "idempotency_key": "k", "on_conflict": way}
+    single = await limited.post("/jobs", json=job)
+    bulk = await limited.post("/jobs/bulk", json={"jobs": [own, job]})
+    assert (single.status_code, single.json()["code"]) == (403, "outside_limits")
+    assert bulk.status_code == (201 if way == "existing" else 403)
+    assert holder not in single.text + bulk.text
+    if way == "existing":
+        stored, hidden = bulk.json()["jobs"]
+        assert (stored["existing"], hidden["existing"]) == (False, True)
+        assert (await limited.get(f"/jobs/{hidden['id']}")).status_code == 404
+
+
+async def test_why_a_job_waits_names_no_job_of_others(app: App, api: Client, connect: Connect) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    @app.task(type="others.work", queue="mail")
+    async def work() -> None:
+        started.set()
+        await ended.wait()
+
+    await app.queues.aset("mail", max_concurrency=1)
+    holder = (await app.aenqueue("others.work", {}, queue="mail", concurrency_key="k")).id
+    async with app.worker(concurrency=1, queues=["mail"]):
+        await asyncio.wait_for(started.wait(), 20)
+        limited = await connect("read", types=["mail.welcome"])
+        for options, code in (({"concurrency_key": "k"}, "key_held"), ({}, "concurrency_limit")):
+            mine = await enqueue(api, 1, queue="mail", **options)
+            full, told = await api.get(f"/jobs/{mine}/why"), await limited.get(f"/jobs/{mine}/why")
+            for answer in (full, told):
+                assert code in [each["code"] for each in answer.json()["reasons"]], answer.text
+            assert holder in full.text
+            assert holder not in told.text
+            assert holder not in (await limited.get(f"http://windlass/jobs/{mine}")).text
+        ended.set()
+
+
 async def test_samples_and_counts_of_other_types_are_refused(api: Client, connect: Connect, others: Others) -> None:
     limited = await connect("read", types=["mail.welcome"])
     queries: list[dict[str, str]] = [{}, {"since": "60"}, {"since": "60", "type": SECRET}]

@@ -24,7 +24,7 @@ async def browser(served: Starlette) -> AsyncIterator[httpx.AsyncClient]:
 async def log_in(browser: httpx.AsyncClient, text: str) -> str:
     """Log in; returns the cookie."""
     answer = await browser.post("/login", data={"token": text})
-    assert (answer.status_code, answer.headers["location"]) == (303, "/api/v1/docs")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
     return browser.cookies["windlass"]
 
 
@@ -135,16 +135,67 @@ async def test_a_forged_cookie_is_no_session(browser: httpx.AsyncClient, cookie:
     assert refused.status_code == 401
 
 
+async def test_a_token_is_no_cookie_and_a_cookie_no_token_while_either_is_known(
+    app: App, browser: httpx.AsyncClient
+) -> None:
+    new = await app.tokens.acreate("t", ["admin"])
+    cookie = await log_in(browser, new.text)
+    assert (await browser.get("/api/v1/jobs")).status_code == 200
+    browser.cookies.clear()
+    for headers in ({"authorization": f"Bearer {cookie}"}, {"cookie": f"windlass={new.text}"}):
+        assert (await browser.get("/api/v1/jobs", headers=headers)).status_code == 401, headers
+    assert (await browser.get("/api/v1/jobs", headers={"authorization": f"Bearer {new.text}"})).status_code == 200
+
+
+async def test_a_page_with_a_session_that_has_ended_does_not_hinder_the_next_log_in(
+    app: App, browser: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = await app.tokens.acreate("t", ["read"])
+    await log_in(browser, new.text)
+    await app.tokens.arevoke(new.token.id)
+    monkeypatch.setattr(access, "FRESH", 0)
+    for _ in range(12):
+        assert (await browser.get("/jobs")).headers["location"] == "/login?next=%2Fjobs"
+    assert "windlass" not in browser.cookies
+    await log_in(browser, (await app.tokens.acreate("t", ["read"])).text)
+
+
+@pytest.mark.parametrize("other", ['seen={"a":1}', "a[b]=1", "x=a b", "=1", "\u00e4=1"])
+async def test_cookies_of_other_programs_do_not_hide_a_session(
+    app: App, browser: httpx.AsyncClient, other: str
+) -> None:
+    cookie = await log_in(browser, (await app.tokens.acreate("t", ["read"])).text)
+    browser.cookies.clear()
+    answer = await browser.get("/jobs", headers={b"cookie": f"{other}; windlass={cookie}".encode()})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://[", "null", "http://windlass:99", "", "http://"])
+async def test_an_origin_that_is_no_page_of_this_server_is_refused(browser: httpx.AsyncClient, origin: str) -> None:
+    answer = await browser.post("/login", data={"token": "x"}, headers={"origin": origin})
+    assert (answer.status_code, answer.json()["code"]) == (403, "cross_site")
+
+
+async def test_a_session_is_ended_by_its_own_cookie_alone(app: App, browser: httpx.AsyncClient) -> None:
+    cookie = await log_in(browser, (await app.tokens.acreate("t", ["read"])).text)
+    forged = f"{cookie.partition('.')[0]}.{'0' * 64}"
+    browser.cookies.clear()
+    headers = {"cookie": f"windlass={forged}"}
+    assert (await browser.post("/logout", data={"csrf": csrf_of(forged)}, headers=headers)).status_code == 303
+    kept = await browser.get("/api/v1/jobs", headers={"cookie": f"windlass={cookie}"})
+    assert kept.status_code == 200
+
+
 @pytest.mark.parametrize(
     ("given", "path"),
     [
         ("/api/v1/docs", "/api/v1/docs"),
         ("/jobs/1", "/jobs/1"),
-        (None, "/api/v1/docs"),
-        ("//evil.example", "/api/v1/docs"),
-        ("/\\evil.example", "/api/v1/docs"),
-        ("https://evil.example", "/api/v1/docs"),
-        ("/a\r\nset-cookie: x=1", "/api/v1/docs"),
+        (None, "/"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("https://evil.example", "/"),
+        ("/a\r\nset-cookie: x=1", "/"),
     ],
 )
 def test_a_log_in_leads_only_to_paths_of_this_server(given: str | None, path: str) -> None:

@@ -71,3 +71,5 @@ async def test_without_the_store_a_known_token_still_gets_what_was_counted(
     assert await value(api, "windlass_store_up") == 0
     assert await value(api, "windlass_jobs_enqueued_total") == 1
     assert (await other.get("http://windlass/metrics")).status_code == 503
+    monkeypatch.setattr(access, "_has_expired", lambda _: True)
+    assert (await api.get("http://windlass/metrics")).status_code == 503

@@ -86,7 +86,7 @@ async def test_a_stranger_gets_401_everywhere_but_at_health_and_log_in(app: App)
             ("/startupz", 200),
             ("/login", 200),
             ("/static/windlass.css", 200),
-            ("/", 404),
+            ("/", 303),
             ("/api/v1", 404),
             ("/static/../login.py", 404),
         ):

@@ -7,7 +7,8 @@ import pytest
 
 from tests.server.conftest import Client, Connect
 from windlass import App
-from windlass.server import requests
+from windlass.errors import InvalidOption
+from windlass.server import enqueue, requests
 
 WELCOME = {"type": "mail.welcome", "payload": {"user_id": 1}}
 KEY = {"Idempotency-Key": "order-7"}
@@ -84,6 +85,60 @@ async def test_after_an_error_the_key_may_be_used_again_at_once(api: Client, app
     assert (refused.status_code, refused.json()["code"]) == (409, "queue_closed")
     await app.queues.aopen("default")
     assert (await api.post("/jobs", json=WELCOME, headers=KEY)).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {**WELCOME, "payload": {"user_id": "one"}},
+        {**WELCOME, "type": "nobody.knows"},
+        {**WELCOME, "idempotency_key": "k", "on_conflict": "raise"},
+    ],
+)
+async def test_a_request_that_was_refused_leaves_its_key_to_a_corrected_one(
+    api: Client, app: App, wrong: dict[str, object]
+) -> None:
+    await api.post("/jobs", json={**WELCOME, "idempotency_key": "k"})
+    refused = await api.post("/jobs", json=wrong, headers=KEY)
+    assert refused.status_code in (409, 422)
+    right = await api.post("/jobs", json=WELCOME, headers=KEY)
+    assert right.status_code == 201
+    assert (await api.post("/jobs", json=WELCOME, headers=KEY)).json() == right.json()
+    other = await api.post("/jobs", json={**WELCOME, "priority": 1}, headers=KEY)
+    assert other.json()["code"] == "idempotency_key_reused"
+    assert await _jobs(app) == 2
+
+
+async def test_a_refusal_after_a_try_that_may_have_stored_its_job_frees_nothing(
+    api: Client, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = (await api.post("/jobs", json=WELCOME, headers=KEY)).json()
+    documents = (await app._ready()).documents
+    (record,) = await documents.list(requests.KIND, 10)
+    lost = msgspec.json.decode(record.data)
+    unfinished = {name: lost[name] for name in ("at", "body")} | {"until": 0}
+    await documents.replace(requests.KIND, record.id, msgspec.json.encode(unfinished).decode(), record.version)
+
+    def refuse(*_: object) -> None:
+        raise InvalidOption("priority", "is refused by the new version")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(enqueue, "make_job", refuse)
+        assert (await api.post("/jobs", json=WELCOME, headers=KEY)).status_code == 422
+    other = await api.post("/jobs", json={**WELCOME, "priority": 1}, headers=KEY)
+    assert other.json()["code"] == "idempotency_key_reused"
+    assert (await api.post("/jobs", json=WELCOME, headers=KEY)).json()["id"] == first["id"]
+    assert await _jobs(app) == 1
+
+
+async def test_a_key_of_a_job_that_is_gone_is_answered_with_its_id(api: Client, app: App) -> None:
+    keyed = {**WELCOME, "idempotency_key": "k", "idempotency_window": 3600}
+    async with app.worker(concurrency=1):
+        first = await app.aenqueue("mail.welcome", {"user_id": 1}, idempotency_key="k", idempotency_window=3600)
+        await first.aresult(timeout=20)
+    await app.jobs.adelete(first.id)
+    again = await api.post("/jobs", json=keyed)
+    assert (again.status_code, again.json()["id"], again.json()["existing"]) == (200, first.id, True)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])

@@ -62,7 +62,7 @@ class RemoteJobs(Jobs):
     async def afailures(self, limit: int = 10) -> Sequence[Job]:
         return (await self.alist(status=("failed", "dead"), limit=limit)).items
 
-    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None) -> Why:
+    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None, notes: bool = True) -> Why:
         return await self._connection.get(f"{_job(id)}/why", Why)
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:

@@ -6,8 +6,9 @@ import hashlib
 import hmac
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 from starlette.requests import Request
@@ -31,7 +32,7 @@ FAILURES = Rate(10, 60 * SECOND, 10)
 """Wrong tokens from one address."""
 
 
-Verify = Callable[[str], Awaitable[Token | None]]
+Kind = Literal["token", "session"]
 
 
 class _Known(msgspec.Struct):
@@ -70,7 +71,7 @@ class Access:
         """`development` is the text of a token that only this process knows."""
         self._app = app
         self._development = None if development is None else _development(development)
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
         self._calls = RateLimiter(rate)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,23 +83,23 @@ class Access:
         """
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and text:
-            known = await self._find(text.strip(), address, self._verify)
+            known = await self._find("token", text.strip(), address)
         elif cookie := session.cookie_of(request):
             session.check_change(request, cookie, csrf)
-            known = await self._find(cookie, address, self._verify_session)
+            known = await self._find("session", cookie, address)
         else:
             raise _refused("send a token: Authorization: Bearer wl_…")
         return self._admitted(known)
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""
-        known = await self._find(text, address, self._verify)
+        known = await self._find("token", text, address)
         self._admitted(known)
         return known.token
 
-    def forget(self, text: str) -> None:
-        """Ask the store again at the next use."""
-        self._known.pop(hashlib.sha256(text.encode()).digest(), None)
+    def forget(self, cookie: str) -> None:
+        """Ask the store again at the next use of a session."""
+        self._known.pop(_key("session", cookie), None)
 
     def _admitted(self, known: _Known) -> Caller:
         """The caller, within its rate."""
@@ -112,8 +113,10 @@ class Access:
     def last_known(self, headers: Mapping[str, str]) -> Caller | None:
         """The caller as its token was when it was last checked here: for reading metrics while the store is away."""
         text = headers.get("authorization", "").partition(" ")[2].strip()
-        known = self._known.get(hashlib.sha256(text.encode()).digest())
-        return None if known is None else Caller(known.token.id, known.token.name, known.token.rights)
+        known = self._known.get(_key("token", text))
+        if known is None or _has_expired(known.token):
+            return None
+        return Caller(known.token.id, known.token.name, known.token.rights)
 
     async def stop(self) -> None:
         """Wait for nothing that is still to be noted."""
@@ -121,12 +124,12 @@ class Access:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _verify(self, text: str) -> Token | None:
-        id_ = id_of(text)
-        return None if id_ is None else await self._verify_digest(id_, digest_of(text))
-
-    async def _verify_session(self, cookie: str) -> Token | None:
-        found = await session.token_of(self._app, cookie)
+    async def _verify(self, kind: Kind, text: str) -> Token | None:
+        if kind == "session":
+            found = await session.token_of(self._app, text)
+        else:
+            id_ = id_of(text)
+            found = None if id_ is None else (id_, digest_of(text))
         return None if found is None else await self._verify_digest(*found)
 
     async def _verify_digest(self, id_: str, digest: str) -> Token | None:
@@ -134,20 +137,20 @@ class Access:
             return self._development[0]
         return await self._app.tokens.averify_digest(id_, digest)
 
-    async def _find(self, text: str, address: str, verify: Verify) -> _Known:
-        digest, now = hashlib.sha256(text.encode()).digest(), since_boot()
-        known = self._known.get(digest)
+    async def _find(self, kind: Kind, text: str, address: str) -> _Known:
+        key, now = _key(kind, text), since_boot()
+        known = self._known.get(key)
         if known is not None and now - known.at < FRESH:
             return known
         # A token that was valid here is checked again, whatever others do from the same address.
         if known is None and (wait := self._failures.wait(address)) > 0:
             raise too_many("too many wrong tokens from this address", wait)
-        token = await verify(text)
+        token = await self._verify(kind, text)
         if token is None:
-            self._known.pop(digest, None)
+            self._known.pop(key, None)
             self._failures.spend(address)
             raise _refused("this token or session is not valid: unknown, revoked or expired")
-        found = self._known[digest] = _Known(token, now, known.noted if known else 0)
+        found = self._known[key] = _Known(token, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         return found
@@ -163,6 +166,15 @@ class Access:
     async def _write_use(self, id_: str) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
             await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:
+    """A token is no session, nor a session a token, whatever was valid as the other."""
+    return kind, hashlib.sha256(text.encode()).digest()
+
+
+def _has_expired(token: Token) -> bool:
+    return token.expires_at is not None and token.expires_at <= datetime.now(UTC)
 
 
 def _development(text: str) -> tuple[Token, str]:

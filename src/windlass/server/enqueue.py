@@ -1,6 +1,7 @@
 """POST /jobs and POST /jobs/bulk."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -12,12 +13,12 @@ from windlass.client.handle import Handle
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
 from windlass.core.ids import new_id
-from windlass.core.jobs.job import NewJob
+from windlass.core.jobs.job import Job, NewJob
 from windlass.core.moments import to_datetime
 from windlass.core.names import check_name
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
-from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound
+from windlass.errors import InvalidInput, InvalidOption, InvalidPayload, JobNotFound, KeyConflict
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.server.problem import Refused
 from windlass.server.requests import IDEMPOTENCY_KEY, once
@@ -87,7 +88,7 @@ async def enqueue_job(call: Call) -> Answer:
 
     async def enqueue(ids: list[str]) -> Answer:
         job = await _new_job(call, call.body, "", ids[0])
-        (handle,) = await call.app.aenqueue_many([job])
+        (handle,) = await _enqueue(call, [job])
         receipt = await _receipt(call, job, handle)
         return Answer(receipt, 200 if receipt.existing else 201, {"location": f"/api/v1/jobs/{receipt.id}"})
 
@@ -104,11 +105,40 @@ async def enqueue_bulk(call: Call) -> Answer:
 
     async def enqueue(ids: list[str]) -> Answer:
         made = [await _new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
-        handles = await call.app.aenqueue_many(made)
+        handles = await _enqueue(call, made)
         receipts = [_plain_receipt(job, handle) for job, handle in zip(made, handles, strict=True)]
+        await _hide_others(call, made, receipts)
         return Answer(BulkReceipt(receipts), 201)
 
     return await once(call, len(jobs), enqueue)
+
+
+async def _enqueue(call: Call, jobs: list[NewJob]) -> Sequence[Handle[Any]]:
+    """Store the jobs. The holder of a key is not named to a token that does not see it."""
+    try:
+        return await call.app.aenqueue_many(jobs)
+    except KeyConflict as error:
+        _check_seen(call, (await _read(call, [error.job_id]))[0])
+        raise
+
+
+async def _hide_others(call: Call, jobs: list[NewJob], receipts: list[JobReceipt]) -> None:
+    """An existing job outside the token's limits has the id of the one that was not stored, which does not exist."""
+    existing = [i for i, each in enumerate(receipts) if each.existing] if call.caller.rights.is_limited else []
+    found = await _read(call, [receipts[i].id for i in existing]) if existing else ()
+    for i, job in zip(existing, found, strict=True):
+        if job is not None and not call.caller.sees_job(job):
+            receipts[i].id = jobs[i].id
+
+
+def _check_seen(call: Call, existing: Job | None) -> None:
+    """Refuse if an existing job is outside the token's limits; None: it is not kept."""
+    if existing is not None and not call.caller.sees_job(existing):
+        raise OutsideLimits("another job has this id or key, and it is outside this token's limits")
+
+
+async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
+    return await (await call.app._ready()).operator.get(ids)
 
 
 async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> NewJob:
@@ -172,10 +202,10 @@ _strict = json.JSONDecoder(object_pairs_hook=_unique, parse_int=lambda digits: i
 async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:
     receipt = _plain_receipt(job, handle)
     if handle.existing or job.concurrency_key is not None:
-        found = await call.app.jobs.aget(handle.id, fetch=False)
-        if not call.caller.sees_job(found):
-            raise OutsideLimits("another job has this id or key, and it is outside this token's limits")
-        receipt.status = found.status
+        (found,) = await _read(call, [handle.id])
+        if handle.existing:
+            _check_seen(call, found)
+        receipt.status = receipt.status if found is None else found.status
     if receipt.status in (Status.PENDING, Status.SCHEDULED, Status.BLOCKED) and receipt.estimated_start_at is None:
         receipt.estimated_start_at = await call.state.estimates.start_of(call.app, job, handle.id)
     return receipt

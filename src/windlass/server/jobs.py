@@ -18,11 +18,11 @@ from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 MAX_PAGES = 10
 """Pages of the store that one list of a limited token reads."""
-SECRET = ("payload", "result", "logs", "meta")
+SECRET = ("payload", "result", "logs", "meta", "progress.note")
 
 
 class JobRecord(Job, frozen=True, kw_only=True):
-    """A job. Without the scope `payloads`, its contents are null and named in `hidden`."""
+    """A job. Without the scope `payloads`, its contents are null and named in `hidden`; errors are not contents."""
 
     hidden: tuple[str, ...] = ()
 
@@ -103,7 +103,8 @@ async def get_job(call: Call) -> Answer:
 async def explain_job(call: Call) -> Answer:
     """Why a job does not run, and when it may."""
     job = await visible_job(call)
-    return Answer(await call.app.jobs.awhy(job.id, sees=call.caller.sees_job))
+    sees = call.caller.sees_job if call.caller.rights.is_limited else None
+    return Answer(await call.app.jobs.awhy(job.id, sees=sees, notes=call.caller.sees_payloads))
 
 
 async def list_links(call: Call) -> Answer:
@@ -169,7 +170,8 @@ def _changed(call: Call, job: Job, status: int = 200) -> Answer:
 
 
 def _record(caller: Caller, job: Job) -> JobRecord:
-    fields = {name: getattr(job, name) for name in job.__struct_fields__}
+    shown = job if caller.sees_payloads else job.without_note()
+    fields = {name: getattr(shown, name) for name in job.__struct_fields__}
     if caller.sees_payloads:
         return JobRecord(**fields)
     return JobRecord(**{**fields, "payload": None, "result": None, "logs": (), "meta": None}, hidden=SECRET)

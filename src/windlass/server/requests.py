@@ -1,7 +1,8 @@
 """Idempotency-Key: a repeated request gets the first answer, for 24 hours, whatever became of its jobs.
 
 The record is stored before the jobs, whose ids derive from it: a server that dies in between leaves a record that the
-next attempt takes over, with the same ids, so no job is doubled.
+next attempt takes over, with the same ids, so no job is doubled. A request that was refused has stored nothing: its
+key is free for a corrected one.
 """
 
 import contextlib
@@ -14,9 +15,9 @@ import msgspec
 
 from windlass.core.ids import new_id
 from windlass.core.moments import DAY, SECOND, Micros
-from windlass.errors import StoreUnavailable
+from windlass.errors import StoreUnavailable, WindlassError
 from windlass.server.operation import REQUEST_SECONDS, Answer, Call
-from windlass.server.problem import Refused
+from windlass.server.problem import Refused, problem_of
 from windlass.store.documents import DocumentStore
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -27,7 +28,10 @@ Work = Callable[[list[str]], Awaitable[Answer]]
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request: when its ids were made, the digest of its body, until when it is in progress, and its answer."""
+    """A request: when its ids were made, the digest of its body, until when it is in progress, and its answer.
+
+    The body is empty after a refusal: nothing was stored.
+    """
 
     at: Micros
     body: str
@@ -60,6 +64,8 @@ class _Attempt:
         self._documents = documents
         self._id = id_
         self._version = 1
+        self._is_first = True
+        """Whether no earlier try may have stored jobs."""
 
     async def begin(self, body: str) -> Answer | None:
         """Claim the request, or return its first answer. Refused for another body, or while another try is on."""
@@ -70,21 +76,23 @@ class _Attempt:
         if existing is None:
             return None
         found = _decoder.decode(existing.data)
-        if found.body != body:
+        if found.body and found.body != body:
             raise Refused(422, "idempotency_key_reused", "this key had another body before", field=IDEMPOTENCY_KEY)
         if found.status:
             return Answer(found.answer, found.status, {"idempotency-replayed": "true"})
-        self._record, self._version = msgspec.structs.replace(found, until=until), existing.version
+        self._is_first = not found.body
+        self._record, self._version = msgspec.structs.replace(found, body=body, until=until), existing.version
         if found.until > now or not await self._write():
             raise Refused(409, "request_in_progress", "the first request with this key is still in progress")
         return None
 
     async def run(self, jobs: int, work: Work) -> Answer:
-        """Do the work and keep its answer; after an error the next try need not wait."""
+        """Do the work and keep its answer; after an error the next try need not wait, and may have another body."""
         try:
             answer = await work(_derived_ids(self._record.at, self._id, jobs))
-        except BaseException:
-            self._record = msgspec.structs.replace(self._record, until=0)
+        except BaseException as error:
+            freed = {"body": ""} if self._is_first and _stored_nothing(error) else {}
+            self._record = msgspec.structs.replace(self._record, until=0, **freed)
             with contextlib.suppress(StoreUnavailable):  # then the time limit of this try ends it
                 await self._write()
             raise
@@ -97,6 +105,11 @@ class _Attempt:
         written = await self._documents.replace(KIND, self._id, _text(self._record), self._version)
         self._version += written
         return written
+
+
+def _stored_nothing(error: BaseException) -> bool:
+    """Whether it is a refusal, not a failure half-way."""
+    return isinstance(error, WindlassError) and problem_of(error).status < 500
 
 
 def _text(record: _Record) -> str:

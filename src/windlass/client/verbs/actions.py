@@ -15,6 +15,7 @@ from windlass.client.verbs.filters import describe_filter, job_filter
 from windlass.client.verbs.group import Verbs
 from windlass.core.ids import JobId, is_id, new_id
 from windlass.core.jobs.job import Job
+from windlass.core.jobs.outcome import check_reason
 from windlass.core.moments import DAY, SECOND, Micros, to_datetime
 from windlass.core.tokens import Rights
 from windlass.errors import InvalidOption, NotAllowedNow, WindlassError
@@ -102,9 +103,9 @@ class Actions(Verbs):
             wanted=job_filter(**wanted),
             queues=tuple(sorted(rights.queues)) if rights else (),
             types=tuple(sorted(rights.types)) if rights else (),
-            error=error,
+            error=None if error is None else check_reason(error, "error"),
             by=current_actor(self._home.actor),
-            reason=reason,
+            reason=check_reason(reason),
             beat=_now(),
         )
         id_ = new_id()

@@ -27,6 +27,7 @@ from windlass.client.verbs.transitions import require_done
 from windlass.core.ids import JobId, JobRef
 from windlass.core.jobs.change import JobChange
 from windlass.core.jobs.job import Job
+from windlass.core.jobs.outcome import check_reason
 from windlass.core.jobs.version import ANY_VERSION, Versions
 from windlass.core.moments import Duration
 from windlass.core.status import Status
@@ -120,11 +121,11 @@ class Jobs(Verbs):
         store = await self._home._ready()
         return [without_values(job) for job in await store.operator.failures(limit)]
 
-    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None) -> Why:
+    async def awhy(self, id: JobRef, *, sees: Callable[[Job], bool] | None = None, notes: bool = True) -> Why:
         """Why a job does not run, and when it may: reasons, most severe first, each with what to do.
 
-        For a running job: how it runs; for a finished one: how it ended. Another job is named as its cause only if
-        the caller `sees` that one.
+        For a running job: how it runs; for a finished one: how it ended. Another job is named as its cause, or for
+        what it holds, only if the caller `sees` that one; the note of its progress only with `notes`.
         """
         name = job_id(id)
         store = await self._home._ready()
@@ -132,11 +133,14 @@ class Jobs(Verbs):
         if found is None:
             raise JobNotFound(name)
         cause = await cause_of(store.operator, found.job) or await front_of(store.operator, found.job)
-        hidden = cause is not None and sees is not None and not sees(cause)
-        return explain(msgspec.structs.replace(found, cause=None if hidden else cause))
+        found = msgspec.structs.replace(found, cause=cause)
+        if sees is not None:
+            found = found.naming({job.id for job in await store.operator.get(found.named) if job and sees(job)})
+        return explain(found if notes else found.without_note())
 
     async def acancel(self, id: JobRef, reason: str = CANCELLED, *, version: str | None = None) -> Job:
         """Cancel a waiting job, or ask a running one to stop (`cancel_requested`)."""
+        check_reason(reason)
         store = await self._home._ready()
         before = await self.aget(id, fetch=False)
         moved = await store.operator.cancel([before.id], reason, _only(before.id, version))
@@ -229,7 +233,7 @@ class Jobs(Verbs):
 
     async def acancel_all(self, reason: str = CANCELLED, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:
         """Cancel every job that matches (the filters of `list`), without a filter `all=True`; returns how many."""
-        verb = partial(_cancel, reason=reason)
+        verb = partial(_cancel, reason=check_reason(reason))
         return await self._each("jobs.cancel", job_filter(**wanted), all, verb)
 
     async def adelete_all(self, *, all: bool = False, **wanted: Unpack[JobFilters]) -> int:

@@ -5,7 +5,7 @@ collector (they cannot be part of a cycle). `Job` is the public record.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -221,3 +221,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     def finished(self) -> bool:
         """Whether the job is completed, dead or cancelled."""
         return self.status in FINISHED
+
+    def without_note(self) -> Self:
+        """Without the note that its handler wrote with its progress."""
+        if self.progress is None or self.progress.note is None:
+            return self
+        return msgspec.structs.replace(self, progress=msgspec.structs.replace(self.progress, note=None))

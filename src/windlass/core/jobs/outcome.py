@@ -11,6 +11,7 @@ from windlass.core.jobs.job import Claimed, JobError
 from windlass.core.jobs.retry import DEFAULT_POLICY, RetryPolicy, policy_in_meta, wait_after
 from windlass.core.moments import MAX_DURATION, SECOND, Duration, Micros, duration
 from windlass.core.status import Status
+from windlass.errors import InvalidOption
 
 CRASH_LIMIT = 3
 """After this many crashes while it ran alone, a job is dead."""
@@ -219,6 +220,13 @@ def _wait(policy: RetryPolicy, error: BaseException, failures: int, random: Rand
 def _pause(requeues: int, random: Random) -> Micros:
     """1 s, 2 s, 4 s, …, ±10 %: any worker may get it next."""
     return round(min(1 << min(requeues, 10), MAX_PAUSE) * SECOND * random.uniform(0.9, 1.1))
+
+
+def check_reason(reason: object, field: str = "reason") -> str:
+    """An operator's reason, as bounded text that every store can keep."""
+    if not isinstance(reason, str) or _said(reason) != reason:
+        raise InvalidOption(field, f"must be text of at most {MAX_REASON_LENGTH:,} characters, without NUL")
+    return reason
 
 
 def _said(reason: object) -> str:

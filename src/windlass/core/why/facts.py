@@ -3,6 +3,8 @@
 They are read one after the other without a lock, and counts are bounded.
 """
 
+from collections.abc import Collection
+
 import msgspec
 
 from windlass.core.flow.queue import Queue
@@ -155,6 +157,25 @@ class WhyFacts(msgspec.Struct, frozen=True, kw_only=True):
     throughput: Throughput = Throughput()
     next_tick: Micros | None = None
     """The next tick of its schedule, if any."""
+
+    @property
+    def named(self) -> tuple[JobId, ...]:
+        """Other jobs that an explanation may name; not its parents, which are part of the job."""
+        cause = () if self.cause is None else (self.cause.id,)
+        return (*cause, *(each.id for each in (*self.holders, *self.runners)))
+
+    def naming(self, ids: Collection[JobId]) -> "WhyFacts":
+        """Name these other jobs alone; the rest are only counted."""
+        return msgspec.structs.replace(
+            self,
+            cause=self.cause if self.cause is not None and self.cause.id in ids else None,
+            holders=tuple(each for each in self.holders if each.id in ids),
+            runners=tuple(each for each in self.runners if each.id in ids),
+        )
+
+    def without_note(self) -> "WhyFacts":
+        """Without the note that the handler wrote with its progress."""
+        return msgspec.structs.replace(self, job=self.job.without_note())
 
     @property
     def key_rate(self) -> Rate | None:

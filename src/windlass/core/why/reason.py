@@ -49,6 +49,8 @@ def many(count: Count, one: str, more: str) -> str:
 
 def listed(holders: Sequence[Holder], now: Micros, count: Count) -> str:
     """Jobs with what they are doing; jobs that are not named are counted."""
+    if not holders:
+        return many(count, "job", "jobs") if count.jobs else ""
     named = "; ".join(f"{each.id} ({_doing(each, now)})" for each in holders)
     left = count.jobs - len(holders)
     return named + (f"; and {left:,}{' or more' if count.at_least else ''} more" if left > 0 else "")

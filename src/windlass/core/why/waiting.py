@@ -110,7 +110,7 @@ def _waiting_for_key(facts: WhyFacts) -> Reason:
         else " It is the next."
     )
     ids = tuple(each.id for each in facts.holders)
-    if not ids:
+    if not ids and not place.slots.jobs:
         text = f"It waits for key {_quoted(job)}, of which a slot is free: it is admitted in a moment.{before}"
         return Reason(
             code="key_held", text=text, count=place.ahead_for_key.jobs, at_least=place.ahead_for_key.at_least
@@ -121,7 +121,7 @@ def _waiting_for_key(facts: WhyFacts) -> Reason:
     return Reason(
         code="key_held",
         text=text,
-        do=f"to see what holds it up: windlass jobs why {ids[0]}",
+        do=f"to see what holds it up: windlass jobs why {ids[0]}" if ids else None,
         jobs=ids,
         count=place.ahead_for_key.jobs,
         at_least=place.ahead_for_key.at_least,

@@ -53,7 +53,7 @@ class LogIn:
         except Refused as refused:
             return html_response(login_page(following, str(refused)), refused.problem.status, refused.retry_after)
         response = RedirectResponse(following, 303, SAFE_HEADERS)
-        secure = request.url.scheme == "https"
+        secure = session.is_secure(request)
         response.set_cookie(
             session.cookie_name(secure),
             await session.begin(self._app, text, token),
@@ -71,8 +71,7 @@ class LogIn:
             session.check_change(request, cookie, (await _form(request)).get(session.CSRF_FIELD))
             await session.end(self._app, cookie)
             self._access.forget(cookie)
-            secure = request.url.scheme == "https"
-            response.delete_cookie(session.cookie_name(secure), secure=secure, httponly=True, samesite="strict")
+            session.drop_cookie(request, response)
         return response
 
 

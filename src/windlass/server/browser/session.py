@@ -8,11 +8,10 @@ import hashlib
 import hmac
 import os
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request
+from starlette.responses import Response
 
 from windlass.client.app import App
 from windlass.core.ids import is_id, new_id
@@ -45,11 +44,19 @@ def cookie_name(secure: bool) -> str:
 
 def cookie_of(request: Request) -> str | None:
     """The session that a browser sends."""
-    try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(cookie_name(request.url.scheme == "https"))
-    except CookieError:
-        return None
-    return None if found is None else found.value
+    # Read leniently: a cookie of another program on this host must not hide it.
+    return request.cookies.get(cookie_name(is_secure(request)))
+
+
+def is_secure(request: Request) -> bool:
+    """Whether the browser speaks HTTPS, with this server or with a named proxy."""
+    return bool(request.scope["scheme"] == "https")
+
+
+def drop_cookie(request: Request, response: Response) -> None:
+    """Make the browser forget its session."""
+    secure = is_secure(request)
+    response.delete_cookie(cookie_name(secure), secure=secure, httponly=True, samesite="strict")
 
 
 def csrf_of(cookie: str) -> str:
@@ -82,10 +89,9 @@ async def token_of(app: App, cookie: str) -> tuple[str, str] | None:
 
 
 async def end(app: App, cookie: str) -> None:
-    """End a session."""
-    id_ = cookie.partition(".")[0]
-    if is_id(id_):
-        await (await app._ready()).documents.delete(KIND, [id_])
+    """End a session, if this is its cookie."""
+    if await token_of(app, cookie) is not None:
+        await (await app._ready()).documents.delete(KIND, [cookie.partition(".")[0]])
 
 
 def check_change(request: Request, cookie: str, given: str | None = None) -> None:
@@ -101,7 +107,7 @@ def check_change(request: Request, cookie: str, given: str | None = None) -> Non
 def check_origin(headers: Mapping[str, str]) -> None:
     """Refuse what a page of another site sends."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    same = site in _SAME_SITE if site else origin is None or urlsplit(origin).netloc == headers.get("host")
+    same = site in _SAME_SITE if site else origin is None or origin.partition("://")[2] == headers.get("host")
     if not same:
         raise Refused(403, "cross_site", "this request comes from a page of another site")
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.status import FINISHED, LIVE, RETRYABLE, Status
+from windlass.core.text import cut
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidInput, JobNotFound, WindlassError
 from windlass.server.actions import NewAction, start_action
@@ -66,10 +67,20 @@ async def _searched(view: View, search: Search) -> Reply:
         context |= {"tabs": _tabs(JobQuery()), "count": None, "counted": "", "problem": search.problem}
         return Shown("jobs.html", "Jobs", {**context, "verbs": [], "said": None})
     if search.id:
-        id_ = await view.app.jobs.afind(search.id)
-        await view.ask(get_job, id=id_)  # it may be outside the limits of the token
-        return Moved(f"/jobs/{id_}")
+        return Moved(f"/jobs/{await _found(view, search.id)}")
     return Moved(link("/jobs", **search.filters))
+
+
+async def _found(view: View, part: str) -> str:
+    """The id with this part; a limited token learns neither ids of other jobs nor how many there are."""
+    try:
+        id_ = await view.app.jobs.afind(part)
+        await view.ask(get_job, id=id_)
+    except (InvalidInput, JobNotFound):
+        if view.caller.rights.is_limited:
+            raise JobNotFound(f"{cut(part, 40)}; give its whole id") from None
+        raise
+    return id_
 
 
 def _query(view: View) -> JobQuery:

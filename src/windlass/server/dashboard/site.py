@@ -15,6 +15,7 @@ from starlette.routing import Route
 from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
+from windlass.server.browser.session import cookie_of, drop_cookie
 from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, workers
 from windlass.server.dashboard.page import Download, Fields, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
@@ -100,7 +101,7 @@ class Dashboard:
                 return self._response(request, visitor, await self._reply(page, request, visitor, form))
         except Refused as refused:
             if refused.problem.status == 401 and visitor is None:
-                return RedirectResponse(link("/login", next=_here(request)), 303, SAFE_HEADERS)
+                return _to_log_in(request)
             problem = refused.problem
         except WindlassError as error:
             problem = problem_of(error)
@@ -161,6 +162,14 @@ class Dashboard:
             return self.failed(request, Problem(status=404, code="not_found", title=f"there is no file {name[:80]}"))
         headers = {**SAFE_HEADERS, "cache-control": "no-cache"}
         return Response(content, 200, headers, KINDS[Path(name).suffix])
+
+
+def _to_log_in(request: Request) -> Response:
+    """The log-in. A session that has ended is forgotten: an open page would go on sending it, as a wrong token."""
+    response = RedirectResponse(link("/login", next=_here(request)), 303, SAFE_HEADERS)
+    if cookie_of(request) is not None:
+        drop_cookie(request, response)
+    return response
 
 
 async def _form(request: Request) -> Fields:
