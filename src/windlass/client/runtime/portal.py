@@ -24,6 +24,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 EXECUTOR_THREADS = 8
 """For the blocking calls of a loop that greenlets use."""
+LOOK_SECONDS = 1.0
+"""How often a caller that waits looks whether the loop was closed."""
 
 
 class Portal:
@@ -160,9 +162,15 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
     ended = threading.Lock()
     ended.acquire()
     tasks: list[asyncio.Task[R]] = []
+    failures: list[BaseException] = []
 
     def begin() -> None:
-        task = loop.create_task(work)
+        try:
+            task = loop.create_task(work)
+        except BaseException as error:
+            failures.append(error)
+            ended.release()
+            raise
         tasks.append(task)
         task.add_done_callback(lambda _: ended.release())
 
@@ -171,8 +179,19 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
     except RuntimeError:
         work.close()  # the loop is closed
         raise
-    ended.acquire()
+    _wait(ended, loop)
+    if failures:
+        raise failures.pop()
     return _outcome(tasks)
+
+
+def _wait(ended: threading.Lock, loop: asyncio.AbstractEventLoop) -> None:
+    """Until the lock is released. A loop that was closed meanwhile runs no callback: the call counts as cancelled."""
+    closed = False
+    while not ended.acquire(timeout=LOOK_SECONDS):
+        if closed:
+            raise concurrent.futures.CancelledError
+        closed = loop.is_closed()
 
 
 def _outcome(tasks: "list[asyncio.Task[R]]") -> R:
