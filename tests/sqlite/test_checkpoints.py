@@ -1,5 +1,6 @@
 """The log is copied into the file beside the jobs, so that no commit has to."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.support.seed import enqueue
 from windlass.core.moments import SECOND
+from windlass.store.drive import drive
 from windlass.store.open import open_store
 from windlass.store.sqlite.connection.checkpoints import MAX_PAUSE, PAGES, CheckpointPace
 
@@ -20,6 +22,13 @@ async def test_tidying_copies_the_log_into_the_file(tmp_path: Path, options: str
     await store.tidy()
     assert all(job.encode() in _content(file) for job in jobs)
     await store.close()
+
+
+def test_tidying_works_without_an_event_loop(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
+    drive(store.queues.list())
+    drive(store.tidy())
+    asyncio.run(store.close())
 
 
 def _content(file: Path) -> bytes:
