@@ -111,12 +111,14 @@ class StoreHandle:
         Ids grow within a process: an id of this process that is larger than all enqueued ones is new. Nothing is
         known about ids that callers give.
         """
-        here, before = this_process(), self._newest
-        if len(jobs) == 1 and jobs[0].fresh == here and jobs[0].id > before:
-            self._newest = jobs[0].id
-            return jobs
-        made = [job.id for job in jobs if job.fresh == here]
-        self._newest = max([before, *made])
+        here = this_process()
+        with self._own_guard():  # another thread must not put an older id back
+            before = self._newest
+            if len(jobs) == 1 and jobs[0].fresh == here and jobs[0].id > before:
+                self._newest = jobs[0].id
+                return jobs
+            made = [job.id for job in jobs if job.fresh == here]
+            self._newest = max([before, *made])
         if len(set(made)) == len(jobs) and min(made, default="") > before:
             return jobs
         return [msgspec.structs.replace(job, fresh="") if job.fresh else job for job in jobs]
