@@ -7,12 +7,12 @@ a lock; others only read. Beyond MAX_ROWS pairs of queue and type everything is 
 import mmap
 import os
 import tempfile
-import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from windlass.core.moments import SECOND, Micros
 from windlass.core.names import MAX_NAME_LENGTH
+from windlass.native import rlock
 from windlass.observe.reading import (
     CALL_SECONDS,
     COUNTERS,
@@ -59,7 +59,7 @@ class Figures:
         self.descriptor = descriptor
         self._rows: dict[tuple[str, str], int] = {}
         # A signal handler may enqueue in the midst of a count of its own thread: a plain lock would never be free.
-        self._lock = threading.RLock()
+        self._lock = rlock()
 
     @classmethod
     def create_shared(cls) -> "Figures":
