@@ -28,10 +28,9 @@ def answer_of(call: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
     return future
 
 
-def test_a_call_that_begins_while_the_loop_ends_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portals, "LOOK_SECONDS", 0.01)
+def test_a_call_that_begins_while_the_loop_ends_is_cancelled() -> None:
     portal = Portal()
-    waits, ending, late_began = threading.Event(), threading.Event(), threading.Event()
+    waits, ending, answered = threading.Event(), threading.Event(), threading.Event()
 
     async def end_slowly() -> None:
         waits.set()
@@ -39,21 +38,50 @@ def test_a_call_that_begins_while_the_loop_ends_is_cancelled(monkeypatch: pytest
             await asyncio.Event().wait()
         finally:
             ending.set()
-            await asyncio.to_thread(late_began.wait, PATIENCE)
-
-    async def begin_late() -> None:
-        late_began.set()
-        await asyncio.Event().wait()
+            await asyncio.to_thread(answered.wait, PATIENCE)
 
     early = answer_of(lambda: portal.run(end_slowly()))
     assert waits.wait(PATIENCE)
     closing = answer_of(portal.close)
     assert ending.wait(PATIENCE)
-    late = answer_of(lambda: portal.run(begin_late()))
-    for cancelled in (early, late):
-        with pytest.raises(concurrent.futures.CancelledError):
-            cancelled.result(PATIENCE)
+    late = answer_of(lambda: portal.run(asyncio.Event().wait()))
+    with pytest.raises(concurrent.futures.CancelledError):
+        late.result(PATIENCE)
+    answered.set()
+    with pytest.raises(concurrent.futures.CancelledError):
+        early.result(PATIENCE)
     closing.result(PATIENCE)
+
+
+def test_a_call_that_a_closed_loop_never_began_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portals, "LOOK_SECONDS", 0.01)
+    loop = asyncio.new_event_loop()
+    asked = threading.Event()
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda begin: asked.set())
+    call = answer_of(lambda: Portal(loop=loop).run(asyncio.sleep(0)))
+    assert asked.wait(PATIENCE)
+    loop.close()
+    with pytest.raises(concurrent.futures.CancelledError):
+        call.result(PATIENCE)
+
+
+def test_closing_also_ends_what_cancelled_tasks_start() -> None:
+    portal = Portal()
+    started: list[asyncio.Task[Any]] = []
+
+    async def start_another() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            started.append(asyncio.create_task(asyncio.Event().wait()))
+
+    async def start() -> None:
+        started.append(asyncio.create_task(start_another()))
+        await asyncio.sleep(0)
+
+    portal.run(start())
+    portal.close()
+    assert [task.cancelled() for task in started] == [True, True]
 
 
 def test_a_call_whose_task_cannot_be_made_raises_the_error() -> None:
