@@ -96,7 +96,9 @@ class Reading(msgspec.Struct):
         """Have a row for each of these: once shown under its name, a pair is never counted under `other`."""
         for pair in pairs:
             if pair not in self.jobs:
-                self.jobs[pair] = JobFigures(dict.fromkeys(COUNTERS, 0), _no_times(RUN_SECONDS), _no_times(WAIT_SECONDS))
+                self.jobs[pair] = JobFigures(
+                    dict.fromkeys(COUNTERS, 0), _no_times(RUN_SECONDS), _no_times(WAIT_SECONDS)
+                )
 
 
 def _no_times(bounds: Sequence[float]) -> Timing:
