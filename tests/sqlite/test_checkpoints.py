@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.seed import enqueue
+from tests.support.seed import enqueue, new_job
 from windlass.core.moments import SECOND
 from windlass.store.drive import drive
 from windlass.store.open import open_store
@@ -25,9 +25,11 @@ async def test_tidying_copies_the_log_into_the_file(tmp_path: Path, options: str
 
 
 def test_tidying_works_without_an_event_loop(tmp_path: Path) -> None:
-    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
-    drive(store.queues.list())
+    file, job = tmp_path / "store.db", new_job()
+    store = open_store(f"sqlite:///{file}")
+    drive(store.jobs.enqueue([job]))
     drive(store.tidy())
+    assert job.id.encode() in _content(file)
     asyncio.run(store.close())
 
 
