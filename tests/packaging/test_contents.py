@@ -88,7 +88,15 @@ def test_the_metadata_say_what_it_is_and_where_it_runs(metadata: Message) -> Non
 
 
 def test_the_extras_have_their_names_from_the_start(metadata: Message) -> None:
-    assert set(metadata.get_all("Provides-Extra", [])) == {"postgres", "redis", "remote", "server", "all"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "postgres",
+        "redis",
+        "remote",
+        "server",
+        "metrics",
+        "otel",
+        "all",
+    }
 
 
 def test_the_entry_points_are_the_command_and_the_pytest_plugin(wheel: dict[str, bytes]) -> None:

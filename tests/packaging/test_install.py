@@ -10,7 +10,7 @@ import importlib, pkgutil, windlass
 names = [module.name for module in pkgutil.walk_packages(windlass.__path__, "windlass.")]
 for name in names:
     # What an extra or a framework is needed for is not there.
-    parts = (".peers.", "postgres", "redis", "_trips", ".contrib.", "windlass.server.", "windlass.remote")
+    parts = (".peers.", "postgres", "redis", "_trips", ".contrib.", "windlass.server.", "windlass.remote", "windlass.metrics")
     if not name.endswith("__main__") and not any(part in name for part in parts):
         importlib.import_module(name)
 print(len(names), windlass.__file__)

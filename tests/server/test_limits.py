@@ -22,6 +22,7 @@ BODIES: dict[str, Any] = {
     "retry_jobs": {"all": True},
     "cancel_jobs": {"all": True},
     "change_job": {"priority": 3},
+    "add_queue": {"name": OTHER_QUEUE},
     "change_queue": {"fair": True},
     "add_schedule": {"name": "mine", "type": SECRET, "payload": {"path": "x"}, "every": 60},
     "change_schedule": {"paused": True},

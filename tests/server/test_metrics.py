@@ -8,7 +8,6 @@ from starlette.applications import Starlette
 
 from tests.server.conftest import Client, Connect, enqueue
 from windlass import App
-from windlass.client.verbs.tokens import Tokens
 from windlass.errors import StoreUnavailable
 from windlass.observe import process, store_gauges
 from windlass.server import access
@@ -67,7 +66,7 @@ async def test_without_the_store_a_known_token_still_gets_what_was_counted(
         raise StoreUnavailable("the store is away")
 
     monkeypatch.setattr(access, "FRESH", 0)
-    monkeypatch.setattr(Tokens, "averify", away)
+    monkeypatch.setattr(access.Access, "_verify_digest", away)
     monkeypatch.setattr(store_gauges, "read_state", away)
     assert await value(api, "windlass_store_up") == 0
     assert await value(api, "windlass_jobs_enqueued_total") == 1

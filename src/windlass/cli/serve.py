@@ -25,9 +25,7 @@ def serve(
             metavar="[APP]", envvar=APP_VARIABLE, help="Where your App is, such as shop:app; it checks payloads."
         ),
     ] = None,
-    host: Annotated[
-        str, _flag("host", "The address to listen on; other than loopback only with tokens.")
-    ] = "127.0.0.1",
+    host: Annotated[str, _flag("host", "Address to listen on; other than loopback only with tokens.")] = "127.0.0.1",
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
     proxy: Annotated[
