@@ -5,10 +5,12 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.seed import claim_one, completed, enqueue, enqueue_one, handed_back, new_job, open_lease, settle
 from tests.support.timing import moment, said
+from windlass import App
 from windlass.core.events import HintsUnavailable, LeaseExpired, StoreRecovered
 from windlass.core.moments import SECOND
 from windlass.core.schedules.firing import firing
 from windlass.errors import LeaseLost
+from windlass.observe import process
 from windlass.observe.calls import count_events, measure_calls, verb_name
 from windlass.observe.figures import Figures
 from windlass.store.contract import Store
@@ -98,3 +100,17 @@ def test_lost_leases_and_hints_are_counted_where_they_are_emitted(figures: Figur
     emit(StoreRecovered(doing="x"))
     assert figures.read().totals == {"leases_lost": 2, "hints_lost": 1}
     assert len(seen) == 4
+
+
+def test_an_app_that_is_open_counts_from_when_figures_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_wanted", False)
+    monkeypatch.setattr(process, "_figures", {})
+    app = App.testing()
+
+    @app.task(type="t")
+    def work() -> None: ...
+
+    work.enqueue()
+    figures = process.want_figures()
+    work.enqueue()
+    assert figures.read().jobs["default", "t"].counters["enqueued"] == 1

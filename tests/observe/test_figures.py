@@ -69,6 +69,34 @@ def test_beyond_the_bound_everything_is_counted_under_other() -> None:
     assert read.jobs[OTHER, OTHER].counters["started"] == 100
 
 
+def test_a_pair_that_is_called_other_keeps_its_counts_beyond_the_bound() -> None:
+    figures = Figures()
+    figures.count("started", OTHER, OTHER, 5)
+    for number in range(MAX_ROWS + 1):
+        figures.count("started", "q", f"t{number}")
+    read = figures.read()
+    assert read.jobs[OTHER, OTHER].counters["started"] == 5 + 2
+    assert sum(each.counters["started"] for each in read.jobs.values()) == 5 + MAX_ROWS + 1
+
+
+def test_a_signal_handler_may_count_in_the_midst_of_a_count() -> None:
+    figures = Figures()
+
+    class Interrupted(int):
+        def __mul__(self, weight: int) -> int:
+            figures.count("enqueued", "q", "t")
+            return int(self) * weight
+
+    counting = threading.Thread(
+        target=figures.called, args=(figures.verb("enqueue"), Interrupted(7)), kwargs={"failed": False}, daemon=True
+    )
+    counting.start()
+    counting.join(30)
+    assert not counting.is_alive()
+    assert figures.read().jobs["q", "t"].counters["enqueued"] == 1
+    assert figures.read().calls["enqueue"].times.count == 1
+
+
 def test_readings_add_up_within_the_bound_and_change_none_of_their_parts() -> None:
     first, second = Figures(), Figures()
     second.count("completed", "a", "t0")

@@ -1,12 +1,14 @@
 """The log is copied into the file beside the jobs, so that no commit has to."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.seed import enqueue
+from tests.support.seed import enqueue, new_job
 from windlass.core.moments import SECOND
+from windlass.store.drive import drive
 from windlass.store.open import open_store
 from windlass.store.sqlite.connection.checkpoints import MAX_PAUSE, PAGES, CheckpointPace
 
@@ -20,6 +22,15 @@ async def test_tidying_copies_the_log_into_the_file(tmp_path: Path, options: str
     await store.tidy()
     assert all(job.encode() in _content(file) for job in jobs)
     await store.close()
+
+
+def test_tidying_works_without_an_event_loop(tmp_path: Path) -> None:
+    file, job = tmp_path / "store.db", new_job()
+    store = open_store(f"sqlite:///{file}")
+    drive(store.jobs.enqueue([job]))
+    drive(store.tidy())
+    assert job.id.encode() in _content(file)
+    asyncio.run(store.close())
 
 
 def _content(file: Path) -> bytes:

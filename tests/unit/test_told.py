@@ -1,6 +1,7 @@
 """Which jobs are believed to be new: those that this process made, and has not enqueued before."""
 
 import pickle
+import threading
 
 import msgspec
 
@@ -41,3 +42,24 @@ def test_an_id_that_a_caller_gave_makes_no_later_one_less_new() -> None:
     handle = memory_handle()
     assert believed(handle, made("", "f0000000-0000-4000-8000-000000000000")) == [False]
     assert believed(handle, made()) == [True]
+
+
+def test_an_older_job_of_another_thread_does_not_make_a_newer_one_new_again() -> None:
+    handle, older, newer = memory_handle(), made(), made()
+    told: list[bool] = []
+    other = threading.Thread(target=lambda: told.extend(believed(handle, newer)))
+
+    class Interrupted(str):
+        """An id that is compared just as the other thread runs."""
+
+        __slots__ = ()
+
+        def __gt__(self, other_id: str) -> bool:
+            other.start()
+            other.join(0.2)
+            return str(self) > other_id
+
+    believed(handle, msgspec.structs.replace(older, id=Interrupted(older.id)))
+    other.join()
+    assert told == [True]
+    assert believed(handle, newer) == [False]

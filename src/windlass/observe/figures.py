@@ -7,12 +7,12 @@ a lock; others only read. Beyond MAX_ROWS pairs of queue and type everything is 
 import mmap
 import os
 import tempfile
-import threading
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from windlass.core.moments import SECOND, Micros
 from windlass.core.names import MAX_NAME_LENGTH
+from windlass.native import rlock
 from windlass.observe.reading import (
     CALL_SECONDS,
     COUNTERS,
@@ -58,7 +58,8 @@ class Figures:
         self._words = self._memory[:_NAMES_AT].cast("q")
         self.descriptor = descriptor
         self._rows: dict[tuple[str, str], int] = {}
-        self._lock = threading.Lock()
+        # A signal handler may enqueue in the midst of a count of its own thread: a plain lock would never be free.
+        self._lock = rlock()
 
     @classmethod
     def create_shared(cls) -> "Figures":
@@ -132,6 +133,8 @@ class Figures:
     def _new_row(self, queue: str, type_: str) -> int:
         index = self._words[0]
         if index >= MAX_ROWS:
+            if (named_so := self._rows.get((OTHER, OTHER))) is not None:
+                return named_so
             queue = type_ = OTHER
             index = MAX_ROWS
         row = _HEADER + index * _ROW_WORDS

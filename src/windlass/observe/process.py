@@ -18,6 +18,11 @@ def process_figures() -> Figures | None:
     return _figures.get(os.getpid()) or (want_figures() if _wanted else None)
 
 
+def is_counting() -> bool:
+    """Whether figures are wanted in this process."""
+    return _wanted
+
+
 def want_figures(figures: Figures | None = None) -> Figures:
     """Count from now on, in the given memory if there is none yet."""
     global _wanted

@@ -1,5 +1,7 @@
 """What figures say when they are read: counters and times, by queue and type, by verb, and totals."""
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 
 from windlass.core.jobs.outcome import Settlement
@@ -89,6 +91,18 @@ class Reading(msgspec.Struct):
                 found.errors += call.errors
                 found.times.add(call.times)
         self.totals = {name: self.totals.get(name, 0) + other.totals.get(name, 0) for name in TOTALS}
+
+    def name(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Have a row for each of these: once shown under its name, a pair is never counted under `other`."""
+        for pair in pairs:
+            if pair not in self.jobs:
+                self.jobs[pair] = JobFigures(
+                    dict.fromkeys(COUNTERS, 0), _no_times(RUN_SECONDS), _no_times(WAIT_SECONDS)
+                )
+
+
+def _no_times(bounds: Sequence[float]) -> Timing:
+    return Timing([0] * (len(bounds) + 1), 0.0)
 
 
 def ending_counters(settlement: Settlement) -> tuple[str, ...]:

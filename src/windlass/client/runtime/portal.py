@@ -24,6 +24,10 @@ R = TypeVar("R")
 T = TypeVar("T")
 EXECUTOR_THREADS = 8
 """For the blocking calls of a loop that greenlets use."""
+MAX_ROUNDS = 10
+"""Of cancelling tasks that start others."""
+LOOK_SECONDS = 1.0
+"""How often a caller that waits looks whether the loop was closed."""
 
 
 class Portal:
@@ -38,6 +42,8 @@ class Portal:
         """Whether the store's verbs block instead of suspending where there is no loop: then none is needed."""
         self._guard = threading.Lock()
         self._loop = loop
+        self._ending = threading.Event()
+        """Set when the thread ends: its loop begins nothing more."""
         self._join: Join | None = None
 
     def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:
@@ -55,7 +61,7 @@ class Portal:
             raise
         if loop is None:
             return drive(work)
-        return run_elsewhere(loop, work) if greenlet else run_on(loop, work)
+        return run_elsewhere(loop, work) if greenlet else run_on(loop, work, self._ending)
 
     def close(self) -> None:
         """End the thread."""
@@ -71,16 +77,31 @@ class Portal:
                 portal_loops.add(self._loop)
                 if is_gevent():
                     self._loop.set_default_executor(pool(EXECUTOR_THREADS, "windlass-portal"))
-                self._join = start_thread(partial(_serve, runner), "windlass-portal")
+                self._join = start_thread(partial(_serve, runner, self._ending), "windlass-portal")
                 # For a portal that is dropped without `close()`; at the end of the process the thread just ends.
                 weakref.finalize(self, _stop, self._loop, self.pid).atexit = False
             return self._loop
 
 
-def _serve(runner: asyncio.Runner) -> None:
+def _serve(runner: asyncio.Runner, ending: threading.Event) -> None:
     """Run the loop until it is stopped, and clean up: tasks first, then connections."""
     with runner:
-        runner.get_loop().run_forever()
+        try:
+            runner.get_loop().run_forever()
+        finally:
+            ending.set()
+        _cancel_tasks(runner.get_loop())
+
+
+def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel all tasks, and those that they start as they end: uvloop may never close over an open connection."""
+    for _ in range(MAX_ROUNDS):
+        tasks = asyncio.all_tasks(loop)
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(tasks))
 
 
 def _stop(loop: asyncio.AbstractEventLoop, pid: int) -> None:
@@ -155,14 +176,23 @@ def is_on_loop() -> bool:
     return running_loop() is not None
 
 
-def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
+def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R], ending: threading.Event) -> R:
     """Run the coroutine on another thread's loop and wait. A bare lock costs half of a future that threads share."""
     ended = threading.Lock()
     ended.acquire()
     tasks: list[asyncio.Task[R]] = []
+    failures: list[BaseException] = []
 
     def begin() -> None:
-        task = loop.create_task(work)
+        try:
+            if ending.is_set():
+                work.close()  # the loop is cleaned up: a connection that is opened now would be left over
+                raise concurrent.futures.CancelledError
+            task = loop.create_task(work)
+        except BaseException as error:
+            failures.append(error)
+            ended.release()
+            return
         tasks.append(task)
         task.add_done_callback(lambda _: ended.release())
 
@@ -171,8 +201,23 @@ def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
     except RuntimeError:
         work.close()  # the loop is closed
         raise
-    ended.acquire()
+    if not _is_ended(ended, loop):
+        if not tasks:
+            work.close()
+        raise concurrent.futures.CancelledError
+    if failures:
+        raise failures.pop()
     return _outcome(tasks)
+
+
+def _is_ended(ended: threading.Lock, loop: asyncio.AbstractEventLoop) -> bool:
+    """Wait until the lock is released; False if the loop was closed before, which runs no callback any more."""
+    closed = False
+    while not ended.acquire(timeout=LOOK_SECONDS):
+        if closed:
+            return False
+        closed = loop.is_closed()
+    return True
 
 
 def _outcome(tasks: "list[asyncio.Task[R]]") -> R:

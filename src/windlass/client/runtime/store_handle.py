@@ -16,7 +16,7 @@ from windlass.core.ids import JobId
 from windlass.core.jobs.job import NewJob
 from windlass.observe.calls import measure_calls
 from windlass.observe.history import record_calls
-from windlass.observe.process import process_figures
+from windlass.observe.process import is_counting, process_figures
 from windlass.store.clock import ManualClock
 from windlass.store.contract import Store
 from windlass.store.drive import running_loop
@@ -40,6 +40,8 @@ class StoreHandle:
         self._opener = opener
         self._newest: JobId = ""
         self._borrowed = False
+        self._counting = False
+        """Whether figures were wanted when the store was last looked up."""
         self._left_behind: list[Store] = []
         self._guard, self._guard_of = threading.RLock(), os.getpid()
         self._waiters: dict[asyncio.AbstractEventLoop, ResultWaiter] = {}
@@ -57,7 +59,8 @@ class StoreHandle:
         """The store, opened at the first call."""
         # A connection must never be shared over a fork: a child opens its own and does not touch its parent's.
         opened, loop = self.opened, running_loop()
-        if opened is not None and opened[0] == os.getpid() and (loop is None or loop in self._loops):
+        known = opened is not None and opened[0] == os.getpid() and self._counting == is_counting()
+        if opened is not None and known and (loop is None or loop in self._loops):
             return opened[1]
         with self._own_guard():
             if self.opened is None or self.opened[0] != os.getpid():
@@ -68,6 +71,7 @@ class StoreHandle:
                 self.opened = self._open()
             if loop is not None:
                 self._loops.add(loop)
+            self._counting = is_counting()
             if (figures := process_figures()) is not None and not self._borrowed:
                 self.opened = (self.opened[0], measure_calls(self.opened[1], figures))
             return self.opened[1]
@@ -107,12 +111,14 @@ class StoreHandle:
         Ids grow within a process: an id of this process that is larger than all enqueued ones is new. Nothing is
         known about ids that callers give.
         """
-        here, before = this_process(), self._newest
-        if len(jobs) == 1 and jobs[0].fresh == here and jobs[0].id > before:
-            self._newest = jobs[0].id
-            return jobs
-        made = [job.id for job in jobs if job.fresh == here]
-        self._newest = max([before, *made])
+        here = this_process()
+        with self._own_guard():  # another thread must not put an older id back
+            before = self._newest
+            if len(jobs) == 1 and jobs[0].fresh == here and jobs[0].id > before:
+                self._newest = jobs[0].id
+                return jobs
+            made = [job.id for job in jobs if job.fresh == here]
+            self._newest = max([before, *made])
         if len(set(made)) == len(jobs) and min(made, default="") > before:
             return jobs
         return [msgspec.structs.replace(job, fresh="") if job.fresh else job for job in jobs]

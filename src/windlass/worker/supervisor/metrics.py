@@ -34,6 +34,7 @@ class WorkerMetrics:
         total.add(self._past)
         for figures in filter(None, sources):
             total.add(figures.read())
+        self._past.name(total.jobs)
         return expose([*process_families(total), *self._slots()], accept)
 
     def _slots(self) -> list[Family]:

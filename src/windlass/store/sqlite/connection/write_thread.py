@@ -147,6 +147,8 @@ class WriteThread(DbThread):
         connection = self._connection
         if connection is None or connection.in_transaction or self._gil.suspected or connection.was_replaced():
             return False
+        if request.work is checkpoint:
+            return False  # it cannot be in a transaction
         try:
             if not self._turn.try_take() or not connection.try_begin():
                 return False

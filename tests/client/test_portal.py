@@ -1,0 +1,103 @@
+"""Blocking calls through the loop of another thread: whatever becomes of that loop, the caller hears of it."""
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from windlass.client.runtime import portal as portals
+from windlass.client.runtime.portal import Portal
+
+PATIENCE = 30.0
+
+
+def answer_of(call: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
+    """What a call answers, made in a thread that a failing test leaves behind."""
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def test_a_call_that_begins_while_the_loop_ends_is_cancelled() -> None:
+    portal = Portal()
+    waits, ending, answered = threading.Event(), threading.Event(), threading.Event()
+
+    async def end_slowly() -> None:
+        waits.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await asyncio.to_thread(answered.wait, PATIENCE)
+
+    early = answer_of(lambda: portal.run(end_slowly()))
+    assert waits.wait(PATIENCE)
+    closing = answer_of(portal.close)
+    assert ending.wait(PATIENCE)
+    late = answer_of(lambda: portal.run(asyncio.Event().wait()))
+    with pytest.raises(concurrent.futures.CancelledError):
+        late.result(PATIENCE)
+    answered.set()
+    with pytest.raises(concurrent.futures.CancelledError):
+        early.result(PATIENCE)
+    closing.result(PATIENCE)
+
+
+def test_a_call_that_a_closed_loop_never_began_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portals, "LOOK_SECONDS", 0.01)
+    loop = asyncio.new_event_loop()
+    asked = threading.Event()
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda begin: asked.set())
+    call = answer_of(lambda: Portal(loop=loop).run(asyncio.sleep(0)))
+    assert asked.wait(PATIENCE)
+    loop.close()
+    with pytest.raises(concurrent.futures.CancelledError):
+        call.result(PATIENCE)
+
+
+def test_closing_also_ends_what_cancelled_tasks_start() -> None:
+    portal = Portal()
+    started: list[asyncio.Task[Any]] = []
+
+    async def start_another() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            started.append(asyncio.create_task(asyncio.Event().wait()))
+
+    async def start() -> None:
+        started.append(asyncio.create_task(start_another()))
+        await asyncio.sleep(0)
+
+    portal.run(start())
+    portal.close()
+    assert [task.cancelled() for task in started] == [True, True]
+
+
+def test_a_call_whose_task_cannot_be_made_raises_the_error() -> None:
+    portal = Portal()
+
+    async def refuse_one_task() -> None:
+        def make(loop: asyncio.AbstractEventLoop, work: Any, **_: Any) -> Any:
+            work.close()
+            loop.set_task_factory(None)
+            raise MemoryError("no room for a task")
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        loop.set_task_factory(make)
+
+    portal.run(refuse_one_task())
+    with pytest.raises(MemoryError, match="no room for a task"):
+        answer_of(lambda: portal.run(asyncio.sleep(0))).result(PATIENCE)
+    portal.close()
