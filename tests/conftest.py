@@ -1,8 +1,9 @@
 """Fixtures that every folder may use; helpers that are not fixtures live in tests/support."""
 
+import logging
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.addresses import ADDRESSES
 from tests.support.clock import ManualClock
 from tests.support.stores import STORES
+from windlass.observe import process
 from windlass.store.contract import Store
 
 CORE = ("test_claim", "test_enqueue", "test_leases", "test_store")
@@ -117,3 +119,15 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClo
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an app may keep its jobs; nothing is there yet."""
     return ADDRESSES[request.param](tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def process_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server or a command that runs in this process turns on figures and logs: not for the tests after it."""
+    monkeypatch.setattr(process, "_wanted", False)
+    monkeypatch.setattr(process, "_figures", {})
+    logger = logging.getLogger("windlass")
+    handlers, propagate, level = list(logger.handlers), logger.propagate, logger.level
+    yield
+    logger.handlers[:], logger.propagate = handlers, propagate
+    logger.setLevel(level)

@@ -156,7 +156,7 @@ class EnqueueUnknown(WindlassError):
     def __init__(self, ids: Sequence[str], problem: str = "") -> None:
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
         because = f" ({problem})" if problem else ""
-        super().__init__(f"it is not known whether {shown} was stored{because}: hand in the same id again")
+        super().__init__(f"it is not known whether {shown} was stored{because}: enqueue the same id again")
         self.ids, self.id = list(ids), ids[0]
 
 
@@ -264,7 +264,7 @@ class NotAllowedNow(WindlassError):
         self, verb: str, job_id: str, status: str, *, parent: str | None = None, first: str | None = None
     ) -> None:
         one = "that one" if first == parent else str(first)
-        advice = f"{verb} {one} first" if first is not None else "it is not kept any more, so hand in a new job"
+        advice = f"{verb} {one} first" if first is not None else "it is not kept any more, so enqueue a new job"
         why = "" if parent is None else f", and its parent {parent} has not completed: {advice}"
         super().__init__(f"cannot {verb} job {job_id}: it is {status}{why}")
         self.verb, self.job_id, self.status, self.parent, self.first = verb, job_id, status, parent, first

@@ -244,7 +244,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], type[InvalidInput], str]] = {
     "an unknown option": (
         {"priorty": 1},
         InvalidOption,
-        "^priorty: is not an option; there are concurrency_key, connection, delay, expires",
+        "^priorty: is not an option; did you mean priority\\? there are concurrency_key, connection",
     ),
 }
 

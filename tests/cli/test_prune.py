@@ -30,8 +30,8 @@ def shop(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     for name, text in (("shop_before", BEFORE), ("shop_after", AFTER)):
         monkeypatch.delitem(sys.modules, name, raising=False)
         (terminal.folder / f"{name}.py").write_text(text)
-    terminal.ok("schedules", "list", "--app", "shop_before:app")
-    terminal.ok("schedules", "add", "by-hand", "nightly", "--every", "1h")
+    # A verb that writes, with the app: it writes what the app declares, too.
+    terminal.ok("schedules", "add", "by-hand", "nightly", "--every", "1h", "--app", "shop_before:app")
     return terminal
 
 

@@ -191,7 +191,7 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(tmp_path: Path) -> No
     ("address", "problem"),
     [
         ("mysql://localhost/jobs", "unknown store 'mysql'"),
-        ("jobs.db", "unknown store 'jobs.db'"),
+        ("jobs.db", "write sqlite:///jobs.db"),
         ("sqlite://jobs.db", "three or four slashes"),
         ("sqlite:///", "names no file"),
         ("sqlite:///jobs.db?durability=maybe", "durability is full or relaxed, not 'maybe'"),

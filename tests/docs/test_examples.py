@@ -18,7 +18,6 @@ PAGES = [ROOT / "README.md", *(page for page in sorted(DOCS.rglob("*.md")) if pa
 MAX_SKIPPED = 6
 AT_ONCE = 3
 SERVICE = {
-    "Type": "exec",
     "KillMode": "mixed",
     "Restart": "always",
 }
@@ -93,6 +92,7 @@ def test_a_service_for_systemd_gives_the_worker_longer_than_its_drain() -> None:
     assert services
     for service in services:
         assert service["Service"].items() >= SERVICE.items()
+        assert service["Service"]["Type"] in ("exec", "notify")
         assert {"User", "WorkingDirectory", "ExecStart"} <= service["Service"].keys()
         drain = service["Service"]["ExecStart"].partition("--drain ")[2].split()[0]
         assert int(service["Service"]["TimeoutStopSec"]) >= int(drain.removesuffix("s")) + 10

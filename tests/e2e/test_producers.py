@@ -19,7 +19,7 @@ for i in range({EACH} // 3):
         print(handle.id, flush=True)
 """
 
-PRODUCER = """
+ONE_JOB = """
 import sys
 import shop
 
@@ -48,7 +48,7 @@ def test_what_several_producers_enqueue_for_two_workers_runs_once_each(stage: St
 
 @on_every_store
 def test_an_id_enqueued_twice_at_the_same_time_and_after_the_job_ended_runs_once(stage: Stage) -> None:
-    (stage.folder / "enqueue_jobs.py").write_text(PRODUCER)
+    (stage.folder / "enqueue_jobs.py").write_text(ONE_JOB)
     id_ = stage.make("quick").id
     stage.ids.append(id_)
     both = [stage.processes.start("enqueue_jobs", "enqueue_jobs.py", id_) for _ in range(2)]

@@ -69,7 +69,7 @@ class Case:
     def play(self) -> int:
         """The number of jobs that completed, which is all of them."""
         try:
-            self._until_done("enqueue_jobs.py")
+            self._until_done("enqueue_all.py")
             self._until_done(
                 "-m", "windlass", "worker", "mill:app", "--until-empty", "--lease", "1s", "--concurrency", "2"
             )

@@ -36,7 +36,7 @@ class Yard:
         self.database = folder / "jobs.db"
         self.histories = folder / "history"
         self.histories.mkdir()
-        for name in ("mill.py", "enqueue_jobs.py", "produce.py"):
+        for name in ("mill.py", "enqueue_all.py", "produce.py"):
             shutil.copy(HERE / name, folder)
         url = url or f"sqlite:///{self.database}"
         self.app = App(url, deadline=30)

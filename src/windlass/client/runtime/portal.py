@@ -146,10 +146,10 @@ class blocking(Generic[S, P, R]):
                 kwargs[iterable] = as_list(kwargs[iterable], iterable)
             elif iterable is not None and args:
                 args = (as_list(args[0], iterable), *args[1:])
-            inside = here(bound, *args, **kwargs)
+            portal, inside = bound._portal(), here(bound, *args, **kwargs)
             # By name: a subclass that overrides `averb` has its own `verb`.
             work = getattr(type(bound), verb, method)(bound, *args, **kwargs)
-            done: R = bound._portal().run(work, waits=waits, here=inside)
+            done: R = portal.run(work, waits=waits, here=inside)
             return done
 
         call.__name__, call.__doc__ = name, method.__doc__

@@ -160,7 +160,7 @@ async def finish(access: Access, due: Sequence[PlannedTicks]) -> dict[str, Fired
     Schedules of an unreachable queue stay, the others advance; then the error is raised.
     """
     watched = access.server.failpoint_wire
-    with naming(watched, "hand_in"):
+    with naming(watched, "enqueue_jobs"):
         enqueued = await enqueue_ticks(access, due)
     seen_to = [each for each in due if each.firing.name in enqueued.fired]
     with naming(watched, "advance"):
