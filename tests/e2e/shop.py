@@ -51,24 +51,24 @@ async def anap(ctx: Context) -> None:
 
 
 @app.task
-def block(ctx: Context, gate: str) -> str:
-    """Deaf: it looks at nothing but its gate."""
+def block(ctx: Context, gate: str, size: int = 0) -> str:
+    """Deaf: it looks at nothing but its gate. Its result may have a size."""
     trace(ctx, "start")
     while not is_open(gate):
         time.sleep(0.02)
         trace(ctx, "here")
     trace(ctx, "end")
-    return "opened"
+    return "x" * size or "opened"
 
 
 @app.task
-async def ablock(ctx: Context, gate: str) -> str:
+async def ablock(ctx: Context, gate: str, size: int = 0) -> str:
     trace(ctx, "start")
     while not is_open(gate):
         await asyncio.sleep(0.02)
         trace(ctx, "here")
     trace(ctx, "end")
-    return "opened"
+    return "x" * size or "opened"
 
 
 @app.task
