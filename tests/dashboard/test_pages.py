@@ -138,10 +138,11 @@ def test_the_keyboard_reaches_search_help_rows_and_pages(browser: Browser, site:
 def test_the_theme_is_chosen_and_kept(browser: Browser, site: Site) -> None:
     browser.open("/")
     colour = "return getComputedStyle(document.body).backgroundColor"
+    until(lambda: browser.run(colour) != "rgba(0, 0, 0, 0)", "the style sheet")
     light = browser.run(colour)
     browser.type("tt")
     assert browser.run(colour) != light
     browser.open("/jobs")
     assert browser.run("return document.documentElement.dataset.theme") == "dark"
     browser.type("t")
-    assert browser.run(colour) == light
+    until(lambda: browser.run(colour) == light, "the light theme")
