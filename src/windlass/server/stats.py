@@ -104,7 +104,7 @@ class JobCountQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 class JobCount(msgspec.Struct):
-    """How many jobs match; if it is not exact, there are at least so many."""
+    """How many jobs match: exactly, or at least `count` of them."""
 
     count: int
     exact: bool

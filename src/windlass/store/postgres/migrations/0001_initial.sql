@@ -131,8 +131,8 @@ SELECT held.runner, held.claim, job.* FROM windlass.claims AS held CROSS JOIN LA
     OFFSET 0
 ) AS job;
 
--- Shorten rows of claims to the jobs that run, and delete those of which none does. Looks at the jobs: whoever calls
--- it only guesses. Returns how many rows are gone.
+-- Shorten rows of claims to the jobs that run, and delete rows without one. It reads the jobs, because the numbers that
+-- it is given are a guess. Returns how many rows were deleted.
 CREATE FUNCTION windlass.shorten_claims(holder text, numbers bigint[]) RETURNS integer LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     gone integer := 0;

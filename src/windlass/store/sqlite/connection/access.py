@@ -67,7 +67,7 @@ class DbThreads:
         return await self._run(self._reader, work, deadline)
 
     async def checkpoint(self) -> None:
-        """Copy the log into the file, before it is so long that a commit has to."""
+        """Copy the log into the file before it reaches MAX_LOG_PAGES, at which a commit would do it."""
         if self._checkpoints.is_due(since_boot()):
             pages = await self._writer.run(checkpoint)
             self._checkpoints.note(pages, since_boot())
