@@ -1,11 +1,12 @@
--- drop_jobs: drop finished jobs. Request: ids. Reply for each: the letter that it had; the negative letter of an
--- unfinished job; 0: not here.
+-- drop_jobs: drop finished jobs. Request: {id, version} of each, version -1: any. Reply for each: the letter that it
+-- had; the negative letter of an unfinished job; 0: not here, or changed.
 --! effect: writes
 --! uses: record, drop
 local now, answer, jobs = now_micros(), {}, {}
-for i, id in ipairs(request) do
+for i, entry in ipairs(request) do
+  local id, version = entry[1], entry[2]
   local r = read_job(id)
-  if not r or jobs[id] then
+  if not r or jobs[id] or (version >= 0 and r.version ~= version) then
     answer[i] = 0
   elseif finished_letters[r.letter] then
     jobs[id] = r

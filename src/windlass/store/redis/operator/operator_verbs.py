@@ -24,6 +24,9 @@ from windlass.store.redis.records.ending import cancelled, reset_ageing, row_of,
 from windlass.store.redis.records.record import NO_SLOT, STATUS, Flag, Letter, Record
 from windlass.store.rows import FINISHED_COLUMNS, add_attempt, last_attempt
 
+_ANY = -1
+"""Instead of a version: drop the job whatever it has."""
+
 
 async def cancel(
     access: Access, ids: Sequence[JobId], reason: str, versions: Versions = ANY_VERSION
@@ -127,8 +130,9 @@ async def delete(access: Access, ids: Sequence[JobId], versions: Versions = ANY_
     """Finished jobs only: a live one must be cancelled first. Of one that comes twice, the first goes."""
     if versions:
         return await _delete_unchanged(access, ids, versions)
-    found = await _drop(access, access.server.job_locations.places(ids))
-    if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
+    places = access.server.job_locations.places(ids)
+    found = await _drop(access, {queue: [(id_, _ANY) for id_ in some] for queue, some in places.items()})
+    if missing := [(id_, _ANY) for id_ in dict.fromkeys(ids) if id_ not in found]:
         found |= await _drop(access, dict.fromkeys(await access.queue_names(), missing))
     return [_dropped(found, id_) for id_ in ids]
 
@@ -141,9 +145,7 @@ async def _delete_unchanged(access: Access, ids: Sequence[JobId], versions: Vers
     for id_, job in seen.items():
         if id_ not in stale:
             wanted[job.queue].append((id_, job.record.version))
-    found: dict[JobId, int] = {}
-    async for _, some, letters in call_in_portions(access, "drop_unchanged", wanted):
-        found |= {id_: letter for (id_, _), letter in zip(some, letters, strict=True) if letter}
+    found = await _drop(access, wanted)
     stale |= {id_ for id_ in seen if id_ not in found}
     return [
         Transition(id_, seen[id_].record.status, done=False, stale=True) if id_ in stale else _dropped(found, id_)
@@ -158,11 +160,11 @@ def _dropped(found: dict[JobId, int], id_: JobId) -> Transition | None:
     return Transition(id_, STATUS[abs(letter)], done=letter > 0) if letter else None
 
 
-async def _drop(access: Access, wanted: Mapping[str, Sequence[JobId]]) -> dict[JobId, int]:
-    """The letters that they had; negative for unfinished jobs, which stay."""
+async def _drop(access: Access, wanted: Mapping[str, Sequence[tuple[JobId, int]]]) -> dict[JobId, int]:
+    """Drop jobs at their versions: the letters that they had, negative for unfinished jobs, which stay."""
     found: dict[JobId, int] = {}
-    async for _, ids, letters in call_in_portions(access, "drop_jobs", wanted):
-        found |= {id_: letter for id_, letter in zip(ids, letters, strict=True) if letter}
+    async for _, some, letters in call_in_portions(access, "drop_jobs", wanted):
+        found |= {id_: letter for (id_, _), letter in zip(some, letters, strict=True) if letter}
     return found
 
 
