@@ -1,7 +1,7 @@
 """Deciding outside and writing what was decided: many at once in a few trips, and no change is lost."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from tests.support.seed import (
     failed,
     look,
     open_lease,
+    put,
     request,
     running,
     settle,
@@ -29,7 +30,7 @@ from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 from windlass.store.records import Settled, Transition
 from windlass.store.redis.connection.access import Access
-from windlass.store.redis.operator import decide
+from windlass.store.redis.operator import decide, operator_verbs
 from windlass.store.redis.operator.read_records import JobView, read_anywhere, read_records
 from windlass.store.redis.operator.replace import Replaced, replace_all
 from windlass.store.redis.records.ending import cancelled
@@ -189,3 +190,21 @@ async def test_a_job_with_everything_leaves_nothing(store: RedisStore, clock: Ma
         clock.advance(400 * DAY)
         await store.operator.prune(10)
     assert await left_of(store) <= {"queue", "counts", "types", "pending_counts", "leases", "fairness"}
+
+
+async def test_a_job_that_changes_between_reading_and_dropping_is_not_deleted(
+    store: RedisStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await put(store, Status.DEAD, payload='{"n": 1}')
+    version = (await look(store, id_)).version
+
+    async def read_and_change(access: Access, ids: Iterable[JobId]) -> JobView:
+        view = await read_anywhere(access, ids)
+        await store.operator.change([id_], JobChange(payload='{"n": 2}'))
+        return view
+
+    monkeypatch.setattr(operator_verbs, "read_anywhere", read_and_change)
+    assert await store.operator.delete([id_], {id_: version}) == [
+        Transition(id_, Status.DEAD, done=False, stale=True)
+    ]
+    assert (await look(store, id_)).payload == {"n": 2}
