@@ -77,7 +77,7 @@ class _Role:
         if not inspect.iscoroutinefunction(call) or (self._only is not None and name not in self._only):
             return call
         measured = _measured_call(verb_name(self._name, name), call, self._figures)
-        self.__dict__[name] = measured  # the next look finds it at once
+        self.__dict__[name] = measured  # found without __getattr__ from now on
         return measured
 
 

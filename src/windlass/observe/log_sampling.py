@@ -24,7 +24,7 @@ class Kind(NamedTuple):
 
 
 def sample_failures(emit: Emit) -> Emit:
-    """The same listener, which hears of repeated failures as a count once per window."""
+    """The same listener, which receives repeated failures as one count per window."""
     seen: dict[Kind, int] = {}
 
     def sampled(event: Event) -> None:

@@ -183,7 +183,7 @@ class _Portion(msgspec.Struct, frozen=True):
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
     over: Sequence[int] = ()
-    """Older claims of the runner whose rows are worth a look."""
+    """Older claims of the runner whose rows can be shortened."""
 
     def values(self, seen: dict[At, Seen], returns: int, since: int) -> dict[str, Any]:
         return {

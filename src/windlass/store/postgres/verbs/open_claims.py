@@ -1,4 +1,4 @@
-"""Which claims of this process are worth a look: their rows shrink as their jobs end."""
+"""Which claims of this process have ended jobs, so that their rows can be shortened or deleted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from windlass.core.ids import JobId
 ClaimKey = tuple[str, int]
 """A runner and the number of its claim."""
 SHARE = 4
-"""A row is looked at when 3/4 of its jobs have ended, so that a job is looked up at most twice."""
+"""A row is shortened when 3/4 of its jobs have ended, so that each job is read at most twice for it."""
 
 
 class OpenClaims:
     """Claims with jobs that have not ended, as far as this process knows.
 
-    Only a hint for `shorten_claims`, which looks at the jobs themselves: a claim that is missing here is left to the
-    coordinator, which deletes all that are over from time to time.
+    Only a hint for `shorten_claims`, which reads the jobs themselves. The coordinator deletes rows that are missing
+    here, once a minute.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class OpenClaims:
                     self._due[key] = None
 
     def due(self, runner: str) -> dict[int, int]:
-        """The claims of a runner that are worth a look, and how many of their jobs have not ended."""
+        """The claims of a runner whose rows can be shortened, and how many of their jobs have not ended."""
         return {key[1]: self._sizes[key][1] for key in self._due if key[0] == runner}
 
     def shortened(self, runner: str, claims: Mapping[int, int]) -> None:
@@ -60,7 +60,7 @@ class OpenClaims:
                     del self._sizes[key]
 
     def forget(self, runner: str, claims: Iterable[int]) -> None:
-        """There was no answer: the server may hold their rows locked, and another look would wait for that."""
+        """The reply was lost: the server may still hold locks on their rows, and a repeat would wait for them."""
         for claim in claims:
             self._due.pop((runner, claim), None)
             self._sizes.pop((runner, claim), None)
