@@ -80,7 +80,7 @@ class Asked(msgspec.Struct, frozen=True):
     first: bool
     """Whether nothing was taken yet: then what is found under the claim's number is from an earlier try."""
     over: Sequence[int] = ()
-    """Older claims of the runner whose rows are worth a look."""
+    """Older claims of the runner whose rows can be shortened."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
