@@ -76,7 +76,7 @@ def measure(context: BenchContext) -> Section:
     for _ in context.rounds("rest"):
         rates.alone.append(alone(context))
         rates.client_bulk.append(_client_bulk(context))
-        with _served(context) as server:
+        with context.store() as address, served(address) as server:
             _single(context, server, rates)
             rates.bulk.append(_bulk(context, server))
             _many(context, server, rates)
@@ -84,22 +84,22 @@ def measure(context: BenchContext) -> Section:
 
 
 @contextmanager
-def _served(context: BenchContext) -> Iterator[Server]:
-    with context.store() as address, socket.socket() as probe:
-        app = App(address)
-        token = app.tokens.create("bench", ["admin"]).text
-        app.close()
+def served(address: str) -> Iterator[Server]:
+    """A server in a process of its own."""
+    app = App(address)
+    token = app.tokens.create("bench", ["admin"]).text
+    app.close()
+    with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-        probe.close()
-        words = ["serve", "--store", address, "--port", str(port), "--rate", "1000000/s", "--unready", "0s"]
-        process = subprocess.Popen([sys.executable, "-m", "windlass", *words], stderr=subprocess.DEVNULL)
-        try:
-            _wait(port)
-            yield Server(port, token, process.pid)
-        finally:
-            process.terminate()
-            process.wait(60)
+    words = ["serve", "--store", address, "--port", str(port), "--rate", "1000000/s", "--unready", "0s"]
+    process = subprocess.Popen([sys.executable, "-m", "windlass", *words], stderr=subprocess.DEVNULL)
+    try:
+        _wait(port)
+        yield Server(port, token, process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def _wait(port: int) -> None:

@@ -22,6 +22,8 @@ from windlass.server.browser.session import cookie_of, csrf_of
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
+from windlass.server.events import stream
+from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
@@ -35,6 +37,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *stream.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -47,6 +50,8 @@ class ServerState(msgspec.Struct):
 
     estimates: Estimates
     actions: actions.ActionRunner
+    access: Access
+    events: EventHub
 
 
 def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
@@ -55,13 +60,14 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
     `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
     store, for `windlass dev`.
 
-    Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
+    Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
     access = Access(app, limit, development)
-    dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
+    events = EventHub(app, lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events)
+    dispatcher = Dispatcher(app, access, state)
 
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
 
@@ -69,6 +75,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
+        await state.events.stop()
         await state.actions.stop()
         await access.stop()
         await app.aclose()

@@ -50,6 +50,9 @@ class Dispatcher:
             return refusal(refused, id_)
         except Exception as error:
             return answer_problem(error, id_, request)
+        if isinstance(answer.body, Response):
+            answer.body.headers.update(_headers(id_, {}))
+            return answer.body
         body = b"" if answer.status == 204 else _encode(answer.body)
         return Response(body, answer.status, _headers(id_, answer.headers), "application/json")
 
@@ -73,6 +76,7 @@ class Dispatcher:
             text=text,
             headers=request.headers,
             state=self._state,
+            request=request,
         )
         with (
             acting(Actor(caller.name, "rest", address_of(request) or None)),
