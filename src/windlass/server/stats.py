@@ -14,7 +14,7 @@ from windlass.core.stats.scale import Scale, scale
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
 from windlass.core.tokens import Rights, Scope
-from windlass.server.jobs import CountQuery
+from windlass.server.job_list import CountQuery
 from windlass.server.operation import Answer, Call, Operation, OutsideLimits
 from windlass.store.clock import since_boot
 from windlass.store.records import WorkerInfo

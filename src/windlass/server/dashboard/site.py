@@ -16,7 +16,7 @@ from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
-from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, workers
+from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, suggest, workers
 from windlass.server.dashboard.page import Download, Fields, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
 from windlass.server.decode import read_body
@@ -34,6 +34,7 @@ PAGES: tuple[Page, ...] = (
     *workers.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *suggest.PAGES,
 )
 PAGE_SECONDS = 15.0
 """A page that takes longer becomes one that says so."""
