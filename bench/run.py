@@ -21,6 +21,7 @@ from bench.measures import (
     history,
     load,
     memory,
+    pages,
     pooler,
     profile,
     rest,
@@ -54,6 +55,7 @@ class Measurement(StrEnum):
     HELD = "held"
     HISTORY = "history"
     MEMORY = "memory"
+    PAGES = "pages"
     POOLER = "pooler"
     PROFILE = "profile"
     REST = "rest"
@@ -72,6 +74,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
+    Measurement.PAGES: pages.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
     Measurement.REST: rest.measure,

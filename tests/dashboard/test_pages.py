@@ -168,7 +168,7 @@ def test_a_search_finds_by_error_and_payload_and_stays_in_the_address(browser: B
         "the queue is suggested",
     )
     browser.open("/jobs?status=dead")
-    newest = [row.get_attribute("data-key") for row in browser.all("tbody tr")]
+    newest = [str(row.get_attribute("data-key")) for row in browser.all("tbody tr")]
     assert set(newest) == set(jobs[1:3])
     site.app.jobs.retry(newest[-1])
     site.until_status(newest[-1], "dead")

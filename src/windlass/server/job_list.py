@@ -21,6 +21,9 @@ from windlass.server.operation import Call
 MAX_PAGES = 10
 """Pages of the store that one list of a limited token reads."""
 
+WITHOUT_INDEX = frozenset({"type", "queue", "tenant", "tag", "schedule"})
+"""Filters whose jobs are searched, newest first."""
+
 
 class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A filter: every given field must match."""
@@ -72,12 +75,13 @@ async def find_jobs(call: Call, query: JobQuery) -> ListedJobs:
             return ListedJobs([], None)
     bound = {**wanted, "token": call.caller.id if rights.is_limited else "", "terms": terms, "sort": query.sort}
     position = read_cursor(query.cursor, bound)
-    if terms or query.sort:
+    is_search = bool(terms or query.sort or wanted.keys() & WITHOUT_INDEX)
+    if is_search:
         found = await _search(call, query, wanted, terms, position)
     else:
         found = await _listed(call, query, wanted, position)
     since = None
-    if found.next_cursor and len(found.jobs) < query.limit and (terms or query.sort):
+    if found.next_cursor and len(found.jobs) < query.limit and is_search:
         since = _moment(found.next_cursor)
     return ListedJobs(found.jobs, make_cursor(found.next_cursor, bound), since)
 

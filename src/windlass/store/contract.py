@@ -28,6 +28,7 @@ from windlass.store.records import (
     Ends,
     FailureKey,
     Held,
+    JobEnd,
     JobFilter,
     JobPage,
     Note,
@@ -172,6 +173,9 @@ class OperatorStore(Protocol):
 
         A store may return fewer than there are, but at least 100.
         """
+
+    async def dead_ends(self, limit: int, before: FailureKey = NEWEST) -> Sequence[JobEnd]:
+        """How dead jobs ended, latest first: as `failures`, but without their contents."""
 
     async def ended(self, since: Micros | None, after: JobId | None, limit: int) -> Ends:
         """Kept jobs that ended at or after a moment, by moment and id: those after (since, after). Without a moment

@@ -18,7 +18,7 @@ from windlass.server.job_list import JobQuery
 from windlass.server.jobs import DeleteQuery, JobList, cancel_job, get_job, list_jobs, retry_job
 from windlass.server.operation import MissingScope
 from windlass.server.problem import Refused
-from windlass.server.stats import MAX_COUNT
+from windlass.server.stats import MAX_COUNT, JobCount
 
 PAGE_SIZE = 50
 MAX_SELECTED = 200
@@ -46,7 +46,7 @@ async def show_jobs(view: View) -> Reply:
 
 
 async def _context(view: View, asked: Search, query: JobQuery, found: JobList, problem: str) -> dict[str, Any]:
-    found_count = None if problem or asked.terms else await count(view, asked.filters)
+    found_count = None if problem else await _count(view, asked, query, found)
     fields = search_fields(asked)
     return {
         "jobs": found.jobs,
@@ -64,6 +64,15 @@ async def _context(view: View, asked: Search, query: JobQuery, found: JobList, p
         "verbs": [verb for verb, on in VERBS.items() if not query.status or set(query.status) & on],
         "said": _said(view.asked("said")),
     }
+
+
+async def _count(view: View, asked: Search, query: JobQuery, found: JobList) -> JobCount | None:
+    """How many match: exactly where the store counts along or all of them are shown, else at least as many as are."""
+    if not asked.terms and set(asked.filters) <= {"status", "queue"} and not view.caller.rights.types:
+        return await count(view, asked.filters)
+    if query.cursor:
+        return None
+    return JobCount(len(found.jobs), found.next_cursor is None)
 
 
 async def _searched(view: View, search: Search) -> Reply:
