@@ -75,16 +75,19 @@ def _store_up(value: int) -> Family:
 
 def _queues(state: StoreState) -> Iterable[Family]:
     jobs: dict[Labels, float] = {}
-    for queue, statuses in _bounded(state.counts):
+    known = {name: state.counts.get(name, {}) for name in {*state.counts, *state.paused}}
+    for queue, statuses in _bounded(known):
         for status in Status:
             jobs[queue, status] = jobs.get((queue, status), 0) + statuses.get(status, 0)
     yield gauge("windlass_queue_jobs", "Jobs by status.", list(jobs.items()), ("queue", "status"))
     oldest: dict[Labels, float] = {}
-    for queue, seconds in _bounded({name: state.oldest.get(name, 0.0) for name in state.counts}):
+    for queue, seconds in _bounded({name: state.oldest.get(name, 0.0) for name in known}):
         oldest[queue,] = max(oldest.get((queue,), 0.0), seconds)
     text = "Time that the oldest pending job has waited; 0 if none waits."
     yield gauge("windlass_queue_oldest_pending_seconds", text, list(oldest.items()), ("queue",))
-    paused = {(queue,): float(paused) for queue, paused in _bounded(state.paused)}
+    paused: dict[Labels, float] = {}
+    for queue, is_paused in _bounded({name: state.paused.get(name, False) for name in known}):
+        paused[queue,] = min(paused.get((queue,), 1.0), float(is_paused))  # others: if all of them are
     yield gauge("windlass_queue_paused", "Whether the queue is paused.", list(paused.items()), ("queue",))
 
 
