@@ -11,6 +11,7 @@ from windlass.core.moments import SECOND
 from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
 from windlass.errors import WindlassError
+from windlass.observe.alerts import types_without_worker
 from windlass.observe.families import Family, Labels, gauge
 from windlass.observe.reading import MAX_ROWS, OTHER
 from windlass.store.contract import Store
@@ -36,9 +37,7 @@ class StoreState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def types_without_worker(self) -> list[str]:
         """Types of jobs that were parked, and of active schedules, that no live worker knows."""
-        known = {type_ for worker in self.workers for type_ in worker.types}
-        scheduled = {each.rules.job.type for each in self.schedules if not each.paused and each.problem is None}
-        return sorted({*self.parked_types, *scheduled} - known)
+        return types_without_worker(self.parked_types, self.schedules, self.workers)
 
 
 async def read_state(store: Store) -> StoreState:
