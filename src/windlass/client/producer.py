@@ -69,7 +69,8 @@ class Producer(Registrar):
         """Enqueue a job by name: `app.enqueue("mail.welcome", {"user_id": 42}, delay="5m")`.
 
         The options are those of `using(...)`. If this app has the task, its options hold and the arguments are
-        checked. Else they are stored unchecked, for a worker whose app has it.
+        checked. Else they are stored unchecked, for a worker whose app has it: a misspelt type is no error here, and
+        its job waits, `blocked`, until some worker knows it.
         """
         task = type if isinstance(type, Task) else self._task(type)
         arguments = {} if payload is None else payload
