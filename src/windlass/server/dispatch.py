@@ -77,6 +77,7 @@ class Dispatcher:
         with (
             acting(Actor(caller.name, "rest", address_of(request) or None)),
             carrying(incoming(request.headers)),
+            caller.hiding_others(),
         ):
             return await operation.handler(call)
 

@@ -13,7 +13,7 @@ from windlass.client.handle import Handle
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
 from windlass.core.ids import new_id
-from windlass.core.jobs.job import Job, NewJob
+from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
 from windlass.core.moments import to_datetime
 from windlass.core.names import check_name
 from windlass.core.status import Status
@@ -142,6 +142,7 @@ async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
 
 
 async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> NewJob:
+    check_limits(call, request.type, request.queue)
     given = msgspec.structs.asdict(request)
     options = {name: value for name, value in given.items() if value is not UNSET and name not in ("type", "payload")}
     try:
@@ -154,6 +155,20 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> New
     if job.parent is not None:
         await _check_parent(call, job.parent)
     return job
+
+
+def check_limits(call: Call, type_: str, queue: str | UnsetType) -> None:
+    """Refuse what is outside the token's limits before the arguments are checked: an error would describe them."""
+    registry = call.app.registry
+    known = registry.get(type_) if type_ in registry else None
+    usual = DEFAULT_QUEUE if known is None else str(known.defaults.get("queue", DEFAULT_QUEUE))
+    what = None
+    if not call.caller.rights.covers_type(type_ if known is None else known.type):
+        what = f"type {type_!r}"
+    elif not call.caller.rights.covers_queue(usual if queue is UNSET else queue):
+        what = f"the queue of type {type_!r}" if queue is UNSET else f"queue {queue!r}"
+    if what is not None:
+        raise OutsideLimits(f"this token is limited, and {what} is not among what it may use")
 
 
 async def _check_parent(call: Call, parent: str) -> None:

@@ -1,6 +1,7 @@
 """Operations: what the server can do, as data. The routes and the OpenAPI document are made from the same records."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -56,6 +57,16 @@ class Caller(msgspec.Struct, frozen=True):
         self.need_queue(queue)
         if self.rights.types:
             raise OutsideLimits(f"this token is limited to types, and this concerns all jobs of queue {queue!r}")
+
+    @contextmanager
+    def hiding_others(self) -> Iterator[None]:
+        """Errors say to a limited token what it asked for, and name nothing else that there is."""
+        try:
+            yield
+        except WindlassError as error:
+            if error.hint and self.rights.is_limited:
+                error.args = (str(error).removesuffix(error.hint),)
+            raise
 
     def sees_job(self, job: Job) -> bool:
         """Whether this job exists for it."""

@@ -176,7 +176,7 @@ class Context(Generic[S]):
         `await ctx.aenqueue(…)` is the form. The child's `parent` is this job, unless it has another. A job that runs
         again enqueues its children again: an idempotency key prevents that.
         """
-        refuse_on_loop("enqueue")
+        refuse_on_loop("ctx.enqueue", "await ctx.aenqueue(…)")
         return self._link.home._portal().run(self.aenqueue(what, *args, **kwargs))
 
     @overload

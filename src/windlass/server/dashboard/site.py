@@ -125,7 +125,7 @@ class Dashboard:
             state=self._state,
         )
         address = request.client.host if request.client else None
-        with acting(Actor(visitor.caller.name, "dashboard", address)):
+        with acting(Actor(visitor.caller.name, "dashboard", address)), visitor.caller.hiding_others():
             return await page.handler(view)
 
     def failed(self, request: Request, problem: Problem, visitor: Visitor | None = None) -> Response:
