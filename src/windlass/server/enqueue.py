@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from windlass.client.app import App
 from windlass.client.handle import Handle
+from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
 from windlass.core.ids import new_id
@@ -61,6 +62,10 @@ class JobRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_
     meta: dict[str, Any] | UnsetType = UNSET
 
 
+_OPTIONS = JobRequest.__struct_fields__[2:]
+"""Its fields beside type and payload."""
+
+
 class BulkRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Jobs to be enqueued, all or none."""
 
@@ -86,7 +91,7 @@ class BulkReceipt(msgspec.Struct):
 async def enqueue_job(call: Call) -> Answer:
     """Store the job; the answer comes when it is durable."""
 
-    async def enqueue(ids: list[str]) -> Answer:
+    async def enqueue(ids: Sequence[str | None]) -> Answer:
         job = await _new_job(call, call.body, "", ids[0])
         (handle,) = await _enqueue(call, [job])
         receipt = await _receipt(call, job, handle)
@@ -103,7 +108,7 @@ async def enqueue_bulk(call: Call) -> Answer:
     if len(jobs) > MAX_BULK:
         raise Refused(413, "too_many_jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} in one call", limit=MAX_BULK)
 
-    async def enqueue(ids: list[str]) -> Answer:
+    async def enqueue(ids: Sequence[str | None]) -> Answer:
         made = [await _new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
         handles = await _enqueue(call, made)
         receipts = [_plain_receipt(job, handle) for job, handle in zip(made, handles, strict=True)]
@@ -141,11 +146,13 @@ async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
     return await (await call.app._ready()).operator.get(ids)
 
 
-async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> NewJob:
-    given = msgspec.structs.asdict(request)
-    options = {name: value for name, value in given.items() if value is not UNSET and name not in ("type", "payload")}
+async def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
+    """A job with this id, unless the request names one; None: a new one."""
+    options = _given(request)
+    if id_ is not None:
+        options.setdefault("id", id_)
     try:
-        job = make_job(call.app, request.type, parse_object(request.payload), {"id": id_, **options})
+        job = make_job(call.app, request.type, parse_object(request.payload), options)
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem) from None
     call.caller.need_queue(job.queue, job.type)
@@ -154,6 +161,12 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> New
     if job.parent is not None:
         await _check_parent(call, job.parent)
     return job
+
+
+def _given(request: JobRequest) -> dict[str, Any]:
+    """The options that a request names."""
+    values = zip(_OPTIONS, msgspec.structs.astuple(request)[2:], strict=True)
+    return {name: value for name, value in values if value is not UNSET}
 
 
 async def _check_parent(call: Call, parent: str) -> None:
@@ -169,7 +182,8 @@ def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str,
         return app.tasks[app.registry.get(type_).type].using(**options)._job_of(arguments)
     fields = check_options(options)
     text = app.registry.check(type_, arguments, app.payload_limit)
-    return NewJob(type=type_, payload=text, **job_fields({"id": new_id(), **fields}))
+    fresh = "" if "id" in fields else this_process()
+    return NewJob(type=type_, payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
 
 
 def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
