@@ -90,7 +90,7 @@ def read_head(head: bytes) -> tuple[int, int]:
 
 
 async def send(server: Server, request_of: Callable[[int], Request], count: int, connections: int) -> list[float]:
-    """Send requests over many connections at once; the seconds that each answer took, a wrong answer infinitely long."""
+    """Send requests over many connections at once; returns the seconds that each took, inf: a wrong answer."""
     numbers = iter(range(count))
     took: list[float] = []
 

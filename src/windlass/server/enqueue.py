@@ -1,7 +1,7 @@
 """POST /jobs and POST /jobs/bulk."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -92,7 +92,7 @@ async def enqueue_job(call: Call) -> Answer:
     """Store the job; the answer comes when it is durable."""
 
     async def enqueue(ids: Sequence[str | None]) -> Answer:
-        job = await _new_job(call, call.body, "", ids[0])
+        job = _new_job(call, call.body, "", ids[0])
         (handle,) = await _enqueue(call, [job])
         receipt = await _receipt(call, job, handle)
         return Answer(receipt, 200 if receipt.existing else 201, {"location": f"/api/v1/jobs/{receipt.id}"})
@@ -109,7 +109,7 @@ async def enqueue_bulk(call: Call) -> Answer:
         raise Refused(413, "too_many_jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} in one call", limit=MAX_BULK)
 
     async def enqueue(ids: Sequence[str | None]) -> Answer:
-        made = [await _new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
+        made = [_new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
         handles = await _enqueue(call, made)
         receipts = [_plain_receipt(job, handle) for job, handle in zip(made, handles, strict=True)]
         await _hide_others(call, made, receipts)
@@ -120,6 +120,8 @@ async def enqueue_bulk(call: Call) -> Answer:
 
 async def _enqueue(call: Call, jobs: list[NewJob]) -> Sequence[Handle[Any]]:
     """Store the jobs. The holder of a key is not named to a token that does not see it."""
+    if call.caller.rights.is_limited:
+        await _check_parents(call, jobs)
     try:
         return await call.app.aenqueue_many(jobs)
     except KeyConflict as error:
@@ -146,7 +148,7 @@ async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
     return await (await call.app._ready()).operator.get(ids)
 
 
-async def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
+def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
     """A job with this id, unless the request names one; None: a new one."""
     options = _given(request)
     if id_ is not None:
@@ -158,8 +160,6 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str | None)
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
-    if job.parent is not None:
-        await _check_parent(call, job.parent)
     return job
 
 
@@ -169,10 +169,11 @@ def _given(request: JobRequest) -> dict[str, Any]:
     return {name: value for name, value in values if value is not UNSET}
 
 
-async def _check_parent(call: Call, parent: str) -> None:
+async def _check_parents(call: Call, jobs: list[NewJob]) -> None:
     """A parent outside the token's limits is unknown to it."""
-    if call.caller.rights.is_limited and not call.caller.sees_job(await call.app.jobs.aget(parent, fetch=False)):
-        raise JobNotFound(parent)
+    for parent in dict.fromkeys(job.parent for job in jobs if job.parent is not None):
+        if not call.caller.sees_job(await call.app.jobs.aget(parent, fetch=False)):
+            raise JobNotFound(parent)
 
 
 def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str, Any]) -> NewJob:
@@ -180,8 +181,10 @@ def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str,
     check_name(type_, "type")
     if app.tasks:
         return app.tasks[app.registry.get(type_).type].using(**options)._job_of(arguments)
-    fields = check_options(options)
     text = app.registry.check(type_, arguments, app.payload_limit)
+    if not options:
+        return NewJob(id=new_id(), type=type_, payload=text, fresh=this_process())
+    fields = check_options(options)
     fresh = "" if "id" in fields else this_process()
     return NewJob(type=type_, payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
 
@@ -192,13 +195,23 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
         return {}
 
     try:
-        value = _strict.decode(bytes(text).decode())
+        value = _parse(bytes(text).decode())
     except RecursionError:
         raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise InvalidPayload("payload", f"is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration as stop:
+        raise ValueError(f"there is no value at character {stop.value}") from None
+    if end != len(text):
+        raise ValueError(f"there is more after its end at character {end}")
     return value
 
 
@@ -210,7 +223,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Enough digits of an integer to be refused with its place; Python would not read thousands.
-_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25]))
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25])
+).scan_once  # type: ignore[attr-defined]
 
 
 async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:
