@@ -22,6 +22,7 @@ from bench.measures import (
     memory,
     pooler,
     profile,
+    requests,
     rest,
     space,
 )
@@ -54,6 +55,7 @@ class Measurement(StrEnum):
     MEMORY = "memory"
     POOLER = "pooler"
     PROFILE = "profile"
+    REQUESTS = "requests"
     REST = "rest"
     SPACE = "space"
 
@@ -71,6 +73,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.MEMORY: memory.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }

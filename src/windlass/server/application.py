@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
@@ -42,6 +43,21 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+class Application(Starlette):
+    """Starlette, with a direct way to operations whose path has no parameter: its own costs as much as the answer."""
+
+    direct: Mapping[tuple[str, str], Endpoint] = {}
+    """By method and path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        found = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if found is None:
+            await super().__call__(scope, receive, send)
+        else:
+            await (await found(Request(scope, receive)))(scope, receive, send)
+
+
 class ServerState(msgspec.Struct):
     """What a server keeps between requests."""
 
@@ -49,7 +65,7 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
+def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
     `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
@@ -73,7 +89,10 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         await access.stop()
         await app.aclose()
 
-    routes = [_route(dispatcher, operation) for operation in OPERATIONS]
+    endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
+    routes = [
+        Route(PREFIX + each.path, endpoint, methods=[each.method], name=each.id) for each, endpoint in endpoints
+    ]
     routes += [
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
@@ -84,17 +103,18 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
+    served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
     return served
 
 
-def _route(dispatcher: Dispatcher, operation: Operation) -> Route:
+def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return await dispatcher.run(operation, request)
 
-    return Route(PREFIX + operation.path, endpoint, methods=[operation.method], name=operation.id)
+    return endpoint
 
 
 def _documentation(dispatcher: Dispatcher) -> list[Route]:
