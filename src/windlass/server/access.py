@@ -19,7 +19,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.tokens import Scope, Token, digest_of, id_of
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.server.browser import session
-from windlass.server.operation import Caller
+from windlass.server.operation import OPEN, Caller, Policy
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
@@ -67,9 +67,10 @@ class RateLimiter:
 class Access:
     """Finds the caller of a request, or refuses it."""
 
-    def __init__(self, app: App, rate: Rate, development: str | None = None) -> None:
+    def __init__(self, app: App, rate: Rate, development: str | None = None, policy: Policy = OPEN) -> None:
         """`development` is the text of a token that only this process knows."""
         self._app = app
+        self._policy = policy
         self._development = None if development is None else _development(development)
         self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
@@ -108,7 +109,7 @@ class Access:
             raise too_many("this token has used up its rate of requests", wait)
         self._calls.spend(token.id)
         self._note_use(known)
-        return Caller(token.id, token.name, token.rights)
+        return Caller(token.id, token.name, token.rights, self._policy)
 
     def last_known(self, headers: Mapping[str, str]) -> Caller | None:
         """The caller as its token was when it was last checked here: for reading metrics while the store is away."""
@@ -116,7 +117,7 @@ class Access:
         known = self._known.get(_key("token", text))
         if known is None or _has_expired(known.token):
             return None
-        return Caller(known.token.id, known.token.name, known.token.rights)
+        return Caller(known.token.id, known.token.name, known.token.rights, self._policy)
 
     async def stop(self) -> None:
         """Wait for nothing that is still to be noted."""

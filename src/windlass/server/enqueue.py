@@ -12,6 +12,7 @@ from windlass.client.app import App
 from windlass.client.handle import Handle
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
+from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.moments import to_datetime
@@ -145,7 +146,8 @@ async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> New
     given = msgspec.structs.asdict(request)
     options = {name: value for name, value in given.items() if value is not UNSET and name not in ("type", "payload")}
     try:
-        job = make_job(call.app, request.type, parse_object(request.payload), {"id": id_, **options})
+        given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        job = make_job(call.app, request.type, given, {"id": id_, **options})
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem) from None
     call.caller.need_queue(job.queue, job.type)

@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.client.app import App
 from windlass.core.tokens import Scope
+from windlass.errors import InvalidOption
 from windlass.server.operation import Answer, Call, Caller, Handler, Operation
 from windlass.server.problem import Refused
 
@@ -40,6 +41,29 @@ class Download(msgspec.Struct, frozen=True):
 Reply = Shown | Moved | Download
 
 
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the server that pages show or use."""
+
+    environment: str = ""
+    trace_url: str = ""
+    """Where a trace is, with TRACE for its id; "": traces have no links."""
+    rate: str = ""
+
+    def trace_link(self, trace: str | None) -> str | None:
+        """The address of a trace."""
+        return self.trace_url.replace(TRACE, trace) if trace and self.trace_url else None
+
+
+TRACE = "{trace}"
+
+
+def check_trace_url(url: str) -> str:
+    """The setting, if it is an address with a place for the id of a trace."""
+    if url and (TRACE not in url or not url.startswith(("http://", "https://")) or not url.isprintable()):
+        raise InvalidOption("trace_url", f"must be an http or https address that has {TRACE}, not {url[:200]!r}")
+    return url
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a page, authenticated."""
 
@@ -52,6 +76,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     form: Fields
     operations: Mapping[Handler, Operation]
     state: Any
+    look: Look = Look()
 
     async def ask(
         self,
@@ -64,7 +89,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Answer:
         """The answer of an operation of the REST server to the same caller."""
         operation = self.operations[handler]
-        self.caller.need(operation.scope)
+        self.caller.need(operation.scope, changes=operation.changes)
         if query is None and operation.query is not None:
             query = operation.query()
         call = Call(
@@ -90,7 +115,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     def allows(self, scope: str) -> bool:
         """Whether the caller has a scope."""
-        return self.caller.rights.allows(Scope(scope))
+        return self.caller.allows(scope)
 
 
 PageHandler = Callable[[View], Awaitable[Reply]]

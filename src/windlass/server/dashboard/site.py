@@ -17,7 +17,7 @@ from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
 from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, workers
-from windlass.server.dashboard.page import Download, Fields, Moved, Page, Reply, Shown, View, link
+from windlass.server.dashboard.page import Download, Fields, Look, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
 from windlass.server.decode import read_body
 from windlass.server.dispatch import SAFE_HEADERS, request_id
@@ -69,14 +69,13 @@ class Dashboard:
         identify: Identify,
         operations: tuple[Operation, ...],
         state: Any,
-        *,
-        environment: str = "",
+        look: Look,
     ) -> None:
         self._app = app
         self._identify = identify
         self._operations: Mapping[Handler, Operation] = {each.handler: each for each in operations}
         self._state = state
-        self._environment = environment
+        self._look = look
         self._templates = make_templates()
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
 
@@ -113,7 +112,7 @@ class Dashboard:
         return self.failed(request, problem, visitor)
 
     async def _reply(self, page: Page, request: Request, visitor: Visitor, form: Fields) -> Reply:
-        visitor.caller.need(page.scope)
+        visitor.caller.need(page.scope, changes=page.method == "POST")
         view = View(
             app=self._app,
             caller=visitor.caller,
@@ -123,6 +122,7 @@ class Dashboard:
             form=form,
             operations=self._operations,
             state=self._state,
+            look=self._look,
         )
         address = request.client.host if request.client else None
         with acting(Actor(visitor.caller.name, "dashboard", address)):
@@ -148,7 +148,7 @@ class Dashboard:
             title=reply.title,
             caller=visitor.caller if visitor else None,
             csrf=visitor.csrf if visitor else "",
-            environment=self._environment,
+            environment=self._look.environment,
             page_path=request.url.path,
             theme=theme if theme in THEMES else "",
         )
