@@ -178,16 +178,20 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     """A payload, strictly: a JSON object without NaN and without a key twice."""
     if text is UNSET:
         return {}
-
-    try:
-        value = _strict.decode(bytes(text).decode())
-    except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:
-        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+    value = parse_value(bytes(text), "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
     return value
+
+
+def parse_value(text: bytes, field: str) -> Any:
+    """A JSON value, strictly."""
+    try:
+        return _strict.decode(text.decode())
+    except RecursionError:
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Pages: what a request for one is given, what it answers, and the record that its route is made from."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -12,6 +12,9 @@ from windlass.errors import InvalidOption
 from windlass.server.operation import Answer, Call, Caller, Handler, Operation
 from windlass.server.problem import Refused
 
+T = TypeVar("T")
+ROWS = 100
+"""Rows of a page whose list is made from counts, not from a cursor."""
 Fields = Mapping[str, Sequence[str]]
 """A query or a form: every name with its values."""
 
@@ -134,6 +137,15 @@ def link(path: str, **query: Any) -> str:
     """A path with a query, without what is empty."""
     given = {name: value for name, value in query.items() if value not in (None, "", ())}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def paged(view: View, path: str, rows: Sequence[T]) -> tuple[Sequence[T], dict[str, Any]]:
+    """The rows of the page that is asked for, and links to the first and to the next."""
+    asked = view.asked("page")
+    number = int(asked) if asked.isdecimal() and len(asked) < 6 else 1
+    first, older = (max(1, number) - 1) * ROWS, max(1, number) * ROWS
+    links = {"first": path if first else None, "older": link(path, page=number + 1) if older < len(rows) else None}
+    return rows[first:older], links
 
 
 def unknown_verb(verb: str) -> Refused:

@@ -16,7 +16,9 @@ from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
-from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, workers
+from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, settings, workers
+from windlass.server.dashboard.figures import types
+from windlass.server.dashboard.forms import enqueue, schedule
 from windlass.server.dashboard.page import Download, Fields, Look, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
 from windlass.server.decode import read_body
@@ -28,12 +30,16 @@ PAGES: tuple[Page, ...] = (
     *overview.PAGES,
     *jobs.PAGES,
     *job.PAGES,
+    *enqueue.PAGES,
     *queues.PAGES,
     *dead.PAGES,
+    *schedule.PAGES,
     *schedules.PAGES,
     *workers.PAGES,
+    *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *settings.PAGES,
 )
 PAGE_SECONDS = 15.0
 """A page that takes longer becomes one that says so."""
@@ -196,7 +202,7 @@ def _here(request: Request) -> str:
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     parts = request.url.path.split("/")[1:]
-    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues") else parts[:1])
+    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues", "schedules") else parts[:1])
 
 
 def _id(request: Request) -> str:
