@@ -94,7 +94,7 @@ def asgi(
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
         Route("/metrics", Metrics(app, access).show),
-        *LogIn(app, access).routes,
+        *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
         *dashboard.routes(),

@@ -14,6 +14,7 @@ EDGES = (
     *(60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0),
 )
 """Upper ends of the columns, in seconds; the last column is what took longer."""
+MIN_COLUMNS = 8
 WIDTH, HEIGHT = 210.0, 40.0
 
 
@@ -38,23 +39,30 @@ def column_counts(times: Histogram) -> list[int]:
 
 
 def columns(times: Histogram) -> Columns | None:
-    """The columns from the first to the last that is not empty; None without a time."""
+    """The columns from the first to the last that is not empty, and some around them; None without a time."""
     counts = column_counts(times)
     used = [i for i, count in enumerate(counts) if count]
     if not used:
         return None
-    first, last = used[0], used[-1]
+    first, last = _around(used[0], used[-1])
     shown = counts[first : last + 1]
-    step = min(WIDTH / len(shown), WIDTH / 6)
+    step = WIDTH / len(shown)
     drawn = [_column(i, count, max(shown), step, _between(first + i)) for i, count in enumerate(shown)]
     most = max(range(len(counts)), key=counts.__getitem__)
     return Columns(
         shapes=Markup("").join(drawn),
-        described=f"{number(sum(counts))} runs; most took {_between(most)}",
+        described=f"{number(sum(counts))} {'attempt' if sum(counts) == 1 else 'attempts'}, most of {_between(most)}",
         count=sum(counts),
         first=span(EDGES[first - 1]) if first else "0s",
         last=f"over {span(EDGES[-1])}" if last == len(EDGES) else span(EDGES[last]),
     )
+
+
+def _around(first: int, last: int) -> tuple[int, int]:
+    """Wide enough to compare columns by eye."""
+    while last - first + 1 < MIN_COLUMNS:
+        first, last = max(0, first - 1), min(len(EDGES), last + 1)
+    return first, last
 
 
 def _between(i: int) -> str:

@@ -77,6 +77,7 @@ async def _draft(view: View, type_: str) -> Draft:
 async def _page(view: View, draft: Draft) -> Reply:
     types: list[TypeRecord] = (await view.ask(list_types)).body.types
     context = {"draft": draft, "types": types[:MAX_TYPES], "has_tasks": bool(view.app.tasks)}
+    context["knows"] = draft.type in view.app.registry
     title = f"Enqueue {cut(draft.type, 60)}" if draft.type else "Enqueue a job"
     return Shown("enqueue.html", title, context, 422 if draft.errors else 200)
 
