@@ -19,7 +19,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.tokens import Scope, Token, digest_of, id_of
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.server.browser import session
-from windlass.server.operation import Caller
+from windlass.server.operation import OPEN, Caller, Policy
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
@@ -72,9 +72,10 @@ class RateLimiter:
 class Access:
     """Finds the caller of a request, or refuses it."""
 
-    def __init__(self, app: App, rate: Rate, development: str | None = None) -> None:
+    def __init__(self, app: App, rate: Rate, development: str | None = None, policy: Policy = OPEN) -> None:
         """`development` is the text of a token that only this process knows."""
         self._app = app
+        self._policy = policy
         self._development = None if development is None else _development(development)
         self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
@@ -153,7 +154,7 @@ class Access:
             self._known.pop(key, None)
             self._failures.spend(address)
             raise _refused("this token or session is not valid: unknown, revoked or expired")
-        caller = Caller(token.id, token.name, token.rights)
+        caller = Caller(token.id, token.name, token.rights, self._policy)
         found = self._known[key] = _Known(token, caller, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,18 +14,20 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.hidden import parse_hidden
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
+from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
-from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
+from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -65,21 +67,34 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Application:
+def asgi(
+    app: App,
+    *,
+    rate: str = DEFAULT_RATE,
+    environment: str = "",
+    read_only: bool = False,
+    hide: Iterable[str] = (),
+    trace_url: str = "",
+    development: str | None = None,
+) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
-    store, for `windlass dev`.
+    `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
+    names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
+    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
+    that is in no store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
     state = ServerState(Estimates(), actions.ActionRunner(app))
-    access = Access(app, limit, development)
+    policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
+    access = Access(app, limit, development, policy)
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
 
-    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
+    look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
+    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -98,7 +113,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
         Route("/metrics", Metrics(app, access).show),
-        *LogIn(app, access).routes,
+        *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
         *dashboard.routes(),

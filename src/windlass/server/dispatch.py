@@ -71,7 +71,7 @@ class Dispatcher:
 
     async def _answer(self, operation: Operation, request: Request) -> Answer:
         caller = await self.authenticate(request)
-        caller.need(operation.scope)
+        caller.need(operation.scope, changes=operation.changes)
         query = decode_query(request, operation.query)
         text, body = b"", None
         if operation.body is not None:

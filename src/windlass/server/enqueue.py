@@ -13,6 +13,7 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
+from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
 from windlass.core.moments import to_datetime
@@ -155,7 +156,8 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
     if id_ is not None:
         options.setdefault("id", id_)
     try:
-        job = make_job(call.app, request.type, parse_object(request.payload), options)
+        given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem) from None
     call.caller.need_queue(job.queue, job.type)
@@ -208,16 +210,20 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     """A payload, strictly: a JSON object without NaN and without a key twice."""
     if text is UNSET:
         return {}
-
-    try:
-        value = _parse(bytes(text).decode())
-    except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:
-        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+    value = parse_value(bytes(text), "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
     return value
+
+
+def parse_value(text: bytes, field: str) -> Any:
+    """A JSON value, strictly."""
+    try:
+        return _parse(text.decode())
+    except RecursionError:
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
 
 
 def _parse(text: str) -> Any:

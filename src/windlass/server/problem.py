@@ -23,7 +23,7 @@ from windlass.errors import (
     UnknownTask,
     WindlassError,
 )
-from windlass.server.operation import MissingScope, OutsideLimits
+from windlass.server.operation import MissingScope, OutsideLimits, ReadOnly
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
@@ -34,6 +34,7 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (InvalidInput, 422),
     (UnknownTask, 422),
     (MissingScope, 403),
+    (ReadOnly, 403),
     (OutsideLimits, 403),
     (JobNotFound, 404),
     (QueueNotFound, 404),

@@ -194,6 +194,8 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     parameters: dict[str, tuple[str, ...]] = {}
     """By type, of those that have any; `**` stands for any name."""
+    memory: int | None = None
+    """Bytes that its processes had in memory at the last beat, shared ones counted for each; None: not known."""
     started_at: datetime | None = None
     beat_at: datetime | None = None
 
