@@ -87,15 +87,15 @@ class Access:
 
         `csrf` is the CSRF token of a form; None: a change has it in a header.
         """
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and text:
-            known = await self._find("token", text.strip(), address)
-        elif cookie := session.cookie_of(request):
-            session.check_change(request, cookie, csrf)
-            known = await self._find("session", cookie, address)
-        else:
-            raise _refused("send a token: Authorization: Bearer wl_…")
-        return self._admitted(known)
+        kind, text = _credential(request)
+        if kind == "session":
+            session.check_change(request, text, csrf)
+        return self._admitted(await self._find(kind, text, address))
+
+    async def recheck(self, request: Request) -> Caller:
+        """The caller of a request that is still open; Refused within 5 seconds after its token or session ended."""
+        token = (await self._find(*_credential(request), "")).token
+        return Caller(token.id, token.name, token.rights)
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""
@@ -171,6 +171,16 @@ class Access:
     async def _write_use(self, id_: str) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
             await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def _credential(request: Request) -> tuple[Kind, str]:
+    """The bearer token of a request, or its session."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and text:
+        return "token", text.strip()
+    if cookie := session.cookie_of(request):
+        return "session", cookie
+    raise _refused("send a token: Authorization: Bearer wl_…")
 
 
 def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:

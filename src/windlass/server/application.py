@@ -25,6 +25,8 @@ from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
+from windlass.server.events import stream
+from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
@@ -38,6 +40,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *stream.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -65,6 +68,8 @@ class ServerState(msgspec.Struct):
 
     estimates: Estimates
     actions: actions.ActionRunner
+    access: Access
+    events: EventHub
 
 
 def asgi(
@@ -84,14 +89,15 @@ def asgi(
     `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
     that is in no store, for `windlass dev`.
 
-    Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
+    Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
     policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
     access = Access(app, limit, development, policy)
-    dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
+    events = EventHub(app, lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events)
+    dispatcher = Dispatcher(app, access, state)
 
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
@@ -100,6 +106,7 @@ def asgi(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
+        await state.events.stop()
         await state.actions.stop()
         await access.stop()
         await app.aclose()

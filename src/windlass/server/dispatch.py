@@ -66,6 +66,9 @@ class Dispatcher:
             return refusal(refused, id_)
         except Exception as error:
             return answer_problem(error, id_, request)
+        if isinstance(answer.body, Response):
+            answer.body.headers.update(_headers(id_, {}))
+            return answer.body
         body = b"" if answer.status == 204 else _encode(answer.body)
         return _Answered(body, answer.status, _JSON, id_, answer.headers)
 
@@ -89,6 +92,7 @@ class Dispatcher:
             text=text,
             headers=request.headers,
             state=self._state,
+            request=request,
         )
         trace = carrying(incoming(request.headers)) if "traceparent" in request.headers else nullcontext()
         with acting(Actor(caller.name, "rest", address_of(request) or None)), trace, caller.hiding_others():

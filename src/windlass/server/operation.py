@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.requests import Request
 
 from windlass.client.app import App
 from windlass.core.hidden import NOTHING_HIDDEN, HiddenFields, conceal
@@ -125,6 +126,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+    request: Request | None = None
+    """None: a page calls the operation."""
 
     def expected(self, version: str, what: str) -> str | None:
         """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
@@ -142,7 +145,7 @@ def etag(version: str) -> str:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What is sent back: a value that becomes JSON."""
+    """What is sent back: a value that becomes JSON, or a response as it is."""
 
     body: Any
     status: int = 200
@@ -167,6 +170,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     max_body: int = 1024 * 1024
     answers: Mapping[int, Any]
     """The type of the answer, by status."""
+    media_type: str = "application/json"
+    """Of the answer."""
     headers: tuple[str, ...] = ()
     """Request headers that it reads."""
 

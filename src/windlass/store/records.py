@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, overload
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Job, LogLine, Progress
+from windlass.core.jobs.job import Job, JobError, LogLine, Progress
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
@@ -161,6 +161,30 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 JobPage = Page[Job]
+
+
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job ended: what is told of it to listeners, without its contents."""
+
+    id: JobId
+    queue: str
+    type: str
+    status: Status
+    attempt: int
+    at: Micros
+    started_at: Micros | None = None
+    tenant: str | None = None
+    schedule: str | None = None
+    tags: tuple[str, ...] = ()
+    reason: str | None = None
+    error: JobError | None = None
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """Jobs that ended, in the order of their ends, and the store's clock before they were read."""
+
+    now: Micros
+    ends: tuple[JobEnd, ...]
 
 
 class Transition(msgspec.Struct, frozen=True):
