@@ -1,5 +1,6 @@
 """Rights: a token sees and does on pages what it sees and does by REST, and nothing else."""
 
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ Connect = Callable[..., Awaitable[httpx.AsyncClient]]
 
 @pytest.fixture
 async def app(address: str) -> AsyncIterator[App]:
-    made = make_app(address)
+    made = make_app(address, threading.Semaphore(0))
     yield made
     await made.aclose()
 

@@ -67,7 +67,7 @@ class Dispatcher:
         except Exception as error:
             return answer_problem(error, id_, request)
         if isinstance(answer.body, Response):
-            answer.body.headers.update(_headers(id_, {}))
+            answer.body.headers.update({**SAFE_HEADERS, "x-request-id": id_})
             return answer.body
         body = b"" if answer.status == 204 else _encode(answer.body)
         return _Answered(body, answer.status, _JSON, id_, answer.headers)
