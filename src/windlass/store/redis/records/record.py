@@ -103,6 +103,8 @@ class Flag(IntFlag):
     """It has one parent, and no more."""
     TAKES_RESULT = 16384
     """It takes the result of a parent."""
+    ONLY_DEPENDENT = 32768
+    """It has one dependent, which is in its fields and not in the index of dependents."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
@@ -129,6 +131,8 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
     schedule: str | None = None
     tick: Micros | None = None
     result_params: str | None = None
+    dependent: JobId | None = None
+    """The one job of the same enqueue and queue that waits for it: the last value, found by its length."""
 
     @property
     def rate(self) -> Rate | None:

@@ -6,7 +6,7 @@ local PENDING, RUNNING, SCHEDULED, THROTTLED, FAILED = 112, 114, 115, 116, 102
 local BLOCKED, WAITING_FOR_KEY, PARKED = 98, 108, 107
 local COMPLETED, DEAD, CANCELLED = 99, 100, 120
 local HAS_IDEMPOTENCY_KEY, HAS_CONCURRENCY_KEY, STRICT, RATED, COSTLY, HAS_TENANT, IS_CHILD, HAS_DETAILS, HAS_NOTES, CANCEL_REQUESTED = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512
-local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_RESULT = 1024, 2048, 4096, 8192, 16384
+local WAITS_FOR_PARENTS, HAS_DEPENDENTS, HAS_PARENT_RESULTS, ONE_PARENT, TAKES_RESULT, ONLY_DEPENDENT = 1024, 2048, 4096, 8192, 16384, 32768
 
 local function has(flags, flag) return bit.band(flags, flag) ~= 0 end
 
@@ -54,6 +54,13 @@ local PARENTS, RESULT_PARAMS = 14, 19
 local function fields_of(r)
   if not r.fields then r.fields = cmsgpack.unpack(string.sub(r.tail, 1, r.fields_size)) end
   return r.fields
+end
+
+-- The job that waits for one with ONLY_DEPENDENT, from its packed value: the last text of its fields. `at` is where head B
+-- begins.
+local function only_dependent(value, at)
+  local ends = at + B_SIZE - 1 + struct.unpack('>I4', value, at + B_SIZE - 4)
+  return string.sub(value, ends - 35, ends)
 end
 
 -- The texts behind the fields of a record: payload, parent results (HAS_PARENT_RESULTS), result.
