@@ -18,7 +18,7 @@ from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.keys import key_ref
-from windlass.store.redis.records.record import Fields, Flag, encode
+from windlass.store.redis.records.record import Fields, Flag, encode_fields
 from windlass.store.rows import PER_JOB, shared_child_values
 
 STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
@@ -89,7 +89,9 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
 def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
     """Jobs of one queue, in their order."""
     if len(jobs) == 1 and _is_plain(jobs[0]):
-        return EnqueueBatch(jobs, [[0]], ([_kind(jobs, 1, False, 0)], None), [encode(fields_of(jobs[0]))], True)
+        return EnqueueBatch(
+            jobs, [[0]], ([_kind(jobs, 1, False, 0)], None), [encode_fields(fields_of(jobs[0]))], True
+        )
     parents = _dependents(jobs)
     kinds = _kinds(jobs, parents)
     request: list[Any] = []
@@ -100,7 +102,7 @@ def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
         flags = _parent_flags(first, parents)
         own = bool(flags & Flag.ONLY_DEPENDENT) or _has_own_fields(first) or _is_linked(first, parents)
         request.append(_kind(alike, len(blobs) + 1, own, flags))
-        blobs += [encode(fields_of(job, parents.get(job.id))) for job in (alike if own else alike[:1])]
+        blobs += [encode_fields(fields_of(job, parents.get(job.id))) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
     plain = len(kinds) == 1 and order is None and _is_plain(jobs[0])
     return EnqueueBatch(jobs, kinds, (request, order), blobs, plain)

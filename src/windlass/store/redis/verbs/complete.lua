@@ -19,7 +19,7 @@ local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one m
 -- It has an idempotency key or a slot, or is not kept.
 local function finish_keyed(i, value, flags)
   local id, r = ids[i], read_record(value)
-  r.flags = flags
+  r.flags = bit.band(flags, bit.bnot(HAS_HEAD_C))
   if has(r.flags, HAS_IDEMPOTENCY_KEY) then
     local fields = fields_of(r)
     keyed[#keyed + 1] = {id, fields[KEY_DIGEST], fields[WINDOW]}
@@ -48,7 +48,7 @@ end
 local function pass_result(i, value, at, flags)
   local count, id = 1, ids[i]
   if has(flags, ONLY_DEPENDENT) then
-    release(only_dependent(value, at), id, '', results[i])
+    release(only_dependent(value, at, flags), id, '', results[i])
     flags = flags - ONLY_DEPENDENT
   else
     local members = few_dependents(id)
@@ -109,8 +109,7 @@ for i, id in ipairs(ids) do
     if letter == RUNNING and attempt == attempts[i] then
       answer[i], seen[id] = 1, true
       local at = A_SIZE + length + 1
-      local high, low = string.byte(value, at, at + 1)
-      local flags = 256 * high + low
+      local flags = struct.unpack('>I4', value, at)
       local rare = bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY + HAS_DEPENDENTS)
       weight = weight + (keep > 0 and rare % HAS_DEPENDENTS == 0 and 1 or HEAVY) + math.floor(#value / TEXT)
       if bit.band(rare, UNUSUAL) ~= 0 then
@@ -127,7 +126,7 @@ for i, id in ipairs(ids) do
           if starts[i] >= 0 then started = claimed + starts[i] end
           local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
           add(i, kept_flags == flags and head .. string.sub(value, A_SIZE + 1) .. results[i]
-            or head .. runner .. struct.pack('>I2', kept_flags) .. string.sub(value, at + 2) .. results[i])
+            or head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
         end
       end
     end

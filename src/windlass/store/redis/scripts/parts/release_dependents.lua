@@ -14,12 +14,12 @@ local function few_dependents(parent)
 end
 
 -- Head A and the beginning of head B of a record without a runner: what a child that goes on changes; and how long that is.
-local NEVER_RUN, NEVER_RUN_SIZE = '>BI4I4I4i8i8i8BI2I4i4I2i8i8', 66
+local NEVER_RUN, NEVER_RUN_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8', 66
 
 -- A child that waits for this parent alone, and for nothing else: its record, as it is due now, its place in `ready`, and
 -- its type. Nothing, if it is not like that. Only what changes is read.
 local function made_due(id, value, parent, result, now)
-  local letter, version, attempt, claim, _, claimed, started, length, flags, type, sort_priority, aged_by, delay, run_at =
+  local letter, version, attempt, claim, _, claimed, started, length, flags, type, sort_priority, delay, run_at =
     struct.unpack(NEVER_RUN, value)
   if letter ~= BLOCKED or length > 0 or bit.band(flags, HAS_CONCURRENCY_KEY + WAITS_FOR_PARENTS + ONE_PARENT + HAS_PARENT_RESULTS) ~= WAITS_FOR_PARENTS + ONE_PARENT then return nil end
   if delay > 0 or run_at > now or fair() then return nil end
@@ -31,7 +31,7 @@ local function made_due(id, value, parent, result, now)
     parent_results = struct.pack('>I4', #parent_results) .. parent_results
   end
   local head = struct.pack(NEVER_RUN, PENDING, version + 1, attempt, claim, now, claimed, started, 0, flags, type, sort_priority,
-    aged_by, now, now)
+    now, now)
   return head .. string.sub(value, NEVER_RUN_SIZE + 1) .. parent_results,
     struct.pack('>I4I2I8c36', type, sort_priority + LEVEL, now, id), type
 end

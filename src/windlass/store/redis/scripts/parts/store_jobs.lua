@@ -42,9 +42,10 @@ local function birth(kind, moment, now, settings, all_new)
 end
 
 local function head_of(b, letter, slot, size)
+  local more = (b.expires > 0 or slot >= 0) and struct.pack(HEAD_C, 0, b.expires, slot, 0, 0, 0, 0, 0, 0) or ''
   return struct.pack(HEAD_A, letter, 0, 0, 0, b.created, 0, 0, 0)
-    .. struct.pack(HEAD_B, b.flags, b.type, b.sort_priority, 0, b.rank, b.run_at, b.created, b.expires, b.timeout,
-      b.max_attempts, slot, 0, 0, 0, 0, 0, 0, size)
+    .. struct.pack(HEAD_B, more == '' and b.flags or b.flags + HAS_HEAD_C, b.type, b.sort_priority, b.rank, b.run_at, b.created,
+      b.timeout, b.max_attempts, size) .. more
 end
 
 -- How many new jobs wait for each key. A single one with a free slot need not be put into the index first.
