@@ -26,6 +26,8 @@ from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
 from windlass.server.problem import Refused
+from windlass.server.workers import beat, claims, settle
+from windlass.server.workers.service import WorkerService
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -35,6 +37,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *settle.OPERATIONS,
+    *beat.OPERATIONS,
+    *claims.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -47,6 +52,7 @@ class ServerState(msgspec.Struct):
 
     estimates: Estimates
     actions: actions.ActionRunner
+    workers: WorkerService
 
 
 def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
@@ -58,7 +64,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
     Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
+    state = ServerState(Estimates(), actions.ActionRunner(app), WorkerService(app))
     access = Access(app, limit, development)
     dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
@@ -70,6 +76,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
         yield
         probes.stopping = True
         await state.actions.stop()
+        await state.workers.stop()
         await access.stop()
         await app.aclose()
 
@@ -87,6 +94,7 @@ def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", developme
     served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
     served.state.probes = probes
+    served.state.workers = state.workers
     return served
 
 

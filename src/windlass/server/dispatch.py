@@ -73,12 +73,17 @@ class Dispatcher:
             text=text,
             headers=request.headers,
             state=self._state,
+            connected=lambda: self._is_connected(request),
         )
         with (
             acting(Actor(caller.name, "rest", address_of(request) or None)),
             carrying(incoming(request.headers)),
         ):
             return await operation.handler(call)
+
+    async def _is_connected(self, request: Request) -> bool:
+        await self.authenticate(request)
+        return not await request.is_disconnected()
 
     async def authenticate(self, request: Request) -> Caller:
         """The caller of a request; Refused without a valid token."""

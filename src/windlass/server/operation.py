@@ -67,6 +67,10 @@ class Caller(msgspec.Struct, frozen=True):
         return self.rights.allows(Scope.PAYLOADS)
 
 
+async def _is_connected() -> bool:
+    return True
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One request, authenticated and decoded."""
 
@@ -81,6 +85,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+    connected: Callable[[], Awaitable[bool]] = _is_connected
+    """Whether the caller still waits for the answer; raises Refused if its token is not valid any more."""
 
     def expected(self, version: str, what: str) -> str | None:
         """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
