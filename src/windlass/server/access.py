@@ -94,8 +94,7 @@ class Access:
 
     async def recheck(self, request: Request) -> Caller:
         """The caller of a request that is still open; Refused within 5 seconds after its token or session ended."""
-        token = (await self._find(*_credential(request), "")).token
-        return Caller(token.id, token.name, token.rights)
+        return (await self._find(*_credential(request), "")).caller
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""

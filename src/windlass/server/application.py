@@ -31,6 +31,8 @@ from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
+from windlass.server.workers import beat, claims, settle
+from windlass.server.workers.service import WorkerService
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -41,6 +43,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
     *stream.OPERATIONS,
+    *settle.OPERATIONS,
+    *beat.OPERATIONS,
+    *claims.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -70,6 +75,7 @@ class ServerState(msgspec.Struct):
     actions: actions.ActionRunner
     access: Access
     events: EventHub
+    workers: WorkerService
 
 
 def asgi(
@@ -96,7 +102,7 @@ def asgi(
     access = Access(app, limit, development, policy)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
-    state = ServerState(Estimates(), actions.ActionRunner(app), access, events)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
     dispatcher = Dispatcher(app, access, state)
 
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
@@ -108,6 +114,7 @@ def asgi(
         probes.stopping = True
         await state.events.stop()
         await state.actions.stop()
+        await state.workers.stop()
         await access.stop()
         await app.aclose()
 
@@ -129,6 +136,7 @@ def asgi(
     served.router.redirect_slashes = False
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
+    served.state.workers = state.workers
     return served
 
 
