@@ -24,6 +24,7 @@ from bench.measures import (
     pages,
     pooler,
     profile,
+    requests,
     rest,
     space,
 )
@@ -58,6 +59,7 @@ class Measurement(StrEnum):
     PAGES = "pages"
     POOLER = "pooler"
     PROFILE = "profile"
+    REQUESTS = "requests"
     REST = "rest"
     SPACE = "space"
 
@@ -77,6 +79,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.PAGES: pages.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }

@@ -4,8 +4,8 @@ import asyncio
 import time
 
 from bench.context import BenchContext
-from bench.measures.rest import Server, served
 from bench.report.figures import Row, Section
+from bench.rest_server import Server, served
 from bench.targets import at_most
 from windlass.client.app import App
 
@@ -50,7 +50,7 @@ async def _listen(address: str, server: Server) -> tuple[list[float], float]:
     async def listen(opened: asyncio.Semaphore) -> None:
         async with opened:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(server.request("GET", "/events?event=job.cancelled"))
+            writer.write(server.request("GET", "/events?event=job.cancelled", 200).text)
             await reader.readuntil(b"retry: 1000")
         ready.release()
         try:
@@ -69,14 +69,14 @@ async def _listen(address: str, server: Server) -> tuple[list[float], float]:
         for _ in range(LISTENERS):
             await ready.acquire()
     jobs = [await app.aenqueue("noop", {}, delay="1h") for _ in range(JOBS)]
-    used = server.cpu()
+    used = server.usage().cpu
     for job in jobs:
         all_heard.clear()
         began = time.perf_counter()
         await app.jobs.acancel(job.id)
         async with asyncio.timeout(HEARD_SECONDS):
             await all_heard.wait()
-    used = server.cpu() - used
+    used = server.usage().cpu - used
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

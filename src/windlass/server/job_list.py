@@ -70,6 +70,7 @@ async def find_jobs(call: Call, query: JobQuery) -> ListedJobs:
     wanted, rights, terms = asked.filters, call.caller.rights, asked.terms
     if terms.payload:
         call.caller.need(Scope.PAYLOADS)
+        _check_hidden(call, terms)
     for name, covers in (("queue", rights.covers_queue), ("type", rights.covers_type)):
         if name in wanted and not covers(wanted[name]):
             return ListedJobs([], None)
@@ -84,6 +85,14 @@ async def find_jobs(call: Call, query: JobQuery) -> ListedJobs:
     if found.next_cursor and len(found.jobs) < query.limit and is_search:
         since = _moment(found.next_cursor)
     return ListedJobs(found.jobs, make_cursor(found.next_cursor, bound), since)
+
+
+def _check_hidden(call: Call, terms: SearchTerms) -> None:
+    """What is not shown is not searched."""
+    for term in terms.payload:
+        path = ".".join(name for name in term.path if not name.isdecimal())
+        if call.caller.policy.hidden.covers(path):
+            raise InvalidOption(f"payload.{'.'.join(term.path)}", "is hidden on this server")
 
 
 def search_of(query: JobQuery) -> Search:

@@ -226,6 +226,10 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     parameters: dict[str, tuple[str, ...]] = {}
     """By type, of those that have any; `**` stands for any name."""
+    memory: int | None = None
+    """Bytes that its processes had in memory at the last beat, shared ones counted for each; None: not known."""
+    rest: bool = False
+    """Whether it works through a REST server, which registers it."""
     started_at: datetime | None = None
     beat_at: datetime | None = None
 
@@ -238,6 +242,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def busy(self) -> int:
         """Slots in use, without prefetched jobs."""
         return min(self.running, self.slots)
+
+
+def known_types(workers: Iterable[WorkerInfo]) -> tuple[str, ...]:
+    """The types that at least one of these workers knows, each once."""
+    return tuple(dict.fromkeys(type_ for worker in workers for type_ in worker.types))
 
 
 class Campaign(msgspec.Struct, frozen=True):

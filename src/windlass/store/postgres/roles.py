@@ -43,6 +43,7 @@ from windlass.store.records import (
     RunnerEnd,
     Settled,
     WorkerInfo,
+    known_types,
 )
 from windlass.store.sql import read_jobs
 from windlass.store.sql.documents import DocumentVerbs
@@ -210,13 +211,14 @@ class PostgresLeases(Role):
 class PostgresWorkers(Role):
     """Registered workers."""
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await self._access.once(lambda db: workers.beat(db, worker))
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await self._access.once(lambda db: workers.beat(db, infos))
         access = Access(self._access.server, min(park.BEAT_SECONDS, self._access.seconds))
-        # It is registered, even if this fails: the duty frees the rest.
+        types = known_types(infos)
+        # They are registered, even if this fails: the duty frees the rest.
         with contextlib.suppress(StoreUnavailable):
-            if await access.read(lambda db: park.is_any_parked(db, worker.types)):
-                await access.write(lambda db: park.unpark(db, worker.types))
+            if await access.read(lambda db: park.is_any_parked(db, types)):
+                await access.write(lambda db: park.unpark(db, types))
 
     unregister = writing(workers.unregister)
     list = reading(workers.live_workers)

@@ -12,7 +12,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.errors import InvalidOption, StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
-from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo
+from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo, known_types
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.duties import park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
@@ -199,9 +199,9 @@ class RedisLeases(Role):
 class RedisWorkers(Role):
     """The registry of workers."""
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await workers.beat(self._access, worker)
-        await park.unpark(self._access, worker.types)
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await workers.beat(self._access, infos)
+        await park.unpark(self._access, known_types(infos))
 
     unregister = verb(workers.unregister)
     list = verb(workers.live_workers)

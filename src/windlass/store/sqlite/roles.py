@@ -12,7 +12,7 @@ from windlass.core.why.facts import WhyFacts
 from windlass.errors import StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.drive import drive
-from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo
+from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo, known_types
 from windlass.store.sql import queues, read_jobs, schedules
 from windlass.store.sql.documents import DocumentVerbs
 from windlass.store.sql.session import reading
@@ -145,12 +145,13 @@ class SqliteWorkers(Role):
     unregister = write_verb(workers.unregister)
     list = read_verb(workers.live_workers)
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await self._access.write(lambda db: workers.beat(db, worker))
-        # The worker is registered even if this fails: the duty unparks the rest.
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await self._access.write(lambda db: workers.beat(db, infos))
+        types = known_types(infos)
+        # They are registered even if this fails: the duty unparks the rest.
         with contextlib.suppress(StoreUnavailable):
-            if await self._access.read(lambda db: is_any_parked(db, worker.types)):
-                await self._access.write(lambda db: unpark(db, worker.types))
+            if await self._access.read(lambda db: is_any_parked(db, types)):
+                await self._access.write(lambda db: unpark(db, types))
 
 
 class SqliteLeader(Role):
