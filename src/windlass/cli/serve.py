@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
-from windlass.cli.reach import BlobsOption, LogFormatOption, StoreOption, reach
+from windlass.cli.reach import (
+    AppArgument,
+    BlobsOption,
+    LogFormatOption,
+    OwnStoreOption,
+    WorkAppOption,
+    named_app,
+    reach,
+)
 from windlass.client.app import App
 from windlass.client.runtime import loops
-from windlass.client.runtime.location import APP_VARIABLE
 from windlass.core.moments import SECOND, parse_duration
 from windlass.errors import ConfigError, WindlassError
 from windlass.observe.logs import log_events
@@ -19,12 +26,9 @@ def _flag(name: str, text: str) -> object:
 
 
 def serve(
-    app: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[APP]", envvar=APP_VARIABLE, help="Where your App is, such as shop:app; it checks payloads."
-        ),
-    ] = None,
+    context: typer.Context,
+    app: AppArgument = None,
+    option: WorkAppOption = None,
     host: Annotated[str, _flag("host", "Address to listen on; other than loopback only with tokens.")] = "127.0.0.1",
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
@@ -39,13 +43,13 @@ def serve(
     ] = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,
-    store: StoreOption = None,
+    store: OwnStoreOption = None,
     blobs: BlobsOption = None,
     log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     try:
-        home = reach(store, app, blobs=blobs, make=True, through_server=False)
+        home = reach(store, named_app(context, app, option), blobs=blobs, make=True, through_server=False)
     except WindlassError:
         if development:
             raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
