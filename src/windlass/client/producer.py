@@ -1,5 +1,6 @@
 """The verbs of an app that enqueue jobs."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.client.handle import Handle
+from windlass.client.runtime.loops import is_ending
 from windlass.client.runtime.offloaded import are_inline, enqueue_large
 from windlass.client.runtime.portal import Portal, as_list, blocking
 from windlass.client.runtime.process_id import this_process
@@ -75,7 +77,8 @@ class Producer(Registrar):
         """Enqueue a job by name: `app.enqueue("mail.welcome", {"user_id": 42}, delay="5m")`.
 
         The options are those of `using(...)`. If this app has the task, its options hold and the arguments are
-        checked. Else they are stored unchecked, for a worker whose app has it.
+        checked. Else they are stored unchecked, for a worker whose app has it: a misspelt type is no error here, and
+        its job waits, `blocked`, until some worker knows it.
         """
         task = type if isinstance(type, Task) else self._task(type)
         arguments = {} if payload is None else payload
@@ -137,11 +140,16 @@ class Producer(Registrar):
 
     async def _enqueue_carried(self, jobs: list[NewJob], returns: list[Any], connection: object) -> list[Handle[Any]]:
         jobs = self._store_handle.mark_repeated(with_trace(jobs))
-        if are_inline(jobs):
-            answers = await self._enqueue(jobs, connection)
-        else:
-            enqueue = partial(self._enqueue, connection=connection)
-            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
+        try:
+            if are_inline(jobs):
+                answers = await self._enqueue(jobs, connection)
+            else:
+                enqueue = partial(self._enqueue, connection=connection)
+                answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
+        except asyncio.CancelledError:
+            if not is_ending(asyncio.get_running_loop()):
+                raise  # by the caller, who knows
+            raise EnqueueUnknown([job.id for job in jobs], "the app was closed during the call") from None
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 
     def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]:

@@ -177,7 +177,7 @@ class Context(Generic[S]):
         `await ctx.aenqueue(…)` is the form. The child's `parent` is this job, unless it has another. A job that runs
         again enqueues its children again: an idempotency key prevents that.
         """
-        refuse_on_loop("enqueue")
+        refuse_on_loop("ctx.enqueue", "await ctx.aenqueue(…)")
         child = self._child(what, args, kwargs)
         return self._link.home._portal().run(self.aenqueue(child), here=own_connection(child) is not None)
 
