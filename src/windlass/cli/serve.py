@@ -25,6 +25,14 @@ def _flag(name: str, text: str) -> object:
     return typer.Option(f"--{name}", envvar=f"WINDLASS_SERVE_{name.upper().replace('-', '_')}", help=text)
 
 
+Proxies = Annotated[list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")]
+Hidden = Annotated[
+    list[str] | None,
+    _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
+]
+Certificate = Annotated[str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")]
+
+
 def serve(
     context: typer.Context,
     app: AppArgument = None,
@@ -32,21 +40,14 @@ def serve(
     host: Annotated[str, _flag("host", "Address to listen on; other than loopback only with tokens.")] = "127.0.0.1",
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
-    proxy: Annotated[
-        list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")
-    ] = None,
+    proxy: Proxies = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     read_only: Annotated[bool, _flag("read-only", "Refuse every change, and show no buttons.")] = False,
-    hide: Annotated[
-        list[str] | None,
-        _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
-    ] = None,
+    hide: Hidden = None,
     trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
-    tls_certificate: Annotated[
-        str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
-    ] = None,
+    tls_certificate: Certificate = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,
     store: OwnStoreOption = None,
