@@ -15,6 +15,7 @@ from windlass.client.runtime.offloaded import are_inline, enqueue_large
 from windlass.client.runtime.portal import Portal, as_list, blocking
 from windlass.client.runtime.process_id import this_process
 from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.joint import joint_connection, own_connection
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.registrar import Registrar
@@ -33,7 +34,8 @@ AnyTask = Task[Any, Any, Any]
 
 
 def _has_connection(_: object, what: object = None, *__: object, connection: object = None, **___: object) -> bool:
-    return connection is not None or (isinstance(what, Task) and what._connection is not None)
+    first = what[0] if isinstance(what, list) and what else what
+    return connection is not None or own_connection(first) is not None
 
 
 class Producer(Registrar):
@@ -96,7 +98,8 @@ class Producer(Registrar):
         """Enqueue many jobs (`task.job(...)`), all or none.
 
         They may come from any iterable, also a generator: it is read once, completely, before anything is stored.
-        With a `connection` to the same database they are part of its transaction: your commit decides.
+        With a `connection` to the same database, or if all were made by `task.using(connection=...)`, they are part
+        of its transaction: your commit decides.
         """
         jobs = as_list(jobs, "jobs")
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
@@ -122,6 +125,7 @@ class Producer(Registrar):
         self, jobs: list[NewJob], returns: list[Any], connection: object = None
     ) -> list[Handle[Any]]:
         check_no_previous(jobs)
+        connection = joint_connection(jobs, connection)
         if self._tracing is None:
             return await self._enqueue_carried(jobs, returns, connection)
         with self._tracing(jobs):

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import blocking
 from windlass.client.runtime.process_id import this_process
+from windlass.client.tasks.joint import refuse_connection
 from windlass.client.verbs.group import Verbs
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import NewJob
@@ -30,6 +31,7 @@ class Schedules(Verbs):
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
         """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
+        refuse_connection(job)
         added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
@@ -52,6 +54,7 @@ class Schedules(Verbs):
         With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes changes by
         name first; `paused` pauses or resumes it in the same step.
         """
+        refuse_connection(job)
         said = settings(job, **options)
         if said == ScheduleSettings() and not reset and paused is None:
             raise InvalidOption(
