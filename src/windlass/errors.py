@@ -18,6 +18,8 @@
     ├── JobNotFound
     ├── QueueNotFound
     ├── ScheduleNotFound
+    ├── TokenNotFound           raised by `app.tokens`
+    ├── ActionNotFound          raised by `app.actions`
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept

@@ -44,7 +44,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def remote(served: Served) -> Iterator[RemoteApp]:
     """An app with a task, behind the server."""
     token = served.app.tokens.create("remote", ["admin"]).text
-    made = RemoteApp(str(served.client.base_url), token=token)
+    made = RemoteApp(str(served.client.base_url), token=token, deadline="5s")
 
     @made.task(type="mail.welcome")
     def welcome(user_id: int) -> str:

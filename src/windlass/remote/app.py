@@ -38,10 +38,10 @@ class RemoteApp(App):
     """
 
     def __init__(
-        self, server: str | None = None, *, token: str | None = None, deadline: float | None = CLIENT_DEADLINE
+        self, server: str | None = None, *, token: str | None = None, deadline: Duration | None = CLIENT_DEADLINE
     ) -> None:
-        super().__init__("sqlite:///:remote:")
-        self._connection = connection = Connection(server, token, deadline)
+        super().__init__("sqlite:///:remote:", deadline=deadline)
+        self._connection = connection = Connection(server, token, self._deadline)
         self.jobs = RemoteJobs(self, connection)
         self.queues = RemoteQueues(self, connection)
         self.schedules = RemoteSchedules(self, connection)
