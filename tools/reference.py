@@ -27,6 +27,8 @@ from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.contrib.django import fresh_connections
+from windlass.contrib.otel import measure_jobs, trace_jobs
+from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
 from windlass.store.redis.connection.inspection import SHARDED, acl_rules
 from windlass.store.redis.records.keys import DEFAULT_PREFIX, GLOBAL, GLOBAL_KEYS, QUEUE_KEYS
@@ -210,9 +212,10 @@ def python_page() -> Iterator[str]:
             yield from ("", f"## {name}", "", "`{}`\n\n{}".format(*ALIASES[name]))
     for each, face in FACES.items():
         yield from _class(each, face)
-    yield from _section("windlass.contrib.django", fresh_connections)
-    yield ""
-    yield calls("fresh_connections", fresh_connections)
+    for module, function in CONTRIB:
+        yield from _section(f"windlass.contrib.{module}.{function.__name__}", function)
+        yield ""
+        yield calls(function.__name__, function)
 
 
 def _options(thing: Any, name: str) -> Iterator[str]:
@@ -300,6 +303,13 @@ def _field_default(field: Any) -> str:
         return f"`{field.default!r}`"
     return "required" if field.default_factory is msgspec.NODEFAULT else f"`{field.default_factory()!r}`"
 
+
+CONTRIB: tuple[tuple[str, Callable[..., Any]], ...] = (
+    ("django", fresh_connections),
+    ("otel", trace_jobs),
+    ("otel", measure_jobs),
+    ("sentry", report_to_sentry),
+)
 
 FACES = {
     Jobs: "app.jobs",

@@ -57,6 +57,8 @@ class Figures:
         self._memory = memoryview(bytearray(SIZE) if memory is None else memory)
         self._words = self._memory[:_NAMES_AT].cast("q")
         self.descriptor = descriptor
+        self.is_absorbed = False
+        """Whether another process adds them to its own: this one must not show them besides."""
         self._rows: dict[tuple[str, str], int] = {}
         # A signal handler may enqueue in the midst of a count of its own thread: a plain lock would never be free.
         self._lock = rlock()

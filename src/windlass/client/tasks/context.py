@@ -17,7 +17,7 @@ from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.hooks import State
 from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
-from windlass.core.moments import SECOND, Duration, duration
+from windlass.core.moments import SECOND, Duration, Micros, duration
 from windlass.core.text import cut, printable
 from windlass.errors import InvalidOption, NotInJob
 from windlass.store.contract import Store
@@ -70,6 +70,9 @@ class Link(Protocol):
 
     @property
     def claimed(self) -> Claimed: ...
+
+    @property
+    def started_after(self) -> Micros | None: ...
 
     @property
     def is_async(self) -> bool: ...

@@ -29,7 +29,8 @@ class Schedules(Verbs):
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
         """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
-        added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
+        said = settings(self._home._with_creation(job), **options)
+        added = await (await self._ready()).add(check_name(name, "schedule"), said)
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
         await self._audit("schedule.add", name, after=_times(added))
@@ -51,7 +52,7 @@ class Schedules(Verbs):
         With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes changes by
         name first; `paused` pauses or resumes it in the same step.
         """
-        said = settings(job, **options)
+        said = settings(None if job is None else self._home._with_creation(job), **options)
         if said == ScheduleSettings() and not reset and paused is None:
             raise InvalidOption(
                 "set", f"nothing to change; there are job, {', '.join(ScheduleOptions.__annotations__)}"

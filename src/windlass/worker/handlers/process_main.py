@@ -211,7 +211,9 @@ def main() -> None:
     os.set_inheritable(config.socket, False)
     _prepare_output()
     if config.figures is not None:
-        want_figures(Figures.shared(config.figures)).close()
+        figures = want_figures(Figures.shared(config.figures))
+        figures.is_absorbed = True
+        figures.close()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
     loop, emit = asyncio.Runner(), log_events()
     sys.path.extend(each for each in config.import_path if each not in sys.path)

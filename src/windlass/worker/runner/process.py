@@ -81,7 +81,7 @@ async def serve(config: RunnerConfig) -> None:
             return
         undeclared = tuple(each.name for each in await app.schedules.aundeclared())
         table = SharedTable(config.table, table_size(config.worker))
-        engine = Engine(app, store, config.worker, table, channel, emit, config.mark)
+        engine = Engine(app, app._traced(store), config.worker, table, channel, emit, config.mark)
         await engine.start()
     except WindlassError as error:
         of_store = isinstance(error, StoreUnavailable) and not isinstance(error, SchemaMismatch)
