@@ -92,6 +92,14 @@ class Figures:
         with self._lock:
             self._words[self._row(queue, type_) + _COLUMN[name]] += number
 
+    def count_started(self, queue: str, type_: str) -> None:
+        """Count an attempt that is started. Once per job, so without the lock: only one thread starts attempts."""
+        row = self._rows.get((queue, type_))
+        if row is None:
+            self.count("started", queue, type_)
+        else:
+            self._words[row + _STARTED] += 1
+
     def count_total(self, name: str) -> None:
         """Add one to a total."""
         with self._lock:
@@ -195,6 +203,7 @@ class Figures:
 
 
 _COLUMN = {name: index for index, name in enumerate(COUNTERS)}
+_STARTED = _COLUMN["started"]
 
 
 def _add_time(words: memoryview, place: int, bounds: tuple[Micros, ...], length: Micros, weight: int) -> None:

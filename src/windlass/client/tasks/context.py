@@ -85,8 +85,8 @@ class Link(Protocol):
 
     unawaited: str | None
     """The coroutine of ours that the handler made and never awaited."""
-    trace: str | None
-    """The id of the trace that the attempt belongs to."""
+    trace: tuple[str, str] | None
+    """The ids of the attempt's trace and span."""
 
     def job(self) -> Job: ...
 

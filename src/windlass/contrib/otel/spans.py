@@ -82,7 +82,7 @@ def _processing(
         own = span.get_span_context()
         ids = trace.format_trace_id(own.trace_id), trace.format_span_id(own.span_id)
         token = trace_ids.set(ids)
-        ctx._link.trace = ids[0]
+        ctx._link.trace = ids
         try:
             yield
         except DECISIONS:

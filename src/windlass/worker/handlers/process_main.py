@@ -151,7 +151,7 @@ def serve(app: App, runner: RunnerConnection, loop: asyncio.Runner) -> None:
         settlement = decide(message.job, outcome, work.definition.policy(message.retry), random)
         _end_output(message.mark)
         work.send_notes()
-        runner.send(Ended(settlement, fit=globals_.unchanged()))
+        runner.send(Ended(settlement, globals_.unchanged(), work.trace))
 
 
 def _end_output(mark: str) -> None:

@@ -66,7 +66,8 @@ async def serve(config: RunnerConfig) -> None:
     channel = await Channel.over(end)
     if config.figures is not None:
         want_figures(Figures.shared(config.figures))
-    emit = watch_events(log_events(verbose=config.worker.verbose, format=config.worker.log_format), "runner")
+    log = log_events(verbose=config.worker.verbose, format=config.worker.log_format)
+    emit = watch_events(log, "runner")
     try:
         app = load_app_for_work(config.worker.app)
     except BaseException as error:
@@ -104,6 +105,7 @@ async def serve(config: RunnerConfig) -> None:
         return
     finally:
         engine.kill_processes()
+        log.flush()
     if not engine.orphan:
         channel.send(Goodbye())
         await channel.drain()
