@@ -30,7 +30,7 @@ from windlass.client.verbs.schedules import Schedules
 from windlass.client.verbs.stats import Stats, Workers
 from windlass.client.verbs.tokens import Tokens
 from windlass.contrib.django import fresh_connections
-from windlass.contrib.otel import trace_jobs
+from windlass.contrib.otel import measure_jobs, trace_jobs
 from windlass.contrib.sentry import report_to_sentry
 from windlass.core import events, log_events
 from windlass.remote import RemoteApp
@@ -218,10 +218,10 @@ def python_page() -> Iterator[str]:
     for each, face in FACES.items():
         yield from _class(each, face)
     for function, module in MODULES.items():
-        yield from _section(module, function)
+        yield from _section(f"{module}.{function.__name__}", function)
         yield ""
         yield calls(function.__name__, function)
-    yield from _section("windlass.remote", RemoteApp)
+    yield from _section("windlass.remote.RemoteApp", RemoteApp)
     yield ""
     yield calls("RemoteApp", RemoteApp.__init__)
 
@@ -325,6 +325,7 @@ FACES = {
 MODULES = {
     fresh_connections: "windlass.contrib.django",
     trace_jobs: "windlass.contrib.otel",
+    measure_jobs: "windlass.contrib.otel",
     report_to_sentry: "windlass.contrib.sentry",
     asgi: "windlass.server",
 }

@@ -117,6 +117,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True):
     wait: float | None = None
     """Seconds until the next attempt, for failed and snoozed ones."""
     trace: str | None = None
+    span: str | None = None
 
 
 class ResultNotKept(Event, frozen=True, kw_only=True):

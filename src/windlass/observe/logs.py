@@ -14,7 +14,6 @@ from windlass.core.events import (
     ClockJumped,
     DrainStarted,
     DutyFailed,
-    Emit,
     Event,
     HintsUnavailable,
     HookFailed,
@@ -50,7 +49,7 @@ from windlass.core.status import Status
 from windlass.core.text import cut
 from windlass.errors import ConfigError
 from windlass.observe.log_lines import ForTerminal, JsonLines, Lines, LogfmtLines, LogFormat
-from windlass.observe.log_sampling import sample_failures
+from windlass.observe.log_sampling import FailureSampling
 
 logger = logging.getLogger("windlass")
 
@@ -238,7 +237,7 @@ def _ticks(count: int) -> str:
     return _count(count, "tick")
 
 
-def log_events(*, verbose: bool = False, format: str = "text") -> Emit:
+def log_events(*, verbose: bool = False, format: str = "text") -> FailureSampling:
     """A listener that writes to standard error; failures that repeat are counted instead of written one by one."""
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
@@ -246,7 +245,7 @@ def log_events(*, verbose: bool = False, format: str = "text") -> Emit:
         logger.addHandler(handler)
         logger.propagate = False
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    return sample_failures(log_event)
+    return FailureSampling(log_event)
 
 
 def formatter(format: str) -> logging.Formatter:
