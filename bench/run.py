@@ -10,6 +10,7 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    capacity,
     chains,
     delays,
     drain,
@@ -23,7 +24,7 @@ from bench.measures import (
     pooler,
     profile,
     rest,
-    space,
+    schedules,
 )
 from bench.peer import find_peers
 from bench.report.figures import Section
@@ -55,7 +56,8 @@ class Measurement(StrEnum):
     POOLER = "pooler"
     PROFILE = "profile"
     REST = "rest"
-    SPACE = "space"
+    SCHEDULES = "schedules"
+    CAPACITY = "capacity"
 
 
 MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
@@ -72,7 +74,8 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
     Measurement.REST: rest.measure,
-    Measurement.SPACE: space.measure,
+    Measurement.SCHEDULES: schedules.measure,
+    Measurement.CAPACITY: capacity.measure,
 }
 
 
