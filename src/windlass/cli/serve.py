@@ -40,6 +40,9 @@ def serve(
         _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
     ] = None,
     trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
+    worker_lease: Annotated[
+        str, _flag("worker-lease", "Silence after which a worker over REST is taken for dead.")
+    ] = "30s",
     tls_certificate: Annotated[
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
@@ -70,6 +73,7 @@ def serve(
             read_only=read_only,
             hide=tuple(hide or ()),
             trace_url=trace_url,
+            worker_lease=worker_lease,
             certificate=tls_certificate,
             key=tls_key,
             development=sys.stdin.readline().strip() if development else None,
