@@ -31,6 +31,10 @@ def serve(
     proxy: Annotated[
         list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        _flag("allowed-host", "A name to answer for, such as jobs.example.com; may be repeated. Else 421."),
+    ] = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
@@ -58,6 +62,7 @@ def serve(
             port=port,
             rate=rate,
             proxies=tuple(proxy or ()),
+            hosts=tuple(allowed_host or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
             environment=environment[:40],

@@ -156,7 +156,7 @@ def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> Ne
     try:
         job = make_job(call.app, request.type, parse_object(request.payload), options)
     except InvalidInput as error:
-        raise type(error)(f"{place}{error.field}", error.problem) from None
+        raise type(error)(f"{place}{error.field}", error.problem, limit=error.limit) from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
@@ -197,7 +197,7 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     try:
         value = _parse(bytes(text).decode())
     except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
+        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
     except ValueError as error:
         raise InvalidPayload("payload", f"is not JSON: {error}") from None
     if not isinstance(value, dict):

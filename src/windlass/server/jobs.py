@@ -1,7 +1,8 @@
 """Jobs: read, list, cancel, retry, run, change."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,10 +13,14 @@ from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
-from windlass.errors import JobNotFound
-from windlass.server.cursor import make_cursor, read_cursor
+from windlass.errors import ChangedSince, JobNotFound
+from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
+T = TypeVar("T")
+
+MAX_CHECKS = 10
+"""How often a job that changes again and again is looked at once more."""
 MAX_PAGES = 10
 """Pages of the store that one list of a limited token reads."""
 SECRET = ("payload", "result", "logs", "meta", "progress.note")
@@ -118,34 +123,35 @@ async def list_links(call: Call) -> Answer:
 
 async def cancel_job(call: Call) -> Answer:
     """Cancel a waiting job, ask a running one to stop; with `purge`, delete a finished one."""
-    before, version = await _matching_job(call)
+    jobs = call.app.jobs
     if call.query.purge:
-        await call.app.jobs.adelete(before.id, version=version)
+        await _apply(call, lambda job, version: jobs.adelete(job.id, version=version))
         return Answer(None, 204)
-    after = await call.app.jobs.acancel(before.id, call.query.reason, version=version)
+    after = await _apply(call, lambda job, version: jobs.acancel(job.id, call.query.reason, version=version))
     return _changed(call, after, 202 if after.status is Status.RUNNING else 200)
 
 
 async def retry_job(call: Call) -> Answer:
     """Run a dead, cancelled, completed or failed job again, with a new budget of attempts."""
-    job, version = await _matching_job(call)
-    return _changed(call, await call.app.jobs.aretry(job.id, version=version))
+    return _changed(call, await _apply(call, lambda job, version: call.app.jobs.aretry(job.id, version=version)))
 
 
 async def run_job(call: Call) -> Answer:
     """Run a scheduled or failed job now."""
-    job, version = await _matching_job(call)
-    return _changed(call, await call.app.jobs.arun_now(job.id, version=version))
+    return _changed(call, await _apply(call, lambda job, version: call.app.jobs.arun_now(job.id, version=version)))
 
 
 async def change_job(call: Call) -> Answer:
     """Change a waiting job; a new payload is checked by the task's schema where the server knows the task."""
-    job, version = await _matching_job(call)
     given = msgspec.structs.asdict(call.body)
     changes = {name: value for name, value in given.items() if value is not UNSET}
-    if "queue" in changes:
-        call.caller.need_queue(changes["queue"], job.type)
-    return _changed(call, await call.app.jobs.achange(job.id, **changes, version=version))
+
+    async def change(job: Job, version: str | None) -> Job:
+        if "queue" in changes:
+            call.caller.need_queue(changes["queue"], job.type)
+        return await call.app.jobs.achange(job.id, **changes, version=version)
+
+    return _changed(call, await _apply(call, change))
 
 
 async def visible_job(call: Call, *, fetch: bool = False) -> Job:
@@ -159,10 +165,22 @@ async def visible_job(call: Call, *, fetch: bool = False) -> Job:
     return job
 
 
-async def _matching_job(call: Call) -> tuple[Job, str | None]:
-    """The job of the path, and the version that a change of it must find (If-Match)."""
-    job = await visible_job(call)
-    return job, call.expected(job.version, f"job {job.id}")
+async def _apply(call: Call, change: Callable[[Job, str | None], Awaitable[T]]) -> T:
+    """Change the job of the path, at the version of If-Match.
+
+    For a limited token it must be the job that its limits were checked for: one that has changed since is checked
+    again, because it may be in another queue now.
+    """
+    for is_last in (False,) * MAX_CHECKS + (True,):
+        job = await visible_job(call)
+        version = call.expected(job.version, f"job {job.id}")
+        checked = job.version if call.caller.rights.is_limited else None
+        try:
+            return await change(job, version or checked)
+        except ChangedSince:
+            if version is not None or is_last:
+                raise
+    raise AssertionError
 
 
 def _changed(call: Call, job: Job, status: int = 200) -> Answer:
