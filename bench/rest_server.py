@@ -112,19 +112,25 @@ async def send(server: Server, request_of: Callable[[int], Request], count: int,
 @contextmanager
 def serving(context: BenchContext) -> Iterator[Server]:
     """A server of an empty store, without an app."""
-    with context.store() as address:
-        app = App(address)
-        token = app.tokens.create("bench", ["admin"]).text
-        app.close()
-        port = _free_port()
-        words = ["serve", "--store", address, "--port", str(port), "--rate", "1000000/s", "--unready", "0s"]
-        process = subprocess.Popen([sys.executable, "-m", "windlass", *words], stderr=subprocess.DEVNULL)
-        try:
-            _wait(port)
-            yield Server(port, token, process.pid)
-        finally:
-            process.terminate()
-            process.wait(60)
+    with context.store() as address, served(address) as server:
+        yield server
+
+
+@contextmanager
+def served(address: str) -> Iterator[Server]:
+    """A server of this store, in a process of its own."""
+    app = App(address)
+    token = app.tokens.create("bench", ["admin"]).text
+    app.close()
+    port = _free_port()
+    words = ["serve", "--store", address, "--port", str(port), "--rate", "1000000/s", "--unready", "0s"]
+    process = subprocess.Popen([sys.executable, "-m", "windlass", *words], stderr=subprocess.DEVNULL)
+    try:
+        _wait(port)
+        yield Server(port, token, process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def _free_port() -> int:

@@ -14,6 +14,7 @@ from bench.measures import (
     delays,
     drain,
     enqueue,
+    events,
     flow,
     growth,
     held,
@@ -49,6 +50,7 @@ class Measurement(StrEnum):
     FLOW = "flow"
     CHAINS = "chains"
     DELAYS = "delays"
+    EVENTS = "events"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
@@ -67,6 +69,7 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
+    Measurement.EVENTS: events.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,

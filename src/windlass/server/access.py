@@ -21,7 +21,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.tokens import Scope, Token, digest_of, id_of
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.server.browser import session
-from windlass.server.operation import Caller
+from windlass.server.operation import OPEN, Caller, Policy
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
@@ -74,9 +74,10 @@ class RateLimiter:
 class Access:
     """Finds the caller of a request, or refuses it."""
 
-    def __init__(self, app: App, rate: Rate, development: str | None = None) -> None:
+    def __init__(self, app: App, rate: Rate, development: str | None = None, policy: Policy = OPEN) -> None:
         """`development` is the text of a token that only this process knows."""
         self._app = app
+        self._policy = policy
         self._development = None if development is None else _development(development)
         self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
@@ -88,15 +89,14 @@ class Access:
 
         `csrf` is the CSRF token of a form; None: a change has it in a header.
         """
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and text:
-            known = await self._find("token", text.strip(), address)
-        elif cookie := session.cookie_of(request):
-            session.check_change(request, cookie, csrf)
-            known = await self._find("session", cookie, address)
-        else:
-            raise _refused("send a token: Authorization: Bearer wl_…")
-        return self._admitted(known)
+        kind, text = _credential(request)
+        if kind == "session":
+            session.check_change(request, text, csrf)
+        return self._admitted(await self._find(kind, text, address))
+
+    async def recheck(self, request: Request) -> Caller:
+        """The caller of a request that is still open; Refused within 5 seconds after its token or session ended."""
+        return (await self._find(*_credential(request), "")).caller
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""
@@ -155,7 +155,7 @@ class Access:
             self._known.pop(key, None)
             self._failures.spend(address)
             raise _refused("this token or session is not valid: unknown, revoked or expired")
-        caller = Caller(token.id, token.name, token.rights)
+        caller = Caller(token.id, token.name, token.rights, self._policy)
         found = self._known[key] = _Known(token, caller, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
@@ -172,6 +172,16 @@ class Access:
     async def _write_use(self, id_: str) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
             await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def _credential(request: Request) -> tuple[Kind, str]:
+    """The bearer token of a request, or its session."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and text:
+        return "token", text.strip()
+    if cookie := session.cookie_of(request):
+        return "session", cookie
+    raise _refused("send a token: Authorization: Bearer wl_…")
 
 
 def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
@@ -15,19 +15,25 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.hidden import parse_hidden
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
+from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
+from windlass.server.events import stream
+from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
-from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
+from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
+from windlass.server.workers import beat, claims, settle
+from windlass.server.workers.service import WorkerService
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -37,6 +43,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *stream.OPERATIONS,
+    *settle.OPERATIONS,
+    *beat.OPERATIONS,
+    *claims.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -71,6 +81,9 @@ class ServerState(msgspec.Struct):
 
     estimates: Estimates
     actions: actions.ActionRunner
+    access: Access
+    events: EventHub
+    workers: WorkerService
 
 
 def asgi(
@@ -79,28 +92,39 @@ def asgi(
     rate: str = DEFAULT_RATE,
     environment: str = "",
     hosts: Collection[str] | None = None,
+    read_only: bool = False,
+    hide: Iterable[str] = (),
+    trace_url: str = "",
     development: str | None = None,
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production"; `hosts` are the names that it answers for, beside
-    localhost and addresses (None: all); `development` is the text of a token that is in no store, for `windlass dev`.
+    `environment` is shown on every page, such as "production". `hosts` are the names that it answers for, beside
+    localhost and addresses (None: all). A `read_only` server refuses every change. `hide` names fields of payloads,
+    results and meta that nobody is shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
+    where traces are, with `{trace}` for the id. `development` is the text of a token that is in no store, for
+    `windlass dev`.
 
-    Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
+    Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
-    access = Access(app, limit, development)
-    dispatcher = Dispatcher(app, access, state)
+    policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
+    access = Access(app, limit, development, policy)
     probes = Probes(app)
+    events = EventHub(app, lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
+    dispatcher = Dispatcher(app, access, state)
 
-    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
+    look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
+    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
+        await state.events.stop()
         await state.actions.stop()
+        await state.workers.stop()
         await access.stop()
         await app.aclose()
 
@@ -113,7 +137,7 @@ def asgi(
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
         Route("/metrics", Metrics(app, access).show),
-        *LogIn(app, access).routes,
+        *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
@@ -123,6 +147,7 @@ def asgi(
     served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
+    served.state.workers = state.workers
     return served
 
 

@@ -66,12 +66,15 @@ class Dispatcher:
             return refusal(refused, id_)
         except Exception as error:
             return answer_problem(error, id_, request)
+        if isinstance(answer.body, Response):
+            answer.body.headers.update({**SAFE_HEADERS, "x-request-id": id_})
+            return answer.body
         body = b"" if answer.status == 204 else _encode(answer.body)
         return _Answered(body, answer.status, _JSON, id_, answer.headers)
 
     async def _answer(self, operation: Operation, request: Request) -> Answer:
         caller = await self.authenticate(request)
-        caller.need(operation.scope)
+        caller.need(operation.scope, changes=operation.changes)
         query = decode_query(request, operation.query)
         text, body = b"", None
         if operation.body is not None:
@@ -89,9 +92,10 @@ class Dispatcher:
             text=text,
             headers=request.headers,
             state=self._state,
+            request=request,
         )
         trace = carrying(incoming(request.headers)) if "traceparent" in request.headers else nullcontext()
-        with acting(Actor(caller.name, "rest", address_of(request) or None)), trace:
+        with acting(Actor(caller.name, "rest", address_of(request) or None)), trace, caller.hiding_others():
             return await operation.handler(call)
 
     async def authenticate(self, request: Request) -> Caller:

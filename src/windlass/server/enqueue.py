@@ -13,8 +13,9 @@ from windlass.client.handle import Handle
 from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
+from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
-from windlass.core.jobs.job import Job, NewJob
+from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
 from windlass.core.moments import to_datetime
 from windlass.core.names import check_name
 from windlass.core.status import Status
@@ -150,17 +151,33 @@ async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
 
 def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
     """A job with this id, unless the request names one; None: a new one."""
+    check_limits(call, request.type, request.queue)
     options = _given(request)
     if id_ is not None:
         options.setdefault("id", id_)
     try:
-        job = make_job(call.app, request.type, parse_object(request.payload), options)
+        given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem, limit=error.limit) from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
     return job
+
+
+def check_limits(call: Call, type_: str, queue: str | UnsetType) -> None:
+    """Refuse what is outside the token's limits before the arguments are checked: an error would describe them."""
+    registry = call.app.registry
+    known = registry.get(type_) if type_ in registry else None
+    usual = DEFAULT_QUEUE if known is None else str(known.defaults.get("queue", DEFAULT_QUEUE))
+    what = None
+    if not call.caller.rights.covers_type(type_ if known is None else known.type):
+        what = f"type {type_!r}"
+    elif not call.caller.rights.covers_queue(usual if queue is UNSET else queue):
+        what = f"the queue of type {type_!r}" if queue is UNSET else f"queue {queue!r}"
+    if what is not None:
+        raise OutsideLimits(f"this token is limited, and {what} is not among what it may use")
 
 
 def _given(request: JobRequest) -> dict[str, Any]:
@@ -193,16 +210,20 @@ def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     """A payload, strictly: a JSON object without NaN and without a key twice."""
     if text is UNSET:
         return {}
-
-    try:
-        value = _parse(bytes(text).decode())
-    except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
-    except ValueError as error:
-        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+    value = parse_value(bytes(text), "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
     return value
+
+
+def parse_value(text: bytes, field: str) -> Any:
+    """A JSON value, strictly."""
+    try:
+        return _parse(text.decode())
+    except RecursionError:
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels", limit=MAX_DEPTH) from None
+    except ValueError as error:
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
 
 
 def _parse(text: str) -> Any:

@@ -8,12 +8,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.verbs.links import Links
+from windlass.client.verbs.payloads import EarlierPayload
+from windlass.core.hidden import reveal
 from windlass.core.ids import is_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
 from windlass.errors import ChangedSince, JobNotFound
+from windlass.observe.tracing import trace_of
 from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
@@ -30,6 +33,20 @@ class JobRecord(Job, frozen=True, kw_only=True):
     """A job. Without the scope `payloads`, its contents are null and named in `hidden`; errors are not contents."""
 
     hidden: tuple[str, ...] = ()
+    trace: str | None = None
+    """The trace that it belongs to (W3C Trace Context)."""
+
+
+class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Another payload for a dead or failed job; the old one is kept."""
+
+    payload: dict[str, Any] | UnsetType = UNSET
+
+
+class PayloadList(msgspec.Struct):
+    """Payloads that a job had before operators changed them, the newest first."""
+
+    payloads: list[EarlierPayload]
 
 
 class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,7 +150,28 @@ async def cancel_job(call: Call) -> Answer:
 
 async def retry_job(call: Call) -> Answer:
     """Run a dead, cancelled, completed or failed job again, with a new budget of attempts."""
-    return _changed(call, await _apply(call, lambda job, version: call.app.jobs.aretry(job.id, version=version)))
+
+    async def retry(job: Job, version: str | None) -> Job:
+        payload = None if call.body.payload is UNSET else await _edited(call, job.id, call.body.payload)
+        return await call.app.jobs.aretry(job.id, payload=payload, version=version)
+
+    return _changed(call, await _apply(call, retry))
+
+
+async def list_payloads(call: Call) -> Answer:
+    """What a job was to do before operators changed it."""
+    call.caller.need(Scope.PAYLOADS)
+    found = await call.app.jobs.aearlier_payloads((await visible_job(call)).id)
+    seen = [msgspec.structs.replace(each, payload=call.caller.shown(each.payload)) for each in found]
+    return Answer(PayloadList(seen))
+
+
+async def _edited(call: Call, id_: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """A new payload, in which hidden fields that were left as they were shown keep their stored values."""
+    if not call.caller.policy.hidden:
+        return payload
+    stored = (await call.app.jobs.aget(id_)).payload
+    return reveal(payload, stored, call.caller.policy.hidden)  # type: ignore[no-any-return]
 
 
 async def run_job(call: Call) -> Answer:
@@ -149,7 +187,8 @@ async def change_job(call: Call) -> Answer:
     async def change(job: Job, version: str | None) -> Job:
         if "queue" in changes:
             call.caller.need_queue(changes["queue"], job.type)
-        return await call.app.jobs.achange(job.id, **changes, version=version)
+        edited = {"payload": await _edited(call, job.id, changes["payload"])} if "payload" in changes else {}
+        return await call.app.jobs.achange(job.id, **{**changes, **edited}, version=version)
 
     return _changed(call, await _apply(call, change))
 
@@ -190,82 +229,45 @@ def _changed(call: Call, job: Job, status: int = 200) -> Answer:
 def _record(caller: Caller, job: Job) -> JobRecord:
     shown = job if caller.sees_payloads else job.without_note()
     fields = {name: getattr(shown, name) for name in job.__struct_fields__}
-    if caller.sees_payloads:
-        return JobRecord(**fields)
-    return JobRecord(**{**fields, "payload": None, "result": None, "logs": (), "meta": None}, hidden=SECRET)
+    fields |= {name: caller.shown(getattr(job, name)) for name in ("payload", "result", "meta")}
+    fields["trace"] = trace_of(job.meta)
+    return JobRecord(**fields) if caller.sees_payloads else JobRecord(**{**fields, "logs": ()}, hidden=SECRET)
+
+
+def _get(path: str, handler: Any, summary: str, answer: Any, query: Any = None) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        scope=Scope.READ,
+        handler=handler,
+        summary=summary,
+        query=query,
+        answers={200: answer},
+    )
+
+
+def _change(method: str, path: str, handler: Any, summary: str, **more: Any) -> Operation:
+    return Operation(
+        method=method,
+        path=_PATH + path,
+        scope=Scope.OPERATE,
+        handler=handler,
+        summary=summary,
+        headers=("If-Match",),
+        **{"answers": {200: JobRecord}, **more},
+    )
 
 
 _PATH = "/jobs/{id}"
+_DELETED = {200: JobRecord, 202: JobRecord, 204: None}
 OPERATIONS = (
-    Operation(
-        method="GET",
-        path="/jobs",
-        scope=Scope.READ,
-        handler=list_jobs,
-        summary="List jobs, newest first",
-        query=JobQuery,
-        answers={200: JobList},
-    ),
-    Operation(
-        method="GET",
-        path=_PATH,
-        scope=Scope.READ,
-        handler=get_job,
-        summary="Read a job",
-        answers={200: JobRecord},
-    ),
-    Operation(
-        method="GET",
-        path=f"{_PATH}/why",
-        scope=Scope.READ,
-        handler=explain_job,
-        summary="Why a job does not run",
-        answers={200: Why},
-    ),
-    Operation(
-        method="GET",
-        path=f"{_PATH}/links",
-        scope=Scope.READ,
-        handler=list_links,
-        summary="The chain of a job",
-        answers={200: Links},
-    ),
-    Operation(
-        method="DELETE",
-        path=_PATH,
-        scope=Scope.OPERATE,
-        handler=cancel_job,
-        summary="Cancel a job, or delete a finished one",
-        query=DeleteQuery,
-        answers={200: JobRecord, 202: JobRecord, 204: None},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="PATCH",
-        path=_PATH,
-        scope=Scope.OPERATE,
-        handler=change_job,
-        summary="Change a waiting job",
-        body=JobPatch,
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="POST",
-        path=f"{_PATH}/retry",
-        scope=Scope.OPERATE,
-        handler=retry_job,
-        summary="Run a finished or failed job again",
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
-    Operation(
-        method="POST",
-        path=f"{_PATH}/run",
-        scope=Scope.OPERATE,
-        handler=run_job,
-        summary="Run a scheduled or failed job now",
-        answers={200: JobRecord},
-        headers=("If-Match",),
-    ),
+    _get("/jobs", list_jobs, "List jobs, newest first", JobList, JobQuery),
+    _get(_PATH, get_job, "Read a job", JobRecord),
+    _get(f"{_PATH}/why", explain_job, "Why a job does not run", Why),
+    _get(f"{_PATH}/links", list_links, "The chain of a job", Links),
+    _get(f"{_PATH}/payloads", list_payloads, "Payloads that a job had before operators changed them", PayloadList),
+    _change("DELETE", "", cancel_job, "Cancel a job, or delete a finished one", query=DeleteQuery, answers=_DELETED),
+    _change("PATCH", "", change_job, "Change a waiting job", body=JobPatch),
+    _change("POST", "/retry", retry_job, "Run a finished or failed job again", body=RetryRequest, optional_body=True),
+    _change("POST", "/run", run_job, "Run a scheduled or failed job now"),
 )
