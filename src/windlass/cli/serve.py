@@ -26,6 +26,10 @@ def _flag(name: str, text: str) -> object:
 
 
 Proxies = Annotated[list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    _flag("allowed-host", "A name to answer for, such as jobs.example.com; may be repeated. Else 421."),
+]
 Hidden = Annotated[
     list[str] | None,
     _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
@@ -41,6 +45,7 @@ def serve(
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
     proxy: Proxies = None,
+    allowed_host: AllowedHosts = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
@@ -71,6 +76,7 @@ def serve(
             port=port,
             rate=rate,
             proxies=tuple(proxy or ()),
+            hosts=tuple(allowed_host or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
             environment=environment[:40],

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -18,7 +19,7 @@ from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
-from windlass.server.access import Access
+from windlass.server.access import Access, serves_host
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
@@ -59,14 +60,21 @@ class Application(Starlette):
 
     direct: Mapping[tuple[str, str], Endpoint] = {}
     """By method and path."""
+    hosts: Collection[str] | None = None
+    """Names that it answers for, beside localhost and addresses; None: all."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        found = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        found = self._find(scope) if scope["type"] == "http" else None
         if found is None:
             await super().__call__(scope, receive, send)
         else:
             await (await found(Request(scope, receive)))(scope, receive, send)
+
+    def _find(self, scope: Scope) -> Endpoint | None:
+        if self.hosts is not None and not serves_host(Headers(scope=scope).get("host", ""), self.hosts):
+            return _misdirected
+        return self.direct.get((scope["method"], scope["path"]))
 
 
 class ServerState(msgspec.Struct):
@@ -84,6 +92,7 @@ def asgi(
     *,
     rate: str = DEFAULT_RATE,
     environment: str = "",
+    hosts: Collection[str] | None = None,
     read_only: bool = False,
     hide: Iterable[str] = (),
     trace_url: str = "",
@@ -92,10 +101,11 @@ def asgi(
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
-    names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
-    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. A worker over REST is taken for dead
-    after a silence of `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
+    `environment` is shown on every page, such as "production". `hosts` are the names that it answers for, beside
+    localhost and addresses (None: all). A `read_only` server refuses every change. `hide` names fields of payloads,
+    results and meta that nobody is shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
+    where traces are, with `{trace}` for the id. A worker over REST is taken for dead after a silence of
+    `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
@@ -137,6 +147,7 @@ def asgi(
     ]
     served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
+    served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
     served.state.workers = state.workers
@@ -183,6 +194,12 @@ def _authenticated(dispatcher: Dispatcher, endpoint: Endpoint, *, page: bool = F
         return await endpoint(request)
 
     return guarded
+
+
+async def _misdirected(request: Request) -> Response:
+    host = request.headers.get("host", "")[:100]
+    refused = Refused(421, "misdirected_request", f"this server does not answer for {host!r}; see --allowed-host")
+    return refusal(refused, request_id(request.headers))
 
 
 async def _style(request: Request) -> Response:
