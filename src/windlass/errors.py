@@ -82,16 +82,8 @@ class InvalidTime(InvalidInput):
 
     code = "invalid_time"
 
-    def __init__(
-        self,
-        field: str,
-        problem: str,
-        *,
-        limit: int | None = None,
-        text: str = "",
-        part: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(field, problem, limit=limit)
+    def __init__(self, field: str, problem: str, *, text: str = "", part: tuple[int, int] | None = None) -> None:
+        super().__init__(field, problem)
         self.text, self.part = text, part
 
 

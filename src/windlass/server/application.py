@@ -53,6 +53,7 @@ OPERATIONS: tuple[Operation, ...] = (
 DEFAULT_RATE = "1000/s"
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
+Lifespan = Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]
 
 
 class Application(Starlette):
@@ -103,7 +104,7 @@ def asgi(
 
     `environment` is shown on every page, such as "production". `hosts` are the names that it answers for, beside
     localhost and addresses (None: all). A `read_only` server refuses every change. `hide` names fields of payloads,
-    results and meta that nobody is shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
+    results and meta that are not shown: `password` at any depth, or a path such as `card.number`. `trace_url` is
     where traces are, with `{trace}` for the id. A worker over REST is taken for dead after a silence of
     `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
 
@@ -121,21 +122,9 @@ def asgi(
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        probes.stopping = True
-        await state.events.stop()
-        await state.actions.stop()
-        await state.workers.stop()
-        await access.stop()
-        await app.aclose()
-
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
-        Route(PREFIX + each.path, endpoint, methods=[each.method], name=each.id) for each, endpoint in endpoints
-    ]
-    routes += [
+        *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
@@ -145,6 +134,7 @@ def asgi(
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
+    lifespan = _lifespan(app, state, probes)
     served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
     served.hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
@@ -152,6 +142,20 @@ def asgi(
     served.state.probes = probes
     served.state.workers = state.workers
     return served
+
+
+def _lifespan(app: App, state: ServerState, probes: Probes) -> Lifespan:
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        probes.stopping = True
+        await state.events.stop()
+        await state.actions.stop()
+        await state.workers.stop()
+        await state.access.stop()
+        await app.aclose()
+
+    return lifespan
 
 
 def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
