@@ -14,14 +14,17 @@ from bench.measures import (
     delays,
     drain,
     enqueue,
+    events,
     flow,
     growth,
     held,
     history,
     load,
     memory,
+    pages,
     pooler,
     profile,
+    requests,
     rest,
     space,
 )
@@ -48,12 +51,15 @@ class Measurement(StrEnum):
     FLOW = "flow"
     CHAINS = "chains"
     DELAYS = "delays"
+    EVENTS = "events"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
     MEMORY = "memory"
+    PAGES = "pages"
     POOLER = "pooler"
     PROFILE = "profile"
+    REQUESTS = "requests"
     REST = "rest"
     SPACE = "space"
 
@@ -65,12 +71,15 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
+    Measurement.EVENTS: events.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
+    Measurement.PAGES: pages.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }

@@ -1,5 +1,6 @@
 """What a server keeps from every page: changes if it is read-only, and fields that are hidden by configuration."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,7 +24,7 @@ pytestmark = on_sqlite
 
 @pytest.fixture
 async def app(address: str) -> AsyncIterator[App]:
-    made = make_app(address)
+    made = make_app(address, threading.Semaphore(0))
     yield made
     await made.aclose()
 

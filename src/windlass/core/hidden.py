@@ -1,4 +1,4 @@
-"""Hidden fields: parts of payloads, results and meta that a server shows to nobody."""
+"""Hidden fields: parts of payloads, results and meta that a server does not show."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
@@ -24,10 +25,14 @@ from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
+from windlass.server.events import stream
+from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
+from windlass.server.workers import beat, claims, settle
+from windlass.server.workers.service import WorkerService
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -37,6 +42,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *stream.OPERATIONS,
+    *settle.OPERATIONS,
+    *beat.OPERATIONS,
+    *claims.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -44,11 +53,29 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+class Application(Starlette):
+    """Starlette, with a direct way to operations whose path has no parameter: its own costs as much as the answer."""
+
+    direct: Mapping[tuple[str, str], Endpoint] = {}
+    """By method and path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        found = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if found is None:
+            await super().__call__(scope, receive, send)
+        else:
+            await (await found(Request(scope, receive)))(scope, receive, send)
+
+
 class ServerState(msgspec.Struct):
     """What a server keeps between requests."""
 
     estimates: Estimates
     actions: actions.ActionRunner
+    access: Access
+    events: EventHub
+    workers: WorkerService
 
 
 def asgi(
@@ -60,22 +87,23 @@ def asgi(
     hide: Iterable[str] = (),
     trace_url: str = "",
     development: str | None = None,
-) -> Starlette:
+) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
     `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
-    names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
+    names fields of payloads, results and meta that are not shown: `password` at any depth, or a path such as
     `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
     that is in no store, for `windlass dev`.
 
-    Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
+    Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
     policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
     access = Access(app, limit, development, policy)
-    dispatcher = Dispatcher(app, access, state)
     probes = Probes(app)
+    events = EventHub(app, lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
+    dispatcher = Dispatcher(app, access, state)
 
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
@@ -84,11 +112,16 @@ def asgi(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
+        await state.events.stop()
         await state.actions.stop()
+        await state.workers.stop()
         await access.stop()
         await app.aclose()
 
-    routes = [_route(dispatcher, operation) for operation in OPERATIONS]
+    endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
+    routes = [
+        Route(PREFIX + each.path, endpoint, methods=[each.method], name=each.id) for each, endpoint in endpoints
+    ]
     routes += [
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
@@ -99,17 +132,19 @@ def asgi(
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
+    served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
+    served.state.workers = state.workers
     return served
 
 
-def _route(dispatcher: Dispatcher, operation: Operation) -> Route:
+def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return await dispatcher.run(operation, request)
 
-    return Route(PREFIX + operation.path, endpoint, methods=[operation.method], name=operation.id)
+    return endpoint
 
 
 def _documentation(dispatcher: Dispatcher) -> list[Route]:

@@ -1,9 +1,11 @@
 """Operations: what the server can do, as data. The routes and the OpenAPI document are made from the same records."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.requests import Request
 
 from windlass.client.app import App
 from windlass.core.hidden import NOTHING_HIDDEN, HiddenFields, conceal
@@ -86,6 +88,16 @@ class Caller(msgspec.Struct, frozen=True):
         if self.rights.types:
             raise OutsideLimits(f"this token is limited to types, and this concerns all jobs of queue {queue!r}")
 
+    @contextmanager
+    def hiding_others(self) -> Iterator[None]:
+        """Errors say to a limited token what it asked for, and name nothing else that there is."""
+        try:
+            yield
+        except WindlassError as error:
+            if error.hint and self.rights.is_limited:
+                error.args = (str(error).removesuffix(error.hint),)
+            raise
+
     def sees_job(self, job: Job) -> bool:
         """Whether this job exists for it."""
         return self.rights.covers(job.queue, job.type)
@@ -114,6 +126,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+    request: Request | None = None
+    """None: a page calls the operation."""
 
     def expected(self, version: str, what: str) -> str | None:
         """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
@@ -131,7 +145,7 @@ def etag(version: str) -> str:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What is sent back: a value that becomes JSON."""
+    """What is sent back: a value that becomes JSON, or a response as it is."""
 
     body: Any
     status: int = 200
@@ -156,6 +170,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     max_body: int = 1024 * 1024
     answers: Mapping[int, Any]
     """The type of the answer, by status."""
+    media_type: str = "application/json"
+    """Of the answer."""
     headers: tuple[str, ...] = ()
     """Request headers that it reads."""
 

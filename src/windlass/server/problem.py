@@ -14,6 +14,7 @@ from windlass.errors import (
     InvalidInput,
     JobNotFound,
     KeyConflict,
+    LeaseLost,
     NotAllowedNow,
     PayloadTooLarge,
     QueueClosed,
@@ -24,6 +25,7 @@ from windlass.errors import (
     WindlassError,
 )
 from windlass.server.operation import MissingScope, OutsideLimits, ReadOnly
+from windlass.server.workers.registry import WorkerNotFound
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
@@ -41,8 +43,10 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (WorkerNotFound, 404),
     (ChangedSince, 412),
     (KeyConflict, 409),
+    (LeaseLost, 409),
     (NotAllowedNow, 409),
     (QueueClosed, 409),
     (EnqueueFailed, 503),

@@ -15,7 +15,7 @@ from windlass.core.schedules.schedule import Schedule, ScheduleRules, ScheduleSe
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, ScheduleNotFound
-from windlass.server.enqueue import JobReceipt, Payload, make_job, parse_object
+from windlass.server.enqueue import JobReceipt, Payload, check_limits, make_job, parse_object
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 UPCOMING = 5
@@ -116,6 +116,7 @@ async def get_schedule(call: Call) -> Answer:
 async def add_schedule(call: Call) -> Answer:
     """A new schedule."""
     request: NewSchedule = call.body
+    check_limits(call, request.type, request.queue)
     options = {name: value for name in ("queue", "priority") if (value := getattr(request, name)) is not UNSET}
     job = make_job(call.app, request.type, parse_object(request.payload), options)
     call.caller.need_queue(job.queue, job.type)

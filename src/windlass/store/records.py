@@ -8,8 +8,9 @@ from typing import Generic, TypeVar, overload
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Job, LogLine, Progress
+from windlass.core.jobs.job import Job, JobError, LogLine, Progress
 from windlass.core.moments import Micros
+from windlass.core.search import Contains
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
 
@@ -135,6 +136,8 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None
     id_end: str | None = None
     """The last characters of the id."""
+    contains: tuple[Contains, ...] = ()
+    """Texts in fields; a job whose text is not as Windlass stores it may be left out."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -161,6 +164,35 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
 
 JobPage = Page[Job]
+
+
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job ended: what is told of it to listeners, without its contents."""
+
+    id: JobId
+    queue: str
+    type: str
+    status: Status
+    attempt: int
+    at: Micros
+    started_at: Micros | None = None
+    tenant: str | None = None
+    schedule: str | None = None
+    tags: tuple[str, ...] = ()
+    reason: str | None = None
+    error: JobError | None = None
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """Jobs that ended, in the order of their ends, and the store's clock before they were read."""
+
+    now: Micros
+    ends: tuple[JobEnd, ...]
+
+
+FailureKey = tuple[Micros, JobId]
+"""The moment of a failure and its job: a place in the list of failures."""
+NEWEST: FailureKey = (2**52, "ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 
 class Transition(msgspec.Struct, frozen=True):
@@ -196,6 +228,8 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """By type, of those that have any; `**` stands for any name."""
     memory: int | None = None
     """Bytes that its processes had in memory at the last beat, shared ones counted for each; None: not known."""
+    rest: bool = False
+    """Whether it works through a REST server, which registers it."""
     started_at: datetime | None = None
     beat_at: datetime | None = None
 
@@ -208,6 +242,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def busy(self) -> int:
         """Slots in use, without prefetched jobs."""
         return min(self.running, self.slots)
+
+
+def known_types(workers: Iterable[WorkerInfo]) -> tuple[str, ...]:
+    """The types that at least one of these workers knows, each once."""
+    return tuple(dict.fromkeys(type_ for worker in workers for type_ in worker.types))
 
 
 class Campaign(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeV
 
 import msgspec
 
+from windlass.client.elsewhere import TASK, no_attribute
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.runtime.process_id import this_process
@@ -29,14 +30,6 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Errors = tuple[type[BaseException], ...]
-
-_USE_ENQUEUE = "; use enqueue(...), or using(delay=60).enqueue(...)"
-_LINK = "; use job(...), or in chain(...) the task itself"
-ELSEWHERE = {
-    **dict.fromkeys(("delay", "apply_async", "send", "defer"), _USE_ENQUEUE),
-    **dict.fromkeys(("s", "si", "signature"), _LINK),
-}
-"""Method names of other queues, and ours instead."""
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +104,11 @@ class TaskJob(NewJob, Generic[T_co], frozen=True, kw_only=True, gc=False):
         task = self.task
         return (await task._enqueuer._enqueue_jobs([self], [task.definition.returns], task._connection))[0]
 
-    enqueue = blocking(aenqueue, here=lambda job: job.task._connection is not None)
+    enqueue = blocking(aenqueue, here=lambda job: job._connection is not None)
+
+    @property
+    def _connection(self) -> object:
+        return self.task._connection
 
     def _portal(self) -> Portal:
         return self.task._portal()
@@ -228,8 +225,7 @@ class Task(Generic[P, R, T]):
     if not TYPE_CHECKING:  # a type checker would assume that every name exists
 
         def __getattr__(self, name: str) -> Any:
-            hint = ELSEWHERE.get(name, "")
-            raise AttributeError(f"'Task' object has no attribute {name!r}{hint}", name=name, obj=self)
+            raise no_attribute(self, name, TASK)
 
 
 class ContextTask(Task[P, R, T]):

@@ -91,7 +91,7 @@ def differences(was: str, now: State) -> list[Difference]:
 async def unless_changed(
     view: View, change: Awaitable[Reply], state: Callable[[], Awaitable[State]], target: Mapping[str, str]
 ) -> Reply:
-    """The reply to a change, or a page that says what somebody else changed meanwhile: nothing is done then."""
+    """The reply to a change, or a page that says what was changed meanwhile: nothing is done then."""
     try:
         return await change
     except ChangedSince:
