@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 
 import msgspec
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
-from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
@@ -97,9 +98,8 @@ def asgi(
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
-    limit: Rate = parse_rate(rate, "rate")
     policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
-    access = Access(app, limit, development, policy)
+    access = Access(app, parse_rate(rate, "rate"), development, policy)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
     state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
@@ -108,21 +108,9 @@ def asgi(
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
     dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        probes.stopping = True
-        await state.events.stop()
-        await state.actions.stop()
-        await state.workers.stop()
-        await access.stop()
-        await app.aclose()
-
     endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
     routes = [
-        Route(PREFIX + each.path, endpoint, methods=[each.method], name=each.id) for each, endpoint in endpoints
-    ]
-    routes += [
+        *(Route(PREFIX + each.path, run, methods=[each.method], name=each.id) for each, run in endpoints),
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
@@ -132,12 +120,31 @@ def asgi(
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-    served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    handlers = {HTTPException: _no_route(dashboard)}
+    served = Application(routes=routes, lifespan=_lifespan(app, state, probes), exception_handlers=handlers)
     served.router.redirect_slashes = False
     served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
     served.state.workers = state.workers
     return served
+
+
+def _lifespan(
+    app: App, state: ServerState, probes: Probes
+) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """What is stopped at the end of a server."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        probes.stopping = True
+        await state.events.stop()
+        await state.actions.stop()
+        await state.workers.stop()
+        await state.access.stop()
+        await app.aclose()
+
+    return lifespan
 
 
 def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
