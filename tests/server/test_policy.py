@@ -50,7 +50,7 @@ async def test_a_read_only_server_refuses_every_change(app: App) -> None:
             answer = await admin.request(each.method, path, json={} if each.method != "GET" else None)
             if each.method != "GET":
                 assert (answer.status_code, answer.json()["code"]) == (403, "read_only"), each.path
-            else:
+            elif each.scope != "work":
                 assert answer.status_code in (200, 404, 422), each.path
         assert (await admin.get(f"/jobs/{id_}")).json()["payload"] == {"n": 1}
     assert (await app.jobs.aget(id_)).status == "scheduled"

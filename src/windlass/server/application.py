@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
-from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.flow.rate import parse_rate
 from windlass.core.hidden import parse_hidden
 from windlass.core.moments import Duration
 from windlass.errors import WindlassError
@@ -110,9 +110,8 @@ def asgi(
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
-    limit: Rate = parse_rate(rate, "rate")
     policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
-    access = Access(app, limit, development, policy)
+    access = Access(app, parse_rate(rate, "rate"), development, policy)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
     workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
