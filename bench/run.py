@@ -10,6 +10,7 @@ import msgspec
 
 from bench.context import FULL, QUICK, VERY_FULL, BenchContext
 from bench.measures import (
+    capacity,
     chains,
     delays,
     drain,
@@ -26,7 +27,7 @@ from bench.measures import (
     profile,
     requests,
     rest,
-    space,
+    schedules,
 )
 from bench.peer import find_peers
 from bench.report.figures import Section
@@ -61,7 +62,8 @@ class Measurement(StrEnum):
     PROFILE = "profile"
     REQUESTS = "requests"
     REST = "rest"
-    SPACE = "space"
+    SCHEDULES = "schedules"
+    CAPACITY = "capacity"
 
 
 MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
@@ -81,7 +83,8 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.PROFILE: profile.measure,
     Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
-    Measurement.SPACE: space.measure,
+    Measurement.SCHEDULES: schedules.measure,
+    Measurement.CAPACITY: capacity.measure,
 }
 
 

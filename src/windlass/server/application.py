@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
 from windlass.core.hidden import parse_hidden
+from windlass.core.moments import Duration
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
@@ -32,7 +33,7 @@ from windlass.server.openapi import document
 from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
 from windlass.server.workers import beat, claims, settle
-from windlass.server.workers.service import WorkerService
+from windlass.server.workers.service import WorkerService, check_lease
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -86,14 +87,15 @@ def asgi(
     read_only: bool = False,
     hide: Iterable[str] = (),
     trace_url: str = "",
+    worker_lease: Duration = "30s",
     development: str | None = None,
 ) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
     `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
     names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
-    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
-    that is in no store, for `windlass dev`.
+    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. A worker over REST is taken for dead
+    after a silence of `worker_lease`. `development` is the text of a token that is in no store, for `windlass dev`.
 
     Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
@@ -102,7 +104,8 @@ def asgi(
     access = Access(app, limit, development, policy)
     probes = Probes(app)
     events = EventHub(app, lambda: probes.stopping)
-    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
+    workers = WorkerService(app, check_lease(worker_lease), lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, workers)
     dispatcher = Dispatcher(app, access, state)
 
     look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)

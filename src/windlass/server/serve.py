@@ -42,6 +42,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of payloads, results and meta that are not shown."""
     trace_url: str = ""
     """Where a trace is, with `{trace}` for its id."""
+    worker_lease: str = "30s"
+    """The silence after which a worker over REST is taken for dead."""
     certificate: str | None = None
     key: str | None = None
     development: str | None = None
@@ -68,7 +70,7 @@ async def serve(app: App, config: ServerConfig) -> None:
 
 def make_server(app: App, config: ServerConfig) -> "Server":
     """A server that is not started yet."""
-    names = ("rate", "environment", "read_only", "hide", "trace_url", "development")
+    names = ("rate", "environment", "read_only", "hide", "trace_url", "worker_lease", "development")
     served = asgi(app, **{name: getattr(config, name) for name in names})
     return Server(_uvicorn(served, config), served.state.probes, config.unready)
 
