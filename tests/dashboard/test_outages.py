@@ -48,6 +48,11 @@ def _says(browser: Browser, *words: str) -> bool:
     return any(word in browser.find("body").text for word in words)
 
 
+def _shows(browser: Browser, path: str, selector: str) -> bool:
+    browser.open(path)
+    return bool(browser.all(selector))
+
+
 def test_an_open_page_shows_a_banner_and_comes_back_by_itself(browser: Browser, site: Site, server: Server) -> None:
     id_ = site.enqueue("mail.welcome", {"payload": 1})
     site.until_status(id_, "completed")
@@ -62,9 +67,8 @@ def test_an_open_page_shows_a_banner_and_comes_back_by_itself(browser: Browser, 
         assert browser.all(".brand"), "never a white page"
     finally:
         _signal(server, signal.SIGCONT)
-    until(lambda: browser.all("main table") or browser.open("/queues"), "it goes on", SECONDS)
-    browser.open("/jobs")
-    until(lambda: browser.all(f"tr[data-key='{id_}']") or browser.open("/jobs"), "the list is there", SECONDS)
+    until(lambda: _shows(browser, "/queues", "main table"), "it goes on", SECONDS)
+    until(lambda: _shows(browser, "/jobs", f"tr[data-key='{id_}']"), "the list is there", SECONDS)
     browser.run("document.getElementById('main').dataset.refresh = '0.5'")
     server.kill()
     until(lambda: browser.find("#alarm").is_displayed(), "the banner", SECONDS)
