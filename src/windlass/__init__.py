@@ -13,6 +13,7 @@ from windlass.client.verbs.actions import Action, ActionNotFound
 from windlass.client.verbs.audit import Actor, AuditEntry
 from windlass.client.verbs.filters import JobFilters
 from windlass.client.verbs.links import Links
+from windlass.client.verbs.payloads import EarlierPayload
 from windlass.client.verbs.tokens import NewToken, TokenNotFound
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
@@ -85,6 +86,7 @@ __all__ = [
     "Cron",
     "Dead",
     "Duration",
+    "EarlierPayload",
     "EnqueueFailed",
     "EnqueueUnknown",
     "Exponential",

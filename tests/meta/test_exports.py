@@ -15,7 +15,17 @@ from windlass.client.verbs.group import Verbs
 PUBLIC = [
     *("PREVIOUS", "Action", "ActionNotFound", "Actor", "App", "Attempt", "AuditEntry", "Backoff"),
     *("BlobUnavailable", "ByError", "Cancel", "CatchUp", "Chain", "ChainHandle", "ConfigError", "Context"),
-    *("ContextTask", "Counts", "Cron", "Dead", "Duration", "EnqueueFailed", "EnqueueUnknown", "Exponential"),
+    *(
+        "ContextTask",
+        "Counts",
+        "Cron",
+        "Dead",
+        "Duration",
+        "EarlierPayload",
+        "EnqueueFailed",
+        "EnqueueUnknown",
+        "Exponential",
+    ),
     *("Fixed", "Handle", "Histogram", "InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload"),
     *("InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobFilters", "JobNotFound", "JobOptions"),
     *("JobRef", "KeyConflict", "LeaseLost", "Linear", "Links", "LogLine", "Meter", "NewJob", "NewToken"),
