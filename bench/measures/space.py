@@ -34,6 +34,7 @@ def measure(context: BenchContext) -> Section:
         rows=rows,
         charts=[bars("Memory of a job", rows)],
         notes=[
-            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. What the server says that its data take, less what it said before."
+            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. "
+            "What the server says that its data take, less what it said before."
         ],
     )
