@@ -13,11 +13,13 @@
     ├── NotInJob                `current_job()` outside a handler
     ├── EnqueueFailed           certain: nothing was stored
     │   └── QueueClosed
-    ├── EnqueueUnknown          not certain: hand the same id in again
+    ├── EnqueueUnknown          not certain: enqueue the same id again
     ├── KeyConflict
     ├── JobNotFound
     ├── QueueNotFound
     ├── ScheduleNotFound
+    ├── TokenNotFound           raised by `app.tokens`
+    ├── ActionNotFound          raised by `app.actions`
     ├── JobDead                 raised by `result()`
     ├── JobCancelled            raised by `result()`
     ├── ResultUnavailable       raised by `result()`: the job completed, its result was not kept
@@ -150,7 +152,7 @@ class QueueClosed(EnqueueFailed):
 class EnqueueUnknown(WindlassError):
     """The store did not answer in time, or failed half-way: the jobs may or may not be stored, or only a part is.
 
-    Handing in the same ids again (`using(id=...)`) is safe and never doubles a job.
+    Enqueueing the same ids again (`using(id=...)`) is safe and never doubles a job.
     """
 
     code = "enqueue_unknown"

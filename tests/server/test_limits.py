@@ -145,7 +145,7 @@ async def test_no_error_message_names_what_belongs_to_others(
 async def test_a_token_without_limits_is_told_what_may_be_meant(api: Client, others: Others) -> None:
     for path, said in (
         ("/queues/image", "no queue 'image'; did you mean 'images'?"),
-        ("/schedules/their", "no schedule 'their'; did you mean 'theirs'?; there are theirs"),
+        ("/schedules/their", "no schedule 'their'; did you mean 'theirs'? There are theirs"),
     ):
         answer = await api.get(path)
         assert answer.status_code == 404

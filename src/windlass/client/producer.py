@@ -38,6 +38,12 @@ def _has_connection(_: object, what: object = None, *__: object, connection: obj
     return connection is not None or own_connection(first) is not None
 
 
+def _check_no_arguments(options: Mapping[str, Any], task: AnyTask) -> None:
+    for name in options:
+        if name in task.definition.signature.names and name not in JobOptions.__annotations__:
+            raise InvalidOption(name, f"is an argument: give it in the payload, {{{name!r}: ...}}")
+
+
 class Producer(Registrar):
     """Enqueues jobs of registered tasks, and by name."""
 
@@ -79,6 +85,7 @@ class Producer(Registrar):
         task = type if isinstance(type, Task) else self._task(type)
         arguments = {} if payload is None else payload
         if task is not None:
+            _check_no_arguments(options, task)
             return await task.using(**options)._job_of(arguments).aenqueue()
         fields = check_options(options)
         text = self.registry.check(check_name(type, "type"), arguments, self.payload_limit)

@@ -169,7 +169,8 @@ def encode_object(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", by_alias=True)
-    raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    instead = "a dataclass, a msgspec struct, a pydantic model or plain values can"
+    raise TypeError(f"{type(value).__name__} cannot be stored as JSON; {instead}")
 
 
 def decode_object(kind: type, value: Any) -> Any:

@@ -136,12 +136,18 @@ def _attempt(event: AttemptEnded) -> tuple[int, str]:
             return logging.INFO, f"{what} {event.outcome}{took}" + (f": {event.error}" if event.error else "")
 
 
+def _mistyped(event: WorkerStarted) -> str:
+    """Served queues that the app does not name, as a note."""
+    strange = [name for name in event.queues if name not in event.app_queues] if event.app_queues else []
+    return f"; the app names no queue {', '.join(strange)}, but {', '.join(event.app_queues)}" if strange else ""
+
+
 def _info_sentence(event: Event) -> tuple[int, str]:
     match event:
         case WorkerStarted():
             return logging.INFO, (
                 f"worker {event.worker} serves {', '.join(event.queues)} with {event.processes} × "
-                f"{event.concurrency} slots on {event.store}"
+                f"{event.concurrency} slots on {event.store}{_mistyped(event)}"
             )
         case WorkerStopped():
             if event.signed_off:
@@ -152,7 +158,8 @@ def _info_sentence(event: Event) -> tuple[int, str]:
         case RunnerEnded():
             return logging.INFO, f"runner {event.runner} (pid {event.pid}) ended: {event.status}"
         case DrainStarted() if event.empty:
-            return logging.INFO, "nothing is left to do: stopping"
+            others = f"; jobs wait in queues that it does not serve: {', '.join(event.unserved)}"
+            return logging.INFO, f"nothing is left to do: stopping{others if event.unserved else ''}"
         case DrainStarted():
             return logging.INFO, f"stopping: running jobs get {event.seconds:g} s, a second signal ends them at once"
         case HintsUnavailable():

@@ -16,11 +16,9 @@ from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
 from windlass.errors import JobNotFound
 from windlass.observe.tracing import trace_of
-from windlass.server.cursor import make_cursor, read_cursor
+from windlass.server.job_list import JobQuery, find_jobs
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
-MAX_PAGES = 10
-"""Pages of the store that one list of a limited token reads."""
 SECRET = ("payload", "result", "logs", "meta", "progress.note")
 
 
@@ -44,35 +42,13 @@ class PayloadList(msgspec.Struct):
     payloads: list[EarlierPayload]
 
 
-class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A filter: every given field must match."""
-
-    status: tuple[Status, ...] = ()
-    type: str | None = None
-    queue: str | None = None
-    tenant: str | None = None
-    tag: str | None = None
-    parent: str | None = None
-    schedule: str | None = None
-
-    @property
-    def wanted(self) -> dict[str, Any]:
-        """The filter without the page."""
-        return {name: value for name in CountQuery.__struct_fields__ if (value := getattr(self, name))}
-
-
-class JobQuery(CountQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The filter of a list, and the page."""
-
-    limit: int = 50
-    cursor: str | None = None
-
-
 class JobList(msgspec.Struct):
     """One page, newest first; only `next_cursor: null` means the end."""
 
     jobs: list[JobRecord]
     next_cursor: str | None
+    searched_since: datetime | None = None
+    """If no index covers the search and it ended before a full page: from which moment on jobs were searched."""
 
 
 class JobPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -93,22 +69,10 @@ class DeleteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def list_jobs(call: Call) -> Answer:
-    """Jobs, newest first."""
-    query: JobQuery = call.query
-    wanted, rights = query.wanted, call.caller.rights
-    for name, covers in (("queue", rights.covers_queue), ("type", rights.covers_type)):
-        if name in wanted and not covers(wanted[name]):
-            return Answer(JobList([], None))
-    bound = {**wanted, "token": call.caller.id if rights.is_limited else ""}
-    position = read_cursor(query.cursor, bound)
-    found: list[Job] = []
-    for _ in range(MAX_PAGES):
-        page = await call.app.jobs.alist(**wanted, limit=query.limit - len(found), cursor=position)
-        found += filter(call.caller.sees_job, page.items)
-        position = page.next_cursor
-        if position is None or len(found) >= query.limit or not rights.is_limited:
-            break
-    return Answer(JobList([_record(call.caller, job) for job in found], make_cursor(position, bound)))
+    """Jobs, newest first. What no index covers is searched in the newest 100,000, for up to a second."""
+    found = await find_jobs(call, call.query)
+    records = [_record(call.caller, job) for job in found.jobs]
+    return Answer(JobList(records, found.next_cursor, found.searched_since))
 
 
 async def get_job(call: Call) -> Answer:

@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
+from windlass.client.elsewhere import CHAIN, no_attribute
 from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
 from windlass.client.tasks.joint import joint_connection, own_connection
@@ -93,6 +94,11 @@ class Chain(Generic[T]):
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()
+
+    if not TYPE_CHECKING:  # a type checker would assume that every name exists
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, CHAIN)
 
 
 @overload

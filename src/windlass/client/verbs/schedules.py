@@ -13,7 +13,7 @@ from windlass.core.jobs.job import NewJob
 from windlass.core.names import check_name
 from windlass.core.schedules.firing import manual_job
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, amended, settings, without
-from windlass.core.text import suggest
+from windlass.core.suggest import suggest
 from windlass.errors import InvalidOption, ScheduleNotFound
 from windlass.store.schedules import ScheduleStore
 
