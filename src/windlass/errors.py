@@ -46,13 +46,13 @@ class WindlassError(Exception):
 
 
 class InvalidInput(WindlassError):
-    """The input breaks a rule; nothing was stored."""
+    """The input breaks a rule; nothing was stored. `limit` is the maximum that it exceeds, if that is the rule."""
 
     code = "invalid_input"
 
-    def __init__(self, field: str, problem: str) -> None:
+    def __init__(self, field: str, problem: str, *, limit: int | None = None) -> None:
         super().__init__(f"{field}: {problem}")
-        self.field, self.problem = field, problem
+        self.field, self.problem, self.limit = field, problem, limit
 
 
 class InvalidPayload(InvalidInput):
@@ -82,8 +82,16 @@ class InvalidTime(InvalidInput):
 
     code = "invalid_time"
 
-    def __init__(self, field: str, problem: str, *, text: str = "", part: tuple[int, int] | None = None) -> None:
-        super().__init__(field, problem)
+    def __init__(
+        self,
+        field: str,
+        problem: str,
+        *,
+        limit: int | None = None,
+        text: str = "",
+        part: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(field, problem, limit=limit)
         self.text, self.part = text, part
 
 

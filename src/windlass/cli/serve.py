@@ -26,6 +26,10 @@ def _flag(name: str, text: str) -> object:
 
 
 Proxies = Annotated[list[str] | None, _flag("proxy", "A proxy whose X-Forwarded-For is believed; may be repeated.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    _flag("allowed-host", "A name to answer for, such as jobs.example.com; may be repeated. Else 421."),
+]
 Hidden = Annotated[
     list[str] | None,
     _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
@@ -41,12 +45,14 @@ def serve(
     port: Annotated[int, _flag("port", "The port to listen on.")] = 8321,
     rate: Annotated[str, _flag("rate", "Requests of each token, such as 1000/s.")] = "1000/s",
     proxy: Proxies = None,
+    allowed_host: AllowedHosts = None,
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
     read_only: Annotated[bool, _flag("read-only", "Refuse every change, and show no buttons.")] = False,
     hide: Hidden = None,
     trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
+    worker_lease: Annotated[str, _flag("worker-lease", "Silence after which a REST worker is dead.")] = "30s",
     tls_certificate: Certificate = None,
     tls_key: Annotated[str | None, _flag("tls-key", "A file with its key.")] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True, help="For windlass dev.")] = False,
@@ -70,12 +76,14 @@ def serve(
             port=port,
             rate=rate,
             proxies=tuple(proxy or ()),
+            hosts=tuple(allowed_host or ()),
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
             environment=environment[:40],
             read_only=read_only,
             hide=tuple(hide or ()),
             trace_url=trace_url,
+            worker_lease=worker_lease,
             certificate=tls_certificate,
             key=tls_key,
             development=sys.stdin.readline().strip() if development else None,

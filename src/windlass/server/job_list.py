@@ -15,7 +15,7 @@ from windlass.core.search_text import Search, make_search, parse_search
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption
-from windlass.server.cursor import make_cursor, read_cursor
+from windlass.server.decode import make_cursor, read_cursor
 from windlass.server.operation import Call
 
 MAX_PAGES = 10

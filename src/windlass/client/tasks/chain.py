@@ -132,7 +132,7 @@ def chain(first: Link, /, *links: Link) -> Chain[Any]:
     """
     given = (first, *links)
     if len(given) > MAX_LINKS:
-        raise InvalidOption("chain", f"has {len(given):,} links, the limit is {MAX_LINKS:,}")
+        raise InvalidOption("chain", f"has {len(given):,} links, the limit is {MAX_LINKS:,}", limit=MAX_LINKS)
     return Chain([_link(each, place) for place, each in enumerate(given, 1)])
 
 

@@ -133,7 +133,7 @@ def _tags(value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidOption("tags", f"must be a list of names, not {type(value).__name__}")
     if len(value) > MAX_TAGS:
-        raise InvalidOption("tags", f"has {len(value)} entries, the limit is {MAX_TAGS}")
+        raise InvalidOption("tags", f"has {len(value)} entries, the limit is {MAX_TAGS}", limit=MAX_TAGS)
     names = tuple(check_name(tag, f"tags[{i}]") for i, tag in enumerate(value))
     if len(set(names)) < len(names):
         raise InvalidOption("tags", "has an entry twice")

@@ -88,12 +88,14 @@ class Schedules(Verbs):
         await self._audit("schedule.resume", name)
         return found
 
-    async def arun(self, name: str) -> Handle[Any]:
+    async def arun(self, name: str, *, version: str | None = None) -> Handle[Any]:
         """Enqueue its job now, paused or not; its ticks are not affected.
 
         With `overlap=False` the answer is the job before it, if that has not ended.
         """
-        job = manual_job(await self.aget(name), new_id(), this_process())
+        schedule = await self.aget(name)
+        schedule.check(version)
+        job = manual_job(schedule, new_id(), this_process())
         handle = (await self._home._enqueue_jobs([job], [self._home._returns(job.type)]))[0]
         await self._audit("schedule.run", name, after={"job": handle.id})
         return handle

@@ -243,7 +243,8 @@ def _weight(tenant: str, weight: Any) -> float:
 
 def _check_number(weights: Mapping[str, float]) -> None:
     if len(weights) > MAX_WEIGHTS:
-        raise InvalidOption("weights", f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1")
+        problem = f"has {len(weights)} tenants, the limit is {MAX_WEIGHTS}; others have 1"
+        raise InvalidOption("weights", problem, limit=MAX_WEIGHTS)
 
 
 def _ageing(value: Any) -> Micros:

@@ -281,7 +281,9 @@ def check_template(job: NewJob) -> None:
             )
     if size_of(job.payload) > INLINE_LIMIT:
         raise PayloadTooLarge(
-            "payload", f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}"
+            "payload",
+            f"of a schedule's job is {size_of(job.payload):,} bytes, the limit is {INLINE_LIMIT:,}",
+            limit=INLINE_LIMIT,
         )
     for value, (name, (least, most)) in zip(_bounded(job), _BOUNDS.items(), strict=True):
         if value is not None and not least <= value <= most:
