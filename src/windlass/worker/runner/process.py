@@ -88,10 +88,7 @@ async def serve(config: RunnerConfig) -> None:
         of_store = isinstance(error, StoreUnavailable) and not isinstance(error, SchemaMismatch)
         channel.send(StartFailed(str(error), of_store=of_store))
         return
-    # The app or its hooks may have set up logging anew.
-    add_job_to_records()
-    show_app_logs(format=config.worker.log_format)
-    keep_job_logs(app.keep_logs)
+    _set_up_logging(app, config.worker.log_format)
     # The app stays: without this, each full collection of the garbage collector looks through all of it.
     gc.collect()
     gc.freeze()
@@ -113,6 +110,13 @@ async def serve(config: RunnerConfig) -> None:
             raise engine.failure  # after our goodbye: our jobs are requeued, and none is charged for it
         await store.close()
     # An orphan leaves without a word: its lock, free without being cleared away, tells the others that it is dead.
+
+
+def _set_up_logging(app: App, format: str) -> None:
+    """For what handlers log; after the start, since the app or its hooks may have set up logging anew."""
+    add_job_to_records()
+    show_app_logs(format=format)
+    keep_job_logs(app.keep_logs)
 
 
 async def _opened(app: App, store: Store, channel: Channel, emit: Emit) -> bool:
