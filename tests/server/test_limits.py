@@ -94,11 +94,12 @@ async def test_nothing_of_others_is_seen_or_changed_by_any_operation(
     limited = await connect("admin", queues=["mail"], types=["mail.welcome"])
     before = await others.state()
     started: list[dict[str, Any]] = []
-    for operation in OPERATIONS:
+    for operation in [each for each in OPERATIONS if not each.path.startswith("/claims")]:  # see test_workers.py
         answer = await limited.request(
             operation.method,
             path_of(operation, others),
             json=BODIES.get(operation.id, {} if operation.body else None),
+            params={"seconds": 0} if operation.id == "stream_events" else None,
         )
         assert answer.status_code in (200, 202, 403, 404), (operation.id, answer.text)
         named = "{" in operation.path
