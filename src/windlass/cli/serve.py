@@ -56,13 +56,7 @@ def serve(
     log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
-    named = named_app(context, app, option)
-    try:
-        home = reach(store, named, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
-    except WindlassError:
-        if development:
-            raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
-        raise
+    home = _home(store, named_app(context, app, option), blobs, read_only=read_only, development=development)
     log_events(format=log_format)
     loops.run(
         _serve(
@@ -83,6 +77,15 @@ def serve(
             development=sys.stdin.readline().strip() if development else None,
         )
     )
+
+
+def _home(store: str | None, app: str | None, blobs: str | None, *, read_only: bool, development: bool) -> App:
+    try:
+        return reach(store, app, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
+    except WindlassError:
+        if development:
+            raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
+        raise
 
 
 async def _serve(home: App, **settings: object) -> None:
