@@ -61,7 +61,7 @@ def serve(
     log_format: LogFormatOption = "text",
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
-    home = _reach(store, named_app(context, app, option), blobs, read_only=read_only, development=development)
+    home = _home(store, named_app(context, app, option), blobs, read_only=read_only, development=development)
     log_events(format=log_format)
     loops.run(
         _serve(
@@ -85,7 +85,7 @@ def serve(
     )
 
 
-def _reach(store: str | None, app: str | None, blobs: str | None, *, read_only: bool, development: bool) -> App:
+def _home(store: str | None, app: str | None, blobs: str | None, *, read_only: bool, development: bool) -> App:
     try:
         return reach(store, app, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
     except WindlassError:
