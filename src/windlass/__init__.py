@@ -1,6 +1,8 @@
 """Windlass: a job queue for Python. An accepted job is never lost."""
 
 from windlass.client.app import App
+from windlass.client.groups.group import Group, GroupHandle, group
+from windlass.client.groups.results import MemberFailure, Results
 from windlass.client.handle import Handle
 from windlass.client.tasks.chain import Chain, ChainHandle, chain
 from windlass.client.tasks.context import Context, current_context, current_job
@@ -10,9 +12,11 @@ from windlass.client.tasks.previous import PREVIOUS
 from windlass.client.tasks.task import ContextTask, Task, TaskJob
 from windlass.client.tasks.taskset import TaskSet
 from windlass.client.verbs.filters import JobFilters
+from windlass.client.verbs.flows import FlowNotFound
 from windlass.client.verbs.links import Links
 from windlass.core.control import Cancel, Dead, Retry, Snooze
 from windlass.core.flow.queue import Queue, QueueOptions, QueueRules, QueueSettings
+from windlass.core.groups.flow import Flow, FlowCallback
 from windlass.core.ids import JobRef
 from windlass.core.jobs.job import Attempt, Job, JobError, LogLine, NewJob, Progress
 from windlass.core.jobs.retry import Backoff, ByError, Exponential, Fixed, Linear, Steps
@@ -74,6 +78,11 @@ __all__ = [
     "EnqueueUnknown",
     "Exponential",
     "Fixed",
+    "Flow",
+    "FlowCallback",
+    "FlowNotFound",
+    "Group",
+    "GroupHandle",
     "Handle",
     "InvalidInput",
     "InvalidName",
@@ -93,6 +102,7 @@ __all__ = [
     "Linear",
     "Links",
     "LogLine",
+    "MemberFailure",
     "Meter",
     "NewJob",
     "NotAllowedNow",
@@ -110,6 +120,7 @@ __all__ = [
     "Reason",
     "Recent",
     "ResultUnavailable",
+    "Results",
     "Retry",
     "Schedule",
     "ScheduleNotFound",
@@ -137,4 +148,5 @@ __all__ = [
     "chain",
     "current_context",
     "current_job",
+    "group",
 ]

@@ -11,16 +11,17 @@ from windlass import testing
 
 PUBLIC = [
     *("PREVIOUS", "App", "Attempt", "Backoff", "BlobUnavailable", "ByError", "Cancel", "Chain", "ChainHandle"),
-    *("ConfigError", "Context", "ContextTask", "Counts", "Dead", "Duration", "EnqueueFailed"),
-    *("EnqueueUnknown", "Exponential", "Fixed", "Handle", "InvalidInput", "InvalidName", "InvalidOption"),
-    *("InvalidPayload", "InvalidTime", "Job", "JobCancelled", "JobDead", "JobError", "JobFilters"),
-    *("JobNotFound", "JobOptions", "JobRef", "KeyConflict", "LeaseLost", "Linear", "Links", "LogLine"),
-    *("Meter", "NewJob", "NotAllowedNow", "NotInJob", "Page", "PayloadTooLarge", "Point", "Progress", "Queue"),
-    *("QueueClosed", "QueueNotFound", "QueueOptions", "QueueRules", "QueueSettings", "Reason", "Recent"),
-    *("ResultUnavailable", "Retry", "Schedule", "ScheduleNotFound", "ScheduleOptions", "ScheduleRules"),
-    *("ScheduleSettings", "SchemaMismatch", "Series", "Snooze", "State", "Status", "Steps"),
-    *("StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet", "Timeline", "UnknownTask", "UseAsync"),
-    *("Why", "WindlassError", "WorkerInfo", "__version__", "chain", "current_context", "current_job"),
+    *("ConfigError", "Context", "ContextTask", "Counts", "Dead", "Duration", "EnqueueFailed", "EnqueueUnknown"),
+    *("Exponential", "Fixed", "Flow", "FlowCallback", "FlowNotFound", "Group", "GroupHandle", "Handle"),
+    *("InvalidInput", "InvalidName", "InvalidOption", "InvalidPayload", "InvalidTime", "Job", "JobCancelled"),
+    *("JobDead", "JobError", "JobFilters", "JobNotFound", "JobOptions", "JobRef", "KeyConflict", "LeaseLost"),
+    *("Linear", "Links", "LogLine", "MemberFailure", "Meter", "NewJob", "NotAllowedNow", "NotInJob", "Page"),
+    *("PayloadTooLarge", "Point", "Progress", "Queue", "QueueClosed", "QueueNotFound", "QueueOptions"),
+    *("QueueRules", "QueueSettings", "Reason", "Recent", "ResultUnavailable", "Results", "Retry", "Schedule"),
+    *("ScheduleNotFound", "ScheduleOptions", "ScheduleRules", "ScheduleSettings", "SchemaMismatch", "Series"),
+    *("Snooze", "State", "Status", "Steps", "StoreUnavailable", "Task", "TaskJob", "TaskOptions", "TaskSet"),
+    *("Timeline", "UnknownTask", "UseAsync", "Why", "WindlassError", "WorkerInfo", "__version__", "chain"),
+    *("current_context", "current_job", "group"),
 ]
 """A change here is a change of the public face: it belongs into the changelog."""
 
