@@ -17,7 +17,7 @@ from windlass.store.contract import Store
 
 CORE = ("test_claim", "test_enqueue", "test_leases", "test_store")
 """The files of `conformance` that every variant of a store runs in `make test`."""
-ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_queues", "test_signals")
+ACROSS_QUEUES = ("test_chains_race", "test_fire", "test_groups", "test_queues", "test_signals")
 """The files that a cluster runs besides, because its queues are on several servers."""
 AWAY = ("test_cut", "test_demo", "test_store_away")
 """The files of `e2e` that need a server."""

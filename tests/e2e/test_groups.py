@@ -68,6 +68,19 @@ def test_a_runner_that_is_killed_delays_the_callback_and_never_doubles_it(groupe
     grouped.close_down()
 
 
+@on_every_store
+@pytest.mark.parametrize("point", in_part(["settle.after_commit", "settle.before_commit"], ["settle.after_commit"]))
+def test_a_runner_killed_at_the_commit_of_the_last_end_loses_no_callback(grouped: Stage, point: str) -> None:
+    once = grouped.folder / "once"
+    once.mkdir()
+    environment = {"WINDLASS_FAILPOINTS": f"{point}=kill", "WINDLASS_FAILPOINTS_ONCE": str(once)}
+    grouped.worker(app="grouped:app", environment=environment)
+    handle = enqueue(grouped, 1)
+    check(grouped, handle, 1)
+    assert list(once.iterdir()), "nothing was killed: this test does not test what it says"
+    grouped.close_down()
+
+
 def test_the_group_is_listed_and_shown_by_commands(grouped: Stage) -> None:
     grouped.worker(app="grouped:app")
     handle = enqueue(grouped, 3)

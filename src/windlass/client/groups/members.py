@@ -10,7 +10,7 @@ from windlass.store.records import JobFilter
 
 PAGE = 1000
 MAX_FOREIGN = 10
-"""Other children of a group that one read may skip."""
+"""Children of a group that are not its members, and are skipped."""
 LOST = (Status.CANCELLED, Status.DEAD)
 ALIVE = tuple(sorted(LIVE))
 ENDED = tuple(sorted(FINISHED))
@@ -24,10 +24,17 @@ async def first_live(operator: OperatorStore, group: JobId, after: JobId | None 
 async def _first(
     operator: OperatorStore, group: JobId, status: tuple[Status, ...], after: JobId | None
 ) -> JobId | None:
-    """Ids of members sort before those of callbacks, which are children of the group too."""
+    """Read one by one: a store may have to look at every child to find a second one.
+
+    Ids of members sort before those of callbacks, which are children of the group too.
+    """
     start = max(after or "", before_member(group, 0))
-    found = await operator.select(JobFilter(parent=group, status=status), MAX_FOREIGN, start)
-    return next((id_ for id_ in found if member_index(group, id_) is not None), None)
+    for _ in range(MAX_FOREIGN):
+        found = await operator.select(JobFilter(parent=group, status=status), 1, start)
+        if not found or member_index(group, found[0]) is not None:
+            return found[0] if found else None
+        start = found[0]
+    return None
 
 
 class Walk:

@@ -91,11 +91,8 @@ class GroupEnds:
             await self._wake()
 
     async def _has_live(self, group: JobId) -> bool:
-        found = await first_live(self._operator, group, self._live.get(group))
-        if found is None and group in self._live:
-            # A member before it may be live again.
-            found = await first_live(self._operator, group)
-        self._live.pop(group, None)
+        """A member that is live again, before the one that the last read found, is found when the group looks."""
+        found = await first_live(self._operator, group, self._live.pop(group, None))
         if found is not None:
             if len(self._live) >= MAX_KNOWN:
                 self._live.pop(next(iter(self._live)))
