@@ -9,6 +9,8 @@ APT     := DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-install-recommends
 # A program, and Debian's package that has it: only root can install one.
 from_apt = PATH=$$PATH:/usr/sbin; command -v $(1) >/dev/null || { [ $$(id -u) = 0 ] && command -v apt-get >/dev/null && \
 	{ $(APT) install $(2) || { $(APT) update && $(APT) install $(2); }; } >/dev/null 2>&1; }
+# KEDA's published schema, in a folder of its own: its package brings a plugin for pytest.
+KEDA    := $(VENV)/keda
 # Peers have environments of their own: what they depend on must not change what we are measured with.
 PEERS_VENV := .venv-peers
 PEERS      := $(PEERS_VENV)/.ready
@@ -109,6 +111,8 @@ $(SERVERS): $(READY)
 	@$(call from_apt,redis-check-rdb,redis-tools) || echo "Redis of the system: not installed"
 	@$(call from_apt,promtool,prometheus) || echo "Prometheus: not installed"
 	@$(call from_apt,kubectl,kubernetes-client) || echo "kubectl: not installed"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target $(KEDA) \
+		cloudcoil cloudcoil.models.keda || echo "KEDA's schema: not installed"
 	@touch $@
 
 # A peer that cannot be installed is no reason to stop: the bench says that it was not run.

@@ -63,6 +63,8 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that wait for tomorrow, while others are claimed or come due."""
     trickling: int
     """Jobs that come due one after the other among them."""
+    requests: int
+    """To a server, whose memory is looked at."""
     ahead_seconds: float
     """Until jobs are due: in that time they are enqueued, and a worker starts."""
     start_seconds: float
@@ -93,6 +95,7 @@ FULL = Scale(
     blocked_keys=1_000,
     scheduled=1_000_000,
     trickling=1_000,
+    requests=1_000_000,
     ahead_seconds=40.0,
     start_seconds=5.0,
 )
@@ -120,6 +123,7 @@ QUICK = Scale(
     blocked_keys=20,
     scheduled=500,
     trickling=20,
+    requests=1_000,
     ahead_seconds=3.0,
     start_seconds=1.0,
 )

@@ -14,6 +14,7 @@ from bench.measures import (
     delays,
     drain,
     enqueue,
+    events,
     flow,
     growth,
     held,
@@ -22,6 +23,7 @@ from bench.measures import (
     memory,
     pooler,
     profile,
+    requests,
     rest,
     space,
 )
@@ -48,12 +50,14 @@ class Measurement(StrEnum):
     FLOW = "flow"
     CHAINS = "chains"
     DELAYS = "delays"
+    EVENTS = "events"
     GROWTH = "growth"
     HELD = "held"
     HISTORY = "history"
     MEMORY = "memory"
     POOLER = "pooler"
     PROFILE = "profile"
+    REQUESTS = "requests"
     REST = "rest"
     SPACE = "space"
 
@@ -65,12 +69,14 @@ MEASURE: dict[Measurement, Callable[[BenchContext], Section]] = {
     Measurement.FLOW: flow.measure,
     Measurement.CHAINS: chains.measure,
     Measurement.DELAYS: delays.measure,
+    Measurement.EVENTS: events.measure,
     Measurement.GROWTH: growth.measure,
     Measurement.HELD: held.measure,
     Measurement.HISTORY: history.measure,
     Measurement.MEMORY: memory.measure,
     Measurement.POOLER: pooler.measure,
     Measurement.PROFILE: profile.measure,
+    Measurement.REQUESTS: requests.measure,
     Measurement.REST: rest.measure,
     Measurement.SPACE: space.measure,
 }

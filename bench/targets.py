@@ -206,7 +206,7 @@ REDIS = Targets(
     history=None,
     waiting=None,
     steady=at_most(1.3),
-    space=at_most(700.0),
+    space=at_most(600.0),
     longest=at_most(10.0),
 )
 _AHEAD = Target(6.0)

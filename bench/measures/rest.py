@@ -1,30 +1,20 @@
 """REST: what a server in a process of its own adds to the client's enqueues, and how it bears many connections."""
 
 import asyncio
-import http.client
-import json
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import msgspec
 
 from bench.context import BenchContext
 from bench.measures.enqueue import alone
 from bench.report.figures import Base, Row, Section, Target, bars
+from bench.rest_server import JOB, Connection, Server, send, serving
 from bench.targets import at_most
-from bench.tasks import FILLER
-from bench.usage import usage
 from bench.worker import make_jobs
 from windlass.client.app import App
 
 BULK = 1_000
 CONNECTIONS = 50
-READY_SECONDS = 60.0
-JOB = {"type": "noop", "payload": {"n": 1, "s": FILLER}}
 UNIT = "jobs/s"
 
 
@@ -39,35 +29,6 @@ class Rates(msgspec.Struct):
     worst: list[float] = []
     errors: list[float] = []
     cpu: list[float] = []
-    memory_early: list[float] = []
-    memory_late: list[float] = []
-
-
-class Server:
-    """A running server and a token for it."""
-
-    def __init__(self, port: int, token: str, pid: int) -> None:
-        self.port = port
-        self.pid = pid
-        self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-
-    def cpu(self) -> float:
-        """Seconds of its processor time."""
-        found = usage(self.pid)
-        assert found is not None
-        return found.cpu
-
-    def megabytes(self) -> float:
-        """Its memory."""
-        found = usage(self.pid)
-        assert found is not None
-        return found.resident / 1e6
-
-    def request(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """The bytes of a request."""
-        headers = {"host": "bench", "content-length": str(len(body)), **self.headers}
-        lines = [f"{method} /api/v1{path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-        return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def measure(context: BenchContext) -> Section:
@@ -76,74 +37,30 @@ def measure(context: BenchContext) -> Section:
     for _ in context.rounds("rest"):
         rates.alone.append(alone(context))
         rates.client_bulk.append(_client_bulk(context))
-        with _served(context) as server:
+        with serving(context) as server:
             _single(context, server, rates)
             rates.bulk.append(_bulk(context, server))
             _many(context, server, rates)
     return _section(context, rates)
 
 
-@contextmanager
-def _served(context: BenchContext) -> Iterator[Server]:
-    with context.store() as address, socket.socket() as probe:
-        app = App(address)
-        token = app.tokens.create("bench", ["admin"]).text
-        app.close()
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        words = ["serve", "--store", address, "--port", str(port), "--rate", "1000000/s", "--unready", "0s"]
-        process = subprocess.Popen([sys.executable, "-m", "windlass", *words], stderr=subprocess.DEVNULL)
-        try:
-            _wait(port)
-            yield Server(port, token, process.pid)
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def _wait(port: int) -> None:
-    ends = time.monotonic() + READY_SECONDS
-    while time.monotonic() < ends:
-        try:
-            line = http.client.HTTPConnection("127.0.0.1", port)
-            line.request("GET", "/readyz")
-            if line.getresponse().status == 200:
-                return
-        except OSError:
-            time.sleep(0.05)
-        finally:
-            line.close()
-    raise TimeoutError("the server is not ready")
-
-
 def _single(context: BenchContext, server: Server, rates: Rates) -> None:
     jobs = context.scale.one_by_one
-    line = http.client.HTTPConnection("127.0.0.1", server.port)
-    body = json.dumps(JOB).encode()
-    _post(line, server, "/jobs", body)
-    used, began = server.cpu(), time.perf_counter()
+    line, post = Connection(server), server.request("POST", "/jobs", 201, JOB)
+    line.call(post)
+    used, began = server.usage().cpu, time.perf_counter()
     for _ in range(jobs):
-        _post(line, server, "/jobs", body)
+        line.call(post)
     rates.single.append(jobs / (time.perf_counter() - began))
-    rates.cpu.append(max(1.0, (server.cpu() - used) / jobs * 1e6))
+    rates.cpu.append(max(1.0, (server.usage().cpu - used) / jobs * 1e6))
     line.close()
 
 
-def _post(line: http.client.HTTPConnection, server: Server, path: str, body: bytes) -> None:
-    line.request("POST", f"/api/v1{path}", body, server.headers)
-    answer = line.getresponse()
-    answer.read()
-    if answer.status != 201:
-        raise RuntimeError(f"{path}: {answer.status}")
-
-
 def _bulk(context: BenchContext, server: Server) -> float:
-    line = http.client.HTTPConnection("127.0.0.1", server.port)
+    line = Connection(server)
     jobs, began = context.scale.bulk, time.perf_counter()
     for start in range(0, jobs, BULK):
-        body = json.dumps({"jobs": [JOB] * min(BULK, jobs - start)}).encode()
-        _post(line, server, "/jobs/bulk", body)
+        line.call(server.request("POST", "/jobs/bulk", 201, {"jobs": [JOB] * min(BULK, jobs - start)}))
     line.close()
     return jobs / (time.perf_counter() - began)
 
@@ -162,43 +79,15 @@ def _client_bulk(context: BenchContext) -> float:
 
 
 def _many(context: BenchContext, server: Server, rates: Rates) -> None:
-    """Enqueues, then reads, over many connections; the reads also show whether memory grows."""
-    post = server.request("POST", "/jobs", json.dumps(JOB).encode())
-    took, failed = asyncio.run(_clients(server, post, context.scale.coroutines))
+    """Enqueues over many connections."""
+    post = server.request("POST", "/jobs", 201, JOB)
+    took = sorted(asyncio.run(send(server, lambda _: post, context.scale.coroutines, CONNECTIONS)))
     rates.median.append(took[len(took) // 2] * 1000)
     rates.worst.append(took[min(len(took) - 1, len(took) * 99 // 100)] * 1000)
-    get = server.request("GET", "/jobs?limit=5")
-    _, early = asyncio.run(_clients(server, get, context.scale.drain // 5))
-    rates.memory_early.append(server.megabytes())
-    _, late = asyncio.run(_clients(server, get, context.scale.drain))
-    rates.memory_late.append(server.megabytes())
-    rates.errors.append(failed + early + late)
-
-
-async def _clients(server: Server, request: bytes, count: int) -> tuple[list[float], int]:
-    """How long each of the answers took, in order, and how many were errors."""
-    took: list[float] = []
-    failed = 0
-
-    async def client() -> None:
-        nonlocal failed
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        for _ in range(max(1, count // CONNECTIONS)):
-            began = time.perf_counter()
-            writer.write(request)
-            head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            await reader.readexactly(int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
-            took.append(time.perf_counter() - began)
-            failed += not head.startswith(b"http/1.1 20")
-        writer.close()
-        await writer.wait_closed()
-
-    await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
-    return sorted(took), failed
+    rates.errors.append(float(took.count(float("inf"))))
 
 
 def _section(context: BenchContext, rates: Rates) -> Section:
-    reads = context.scale.drain
     rows = [
         Row(
             name="POST /jobs, one connection",
@@ -225,13 +114,6 @@ def _section(context: BenchContext, rates: Rates) -> Section:
         ),
         Row(name="errors", unit="answers", rounds=rates.errors, target=at_most(0.0)),
         Row(name="processor of the server", unit="us per POST", rounds=rates.cpu),
-        Row(
-            name=f"memory after {reads:,} reads",
-            unit="MB",
-            rounds=rates.memory_late,
-            base=Base("before them", rates.memory_early),
-            target=at_most(1.1),
-        ),
     ]
     return Section(
         name="rest",

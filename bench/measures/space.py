@@ -1,13 +1,10 @@
 """Space: what a job takes where jobs are kept in memory, while it waits and after it has ended."""
 
-from bench import tasks
 from bench.context import BenchContext
 from bench.report.figures import Row, Section, bars
-from bench.worker import CHUNK, Worker
-from windlass.client.app import App
+from bench.worker import Worker, fill, make_jobs
 
 TITLE = "Space: memory of the server for each job"
-PAYLOAD = 100
 UNIT = "bytes/job"
 
 
@@ -19,7 +16,7 @@ def measure(context: BenchContext) -> Section:
             empty = context.store_bench.occupied(address)
             if empty is None:
                 return Section(name="space", title=TITLE, rows=[], notes=["Not run: jobs are on disk here."])
-            _fill(address, jobs)
+            fill(address, jobs)
             full = context.store_bench.occupied(address)
             Worker(address, context.folder).drain()
             ended = context.store_bench.occupied(address)
@@ -36,15 +33,7 @@ def measure(context: BenchContext) -> Section:
         title=f"{TITLE}, {jobs:,} of them",
         rows=rows,
         charts=[bars("Memory of a job", rows)],
-        notes=[f"Payloads of {PAYLOAD} bytes. What the server says that its data take, less what it said before."],
+        notes=[
+            f"Payloads of {len(make_jobs(1)[0].payload)} bytes. What the server says that its data take, less what it said before."
+        ],
     )
-
-
-def _fill(address: str, jobs: int) -> None:
-    empty = len(tasks.noop.job(1, "").payload)
-    app = App(address)
-    try:
-        for start in range(0, jobs, CHUNK):
-            app.enqueue_many([tasks.noop.job(1, "x" * (PAYLOAD - empty)) for _ in range(min(CHUNK, jobs - start))])
-    finally:
-        app.close()

@@ -39,6 +39,8 @@ class WindlassError(Exception):
     """The root of the tree: catch this to catch everything of ours."""
 
     code: ClassVar[str] = "error"
+    hint: str = ""
+    """The end of the message, if it names others: what may be meant, and what else there is."""
 
 
 class InvalidInput(WindlassError):
@@ -106,7 +108,7 @@ class UnknownTask(WindlassError):
 
     def __init__(self, type_: str, hint: str = "") -> None:
         super().__init__(f"no task of type {type_!r}{hint}")
-        self.type = type_
+        self.type, self.hint = type_, hint
 
 
 class UseAsync(WindlassError):
@@ -176,7 +178,7 @@ class JobNotFound(WindlassError):
     code = "job_not_found"
 
     def __init__(self, job_id: str, outcome: str | None = None) -> None:
-        told = f"no job {job_id}"
+        told = f"no job {job_id or repr(job_id)}"
         if outcome is not None:
             how = "completed" if outcome == "completed" else f"ended (its last attempt: {outcome or 'none'})"
             told = f"job {job_id} has {how}, and its result is gone: its queue keeps no such job, or it was deleted"
@@ -191,7 +193,7 @@ class QueueNotFound(WindlassError):
 
     def __init__(self, name: str, hint: str = "") -> None:
         super().__init__(f"no queue {name!r}{hint}")
-        self.name = name
+        self.name, self.hint = name, hint
 
 
 class ScheduleNotFound(WindlassError):
@@ -199,9 +201,9 @@ class ScheduleNotFound(WindlassError):
 
     code = "schedule_not_found"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no schedule {name!r}")
-        self.name = name
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(f"no schedule {name!r}{hint}")
+        self.name, self.hint = name, hint
 
 
 class JobDead(WindlassError):

@@ -12,14 +12,16 @@ from rich.text import Text
 from tests.cli.terminal import Terminal
 from tests.cli.test_terminal_safety import EVIL, OBEYED, poison
 from tests.support.seed import worker_info
+from windlass import App
 from windlass.cli.figures import ago, amount, rate, span, spark
 from windlass.cli.top.frame import frame
 from windlass.cli.top.live import watch
 from windlass.cli.top.section import shares
-from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine
+from windlass.cli.top.snapshot import FailureLine, QueueLine, Snapshot, TypeLine, gather
 from windlass.core.stats.recent_stats import Quantiles, RecentStats
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
+from windlass.observe.alerts import Alert
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ID = "0198c000-0000-7000-8000-000000000000"
@@ -267,3 +269,30 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(terminal: Terminal) ->
     assert ran.code == 2
     assert f"there is no store: no such file: {terminal.folder}/nowhere.db" in ran.err
     assert not (terminal.folder / "nowhere.db").exists()
+
+
+def test_utilisation_the_oldest_waiting_job_and_alerts_are_shown() -> None:
+    alerts = [Alert("WindlassQueueWaits", f"the oldest job of q{number} has waited 6m") for number in range(5)]
+    lines = drawn(snapshot(alerts=alerts))
+    assert any("1 worker, 3 of 10 slots busy (30%)" in line for line in lines)
+    heading = next(number for number, line in enumerate(lines) if line.startswith("queue"))
+    at = lines[heading].index("oldest") + len("oldest")
+    assert lines[heading + 1][:at].endswith(" 61s")
+    named = [line for line in lines if line.startswith("Windlass")]
+    assert named == [f"{each.name}  {each.says}" for each in alerts[:3]]
+    assert "and 2 more alerts" in lines
+
+
+def test_alerts_are_found_in_the_store() -> None:
+    app = App.testing()
+
+    @app.task(type="t")
+    def work() -> None: ...
+
+    work.enqueue()
+    assert [each.name for each in gather(app).alerts] == ["WindlassNoWorkers", "WindlassNoCoordinator"]
+    app.clock.advance(seconds=301)
+    names = {each.name for each in gather(app).alerts}
+    assert names == {"WindlassQueueWaits", "WindlassNoWorkers", "WindlassNoCoordinator"}
+    app.queues.pause("default")
+    assert gather(app).alerts == []

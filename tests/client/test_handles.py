@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests.client.labour import Labour
-from windlass import App, InvalidName, JobNotFound, NotAllowedNow, Status, Task, UseAsync, chain
+from windlass import App, ChainHandle, InvalidName, JobNotFound, NotAllowedNow, Status, Task, UseAsync, chain
 from windlass.core.jobs.outcome import completed
 
 
@@ -82,6 +82,16 @@ def test_cancelling_a_chain_cancels_what_has_not_begun(
     assert statuses == [Status.COMPLETED, Status.CANCELLED, Status.CANCELLED]
     with pytest.raises(NotAllowedNow):
         handle.cancel()
+
+
+def test_a_chain_is_cancelled_as_a_whole_by_a_process_that_has_only_its_id(
+    app: App, task: Task[[int], None, None], labour: Labour
+) -> None:
+    handle = chain(task.job(1), task.job(2), task.job(3)).enqueue()
+    labour.complete()
+    assert ChainHandle[None](app, handle.id).cancel("not wanted").id == handle.links[1].id
+    statuses = [link.status for link in handle.links]
+    assert statuses == [Status.COMPLETED, Status.CANCELLED, Status.CANCELLED]
 
 
 async def test_cancelling_a_chain_stops_it_though_the_running_link_goes_on(

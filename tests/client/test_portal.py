@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from windlass.client.runtime import portal as portals
+from windlass import App, EnqueueUnknown, StoreUnavailable
+from windlass.client.runtime import loop_call
+from windlass.client.runtime.loop_call import NotBegun
 from windlass.client.runtime.portal import Portal
+from windlass.core.ids import new_id
 
 PATIENCE = 30.0
 
@@ -28,7 +31,7 @@ def answer_of(call: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
     return future
 
 
-def test_a_call_that_begins_while_the_loop_ends_is_cancelled() -> None:
+def test_a_call_that_begins_while_the_loop_ends_is_refused_and_one_before_it_broken_off() -> None:
     portal = Portal()
     waits, ending, answered = threading.Event(), threading.Event(), threading.Event()
 
@@ -45,24 +48,65 @@ def test_a_call_that_begins_while_the_loop_ends_is_cancelled() -> None:
     closing = answer_of(portal.close)
     assert ending.wait(PATIENCE)
     late = answer_of(lambda: portal.run(asyncio.Event().wait()))
-    with pytest.raises(concurrent.futures.CancelledError):
+    with pytest.raises(NotBegun, match="before the call began"):
         late.result(PATIENCE)
     answered.set()
-    with pytest.raises(concurrent.futures.CancelledError):
+    with pytest.raises(StoreUnavailable, match="during the call") as caught:
         early.result(PATIENCE)
+    assert caught.value.maybe_done
     closing.result(PATIENCE)
+    with pytest.raises(NotBegun):
+        portal.run(asyncio.sleep(0))  # its loop is closed
 
 
-def test_a_call_that_a_closed_loop_never_began_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portals, "LOOK_SECONDS", 0.01)
+def test_a_call_that_a_closed_loop_never_began_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_call, "LOOK_SECONDS", 0.01)
     loop = asyncio.new_event_loop()
     asked = threading.Event()
     monkeypatch.setattr(loop, "call_soon_threadsafe", lambda begin: asked.set())
     call = answer_of(lambda: Portal(loop=loop).run(asyncio.sleep(0)))
     assert asked.wait(PATIENCE)
     loop.close()
-    with pytest.raises(concurrent.futures.CancelledError):
+    with pytest.raises(NotBegun):
         call.result(PATIENCE)
+
+
+def test_an_enqueue_that_another_thread_breaks_off_by_closing_the_app_names_its_id(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived = threading.Event()
+
+    async def never(*_: Any) -> Any:
+        arrived.set()
+        await asyncio.Event().wait()
+
+    @app.task
+    def wait() -> None: ...
+
+    given = new_id()
+    with monkeypatch.context() as slow:
+        slow.setattr(app, "_works_without_loop", lambda: False)
+        slow.setattr(app, "_enqueue", never)
+        enqueueing = answer_of(wait.using(id=given).enqueue)
+        assert arrived.wait(PATIENCE)
+        app.close()
+        with pytest.raises(EnqueueUnknown, match="closed during the call") as caught:
+            enqueueing.result(PATIENCE)
+    assert caught.value.ids == [given]
+    assert wait.using(id=given).enqueue().id == given  # the app opens its store again
+
+
+def test_a_call_that_meets_the_end_of_its_loop_is_made_on_the_next_one(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_works_without_loop", lambda: False)
+    before = app._portal()
+    before.run(asyncio.sleep(0))
+    app.close()
+    portals = iter([before, app._portal()])
+    with monkeypatch.context() as raced:
+        raced.setattr(app, "_portal", lambda: next(portals))
+        assert app.jobs.count() == 0
 
 
 def test_closing_also_ends_what_cancelled_tasks_start() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from windlass import App, EnqueueFailed, InvalidOption, SchemaMismatch, Task
+from windlass import App, EnqueueFailed, InvalidOption, SchemaMismatch, Task, chain
+from windlass.testing import context
 
 
 @pytest.fixture
@@ -88,6 +89,50 @@ def test_many_jobs_in_one_transaction(app: App, work: Any, theirs: Any, path: Pa
     assert seen(path) == 0
     theirs.commit()
     assert total(app) == len({handle.id for handle in handles}) == 100
+
+
+def test_jobs_that_were_made_with_a_connection_are_part_of_its_transaction(
+    app: App, work: Any, theirs: Any, path: Path
+) -> None:
+    inside = work.using(connection=theirs)
+    many = app.enqueue_many(inside.job(number) for number in range(3))
+    links = chain(inside.job(1), inside.using(priority=3).job(2)).enqueue()
+    assert (len(many), len(links.links), seen(path)) == (3, 2, 0)
+    theirs.rollback()
+    assert total(app) == 0
+    app.enqueue_many([inside.job(number) for number in range(3)])
+    theirs.commit()
+    assert total(app) == 3
+
+
+def test_a_handler_enqueues_children_in_its_own_transaction(app: App, work: Any, theirs: Any, path: Path) -> None:
+    ctx = context(app)
+    ctx.enqueue(work.using(connection=theirs), 1)
+    ctx.enqueue(work.using(connection=theirs).job(2))
+    assert seen(path) == 0
+    theirs.commit()
+    assert total(app) == 2
+
+
+def test_jobs_of_one_call_are_part_of_one_transaction(app: App, work: Any, theirs: Any) -> None:
+    inside, outside = work.using(connection=theirs).job(1), work.job(2)
+    with pytest.raises(InvalidOption, match="connection: job 2 of 2 has none, unlike the first"):
+        app.enqueue_many([inside, outside])
+    with pytest.raises(InvalidOption, match="connection: job 2 of 2 has another"):
+        app.enqueue_many([outside, inside])
+    with pytest.raises(InvalidOption, match="connection: job 1 of 2 has another"):
+        chain(inside, outside).enqueue(connection=sqlite3.connect(":memory:"))
+    app.enqueue_many([inside, outside], connection=theirs)
+    theirs.rollback()
+    assert total(app) == 0
+
+
+def test_a_schedule_takes_no_job_of_a_transaction(app: App, work: Any, theirs: Any) -> None:
+    job = work.using(connection=theirs).job(1)
+    with pytest.raises(InvalidOption, match="connection: is of no use to a schedule"):
+        app.schedule("hourly", job, every="1h")
+    with pytest.raises(InvalidOption, match="connection: is of no use to a schedule"):
+        app.schedules.add("hourly", job, every="1h")
 
 
 def test_jobs_made_from_rows_of_the_same_transaction(app: App, work: Any, theirs: Any, path: Path) -> None:

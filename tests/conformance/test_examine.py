@@ -20,6 +20,7 @@ from tests.support.seed import (
 from tests.support.stores import LASTING, STORES
 from tests.support.timing import add
 from windlass.core.moments import DAY, SECOND
+from windlass.core.stats.meter import Meter, Recent
 from windlass.core.status import Status
 from windlass.errors import ConfigError
 from windlass.store.contract import Store
@@ -64,7 +65,20 @@ async def test_an_empty_store_has_no_problems_and_an_empty_census(store: Store, 
         late_jobs=0,
         coordinator=None,
         schedules=(),
+        oldest={},
+        recent=Recent(clock.wall(), ()),
     )
+
+
+async def test_waits_and_the_last_hour_are_in_the_census(store: Store, clock: ManualClock) -> None:
+    await enqueue(store, 1, queue="mail")
+    await store.stats.record([Meter(queue="mail", type="t", dead=3)])
+    clock.advance(90 * SECOND)
+    census = await census_of(store, clock)
+    assert census.oldest == {"mail": 90 * SECOND}
+    assert [(each.queue, each.dead) for each in census.recent.meters] == [("mail", 3)]
+    clock.advance(3600 * SECOND)
+    assert (await census_of(store, clock)).recent.meters == ()
 
 
 async def test_schedules_are_in_the_census_as_they_stand(store: Store, clock: ManualClock) -> None:

@@ -11,8 +11,10 @@ from windlass import App, Context
 from windlass.server import asgi
 
 
-def make_app(address: str) -> App:
-    """A shop: one task that works, one that fails as told, one that logs and reports progress."""
+def make_app(address: str, steps: threading.Semaphore) -> App:
+    """A shop: one task that works, one that fails as told, one that logs and reports progress, at once or step by
+    step.
+    """
     app = App(address)
 
     @app.task(type="mail.welcome", queue="mail")
@@ -29,6 +31,13 @@ def make_app(address: str) -> App:
             await ctx.log(f"step {step}")
             await ctx.progress(step + 1, steps)
 
+    @app.task(type="img.follow", queue="images")
+    async def follow(ctx: Context, count: int) -> None:
+        for step in range(count):
+            await asyncio.to_thread(steps.acquire, timeout=60)
+            await ctx.log(f"step {step}")
+            await ctx.progress(step + 1, count)
+
     app.schedule("nightly", welcome.job("tick"), cron="0 3 * * *", tz="Europe/Berlin")
     app.queue("mail", max_concurrency=5)
     return app
@@ -39,8 +48,10 @@ class Site:
 
     def __init__(self, address: str, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.app = make_app(address)
-        self.serving = make_app(address)
+        self.steps = threading.Semaphore(0)
+        """What lets a job of img.follow go on."""
+        self.app = make_app(address, self.steps)
+        self.serving = make_app(address, self.steps)
         self._server = uvicorn.Server(uvicorn.Config("", port=port, log_config=None, ws="none"))
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -51,6 +62,7 @@ class Site:
 
     def stop(self) -> None:
         """The end of both."""
+        self._served.state.probes.stopping = True  # open streams end
         self._server.should_exit = True
         self._thread.join(30)
         self.app.close()
@@ -59,7 +71,7 @@ class Site:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        self._server.config.app = asgi(self.serving, environment="test")
+        self._served = self._server.config.app = asgi(self.serving, environment="test")
         async with self.serving.worker(concurrency=4, queues=["bills", "images", "mail"]):
             await self._server.serve()
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.dashboard.browser import Browser
 from tests.dashboard.site import Site
-from tests.support.addresses import on_sqlite
+from tests.support.addresses import on_sql, on_sqlite
 from tests.support.processes import let_pass, until
 from windlass.errors import StoreUnavailable
 
@@ -27,6 +27,57 @@ def test_a_list_updates_in_place_and_a_pause_holds(browser: Browser, site: Site)
     assert len(browser.all("tbody tr")) == 2
     browser.find("#live").click()
     until(lambda: len(browser.all("tbody tr")) == 3, "it goes on")
+
+
+def _only_by_events(browser: Browser) -> None:
+    """From now on the page's timer rests."""
+    until(lambda: browser.run("return document.documentElement.dataset.events") == "open", "the stream is open")
+    browser.run("document.getElementById('main').dataset.refresh = '3600'; window.same = true")
+    browser.run("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+@on_sql
+def test_events_update_a_page_at_once_and_a_pause_holds(browser: Browser, site: Site) -> None:
+    browser.open("/jobs?status=completed")
+    _only_by_events(browser)
+    first = site.enqueue("mail.welcome", {"payload": 1})
+    until(lambda: browser.all(f"tr[data-key='{first}']"), "the completed job is shown")
+    assert browser.run("return window.same"), "the page was not loaded again"
+    browser.find("#live").click()
+    second = site.enqueue("mail.welcome", {"payload": 2})
+    site.until_status(second, "completed")
+    let_pass(1.5)
+    assert not browser.all(f"tr[data-key='{second}']")
+    browser.find("#live").click()
+    until(lambda: browser.all(f"tr[data-key='{second}']"), "it goes on")
+
+
+@on_sql
+def test_log_lines_and_progress_of_a_running_job_come_as_they_are_written(browser: Browser, site: Site) -> None:
+    id_ = site.enqueue("img.follow", {"count": 3})
+    site.until_status(id_, "running")
+    browser.open(f"/jobs/{id_}")
+    _only_by_events(browser)
+    for step in range(3):
+        assert f"step {step}" not in browser.text
+        site.steps.release()
+        until(lambda text=f"step {step}": text in browser.text, f"line {step} is shown")  # type: ignore[misc]
+    until(lambda: "completed" in browser.find(".heading").text, "its end is shown")
+    assert browser.run("return window.same"), "the page was not loaded again"
+
+
+@on_sqlite
+def test_without_a_stream_a_page_is_read_again_by_its_timer(browser: Browser, site: Site) -> None:
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/api/v1/events*"]})
+    try:
+        browser.open("/jobs")
+        browser.run("document.getElementById('main').dataset.refresh = '0.2'")
+        id_ = site.enqueue("mail.welcome", {"payload": 1}, delay="1h")
+        until(lambda: browser.all(f"tr[data-key='{id_}']"), "the job is shown")
+    finally:
+        browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    browser.errors()  # the blocked stream
 
 
 @on_sqlite

@@ -1,5 +1,7 @@
 """Every page in a real browser, with real jobs."""
 
+import re
+
 import pytest
 
 from tests.dashboard.browser import PHONE, WIDE, Browser
@@ -7,7 +9,11 @@ from tests.dashboard.site import Site
 from tests.support.addresses import on_sql, on_sqlite
 from tests.support.processes import until
 
-PATHS = ("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/workers", "/types", "/actions", "/audit")
+PATHS = (
+    *("/", "/jobs", "/queues", "/queues/mail", "/dead", "/schedules", "/schedules/nightly", "/workers", "/types"),
+    *("/types/mail.welcome", "/actions", "/audit", "/settings", "/enqueue", "/enqueue?type=img.resize"),
+    "/enqueue?type=elsewhere",
+)
 SCREENS = {"wide": WIDE, "phone": PHONE}
 _more = [pytest.param(*each, marks=pytest.mark.extended) for each in (("wide", "dark"), ("phone", "light"))]
 
@@ -34,7 +40,7 @@ def test_every_page_fits_on_every_screen_in_both_themes(
     jobs = _work(site)
     browser.resize(SCREENS[screen], theme)
     names = ("job-completed", "job-dead", "job-dead-2", "job-logged", "job-scheduled")
-    pages = {path.strip("/").replace("/", "-") or "overview": path for path in PATHS}
+    pages = {re.sub(r"[/?=.]+", "-", path.strip("/")) or "overview": path for path in PATHS}
     pages |= {name: f"/jobs/{id_}" for name, id_ in zip(names, jobs, strict=True)}
     for name, path in pages.items():
         browser.open(path)

@@ -203,8 +203,11 @@ def test_a_path_that_no_save_can_repair_is_a_wrong_call(desk: Enqueuer) -> None:
 def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(desk: Enqueuer) -> None:
     dev = desk.dev("--drain", "100ms")
     desk.ready(dev)
-    found = re.search(r"dashboard and REST at (http://127\.0\.0\.1:\d+)/, token of this run: (wl_\w+)", dev.output)
+    found = re.search(r"REST at (http://127\.0\.0\.1:\d+)/, token of this run: (wl_\w+)", dev.output)
     assert found is not None
+    link = re.search(r"dashboard, logged in \(the link works once\): (http\S+)", dev.output)
+    assert link is not None
+    assert found[2] not in link[1]
     headers = {"authorization": f"Bearer {found[2]}"}
     with httpx.Client(base_url=found[1], headers=headers) as client:
         until(lambda: _answers(client), "the server answers")
@@ -212,9 +215,11 @@ def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(des
         assert answer.status_code == 201
         assert desk.stage.until_status(answer.json()["id"], "completed").result == "one"
         assert client.get("/api/v1/jobs", headers={"authorization": "Bearer wl_other"}).status_code == 401
+        _log_in_once(link[1])
         desk.save("two")
         desk.ready(dev, 2)
         until(lambda: _answers(client), "the server answers after a restart, with the same token")
+        assert httpx.get(link[1]).status_code == 403, "also after a restart"
         assert client.get("/api/v1/jobs").status_code == 200
     started = family(dev.pid)
     assert not any(found[2] in Path(f"/proc/{pid}/cmdline").read_text() for pid in started)
@@ -222,6 +227,35 @@ def test_the_rest_server_starts_with_it_on_loopback_with_a_token_of_this_run(des
     dev.send(signal.SIGTERM)
     assert dev.wait() == 0
     check_gone(started)
+
+
+def _log_in_once(link: str) -> None:
+    """The link begins a session and leaves its address; a second browser is refused."""
+    with httpx.Client() as browser:
+        assert browser.head(link).status_code == 204, "a preview of the link does not use it"
+        answer = browser.get(link)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        home = browser.get(answer.url.join("/"))
+        assert "development" in home.text
+    second = httpx.get(link)
+    assert second.status_code == 403
+    assert "this link has been used" in second.text
+    assert "set-cookie" not in second.headers
+    assert httpx.get(link[:-1] + "x").status_code == 403
+
+
+def test_the_dashboard_is_opened_in_the_browser_logged_in(desk: Enqueuer) -> None:
+    opened = desk.stage.folder / "opened"
+    script = desk.stage.folder / "browser"
+    script.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    script.chmod(0o755)
+    desk.stage.processes.environment["BROWSER"] = f"{script} %s"
+    dev = desk.dev("--open")
+    until(opened.exists, "the browser is called")
+    answer = httpx.get(opened.read_text().strip(), follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    dev.send(signal.SIGTERM)
+    assert dev.wait() == 0
 
 
 def _answers(client: httpx.Client) -> bool:

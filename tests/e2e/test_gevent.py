@@ -48,7 +48,7 @@ except windlass.ConfigError as error:
 @pytest.fixture
 def patched(stage: Stage) -> Stage:
     """A stage with the programs of these tests."""
-    for name in ("greenlets.py", "web.py"):
+    for name in ("greenlets.py", "greenlets_closed.py", "web.py"):
         shutil.copy(HERE / name, stage.folder)
     return stage
 
@@ -61,6 +61,14 @@ def test_greenlets_use_an_app_at_once_whenever_gevent_has_patched(patched: Stage
     program = patched.processes.start("greenlets", "greenlets.py", when, environment=blobs)
     assert program.wait() == 0, program.output
     patched.close_down()
+
+
+@on_every_store
+def test_no_greenlet_waits_for_ever_for_an_event_loop_that_has_ended(patched: Stage) -> None:
+    program = patched.processes.start("greenlets", "-W", "error::RuntimeWarning", "greenlets_closed.py")
+    assert program.wait() == 0, program.output
+    assert "all of them ended" in program.output
+    assert "never awaited" not in program.output
 
 
 @on_every_store

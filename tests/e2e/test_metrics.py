@@ -1,12 +1,14 @@
 """/metrics of real workers: sums over runners and their deaths, and the coordinator's gauges."""
 
 import os
+import shutil
 import signal
 import urllib.request
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.stage import Stage, free_port
+from tests.e2e.stage import SHOP, Stage, free_port
 from tests.support.addresses import on_every_store
 from tests.support.processes import until
 
@@ -64,6 +66,44 @@ def test_counters_of_several_runners_survive_the_death_of_one(stage: Stage) -> N
     assert scraper.value("windlass_job_run_seconds_count") == 251
     assert scraper.value("windlass_store_call_seconds_count", verb="claim") > 0
     assert worker.runners()
+
+
+def test_what_handlers_in_processes_of_their_own_enqueue_is_counted_by_their_runner(stage: Stage) -> None:
+    shutil.copy(SHOP.with_name("offshoot.py"), stage.folder / "offshoot.py")
+    port = free_port()
+    stage.worker("--health", f"127.0.0.1:{port}", app="offshoot:app")
+    scraper = Scraper(port)
+    stage.enqueue("spread", 2, jobs=3)
+    stage.enqueue("spread_and_die", 1, jobs=4)
+    stage.until_finished()
+    until(lambda: scraper.value("windlass_jobs_completed_total", type="quick") == 6 + 3 * 4, "all are counted")
+    assert scraper.value("windlass_jobs_enqueued_total", type="quick") == 18
+    assert scraper.value("windlass_store_call_seconds_count", verb="enqueue") == 18
+    assert scraper.value("windlass_jobs_failed_total", type="spread_and_die") == 3
+    assert scraper.value("windlass_jobs_dead_total", type="spread_and_die", reason="crashed") == 1
+
+
+@pytest.mark.extended
+@on_every_store
+def test_no_counter_falls_and_no_histogram_jumps_while_runners_are_killed(stage: Stage) -> None:
+    port = free_port()
+    worker, scraper = stage.worker("--processes", "2", "--health", f"127.0.0.1:{port}"), Scraper(port)
+    for _ in range(8):
+        stage.enqueue("nap", 60)
+        os.kill(until(worker.runners, "a runner lives")[-1], signal.SIGKILL)
+        for _ in range(5):
+            scraper.scrape()
+    stage.until_finished()
+    before, settled = scraper.value("windlass_jobs_completed_total"), len(stage.all_jobs(status="completed"))
+    assert 0 < before <= settled == 480
+    assert before <= scraper.value("windlass_job_run_seconds_count") <= settled
+    stage.enqueue("nap", 60)
+    stage.until_finished()
+    until(
+        lambda: scraper.value("windlass_jobs_completed_total") == before + 60, "what comes later is counted in full"
+    )
+    seconds = scraper.value("windlass_job_run_seconds_sum")
+    assert seconds < 60 * 540, "no time is out of place"
 
 
 def test_a_worker_shows_nothing_of_the_store_and_a_coordinator_does(stage: Stage) -> None:

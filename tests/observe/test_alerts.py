@@ -4,16 +4,17 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.meta.tree import ROOT
 from tests.support.seed import worker_info
 from windlass.core.moments import SECOND, to_micros
 from windlass.core.schedules.schedule import Schedule
-from windlass.core.stats.meter import Meter, Recent, interval_of
+from windlass.core.stats.meter import Meter, Recent, histogram, interval_of
 from windlass.observe import alerts
-from windlass.observe.alerts import census_alerts, dead_alerts, queue_alerts, schedule_alerts, worker_alerts
-from windlass.store.doctor import Census, Level, Waiting
+from windlass.observe.alerts import AlertFacts, examine_alerts, find_alerts
+from windlass.store.doctor import Census, Examination, Level, Waiting, problem, warning
 
 NOW = to_micros(datetime(2026, 1, 2, 12, tzinfo=UTC))
 RULES = {
@@ -22,6 +23,15 @@ RULES = {
     for rule in group["rules"]
     if "alert" in rule
 }
+
+
+WAIT_BUDGET = next(
+    rule["expr"]
+    for group in yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text())["groups"]
+    for rule in group["rules"]
+    if rule.get("alert") == "WindlassWaitBudget"
+)
+"""The first of its rules: the last hour and five minutes."""
 
 
 def schedule(name: str, late: int, **more: Any) -> Schedule:
@@ -35,11 +45,30 @@ def test_the_thresholds_are_those_of_the_rules() -> None:
     share, least = re.findall(r"> ([\d.]+)\s+and .* \* 300 >= (\d+)", RULES["WindlassDeadJobs"]["expr"])[0]
     assert (float(share), int(least)) == (alerts.MAX_DEAD_SHARE, alerts.MIN_DEAD)
     assert int(re.findall(r"> (\d+)$", RULES["WindlassScheduleOverdue"]["expr"])[0]) * SECOND == alerts.OVERDUE
+    assert f"> {alerts.MAX_SLOW_SHARE / 0.01:g} * 0.01" in WAIT_BUDGET
+
+
+def alerts_of(**more: Any) -> list[tuple[str, str]]:
+    """What would fire in a store with these facts, and nothing else to be said of it."""
+    healthy: dict[str, Any] = {
+        "oldest": {},
+        "paused": (),
+        "pending": 0,
+        "workers": (worker_info(types=("t",)),),
+        "coordinator": "w",
+        "parked_types": (),
+        "schedules": (),
+        "recent": Recent(NOW, ()),
+    }
+    return [(each.name, each.says) for each in find_alerts(AlertFacts(**{**healthy, **more}))]
+
+
+def test_a_healthy_store_has_no_alert() -> None:
+    assert alerts_of() == []
 
 
 def test_a_queue_that_waits_is_named_unless_it_is_paused() -> None:
-    found = list(queue_alerts({"mail": 301.0, "held": 900.0, "quick": 300.0}, {"held"}))
-    assert [(each.name, each.says) for each in found] == [
+    assert alerts_of(oldest={"mail": 301.0, "held": 900.0, "quick": 300.0}, paused={"held"}) == [
         ("WindlassQueueWaits", "the oldest job of mail has waited 5m 1s")
     ]
 
@@ -52,17 +81,35 @@ def test_a_type_that_dies_often_is_named_and_a_rare_one_is_not() -> None:
         Meter(queue="q", type="rare", interval_start=at, dead=4),
         Meter(queue="q", type="past", interval_start=at - 600 * SECOND, dead=400),
     ]
-    assert [each.says for each in dead_alerts(Recent(NOW, tuple(meters)))] == ["10% of bad in q die"]
+    assert alerts_of(recent=Recent(NOW, tuple(meters))) == [("WindlassDeadJobs", "10% of bad in q die")]
+
+
+@pytest.mark.parametrize(("slow", "earlier"), [(15, 0), (14, 0), (15, 900)])
+def test_slow_starts_are_named_if_they_are_many_in_an_hour_and_in_five_minutes(slow: int, earlier: int) -> None:
+    waits = histogram([61 * SECOND] * slow + [1] * (100 - slow))
+    meters = [
+        Meter(queue="q", type="t", interval_start=interval_of(NOW), wait=waits),
+        Meter(queue="q", type="t", interval_start=interval_of(NOW - 1800 * SECOND), wait=histogram([1] * earlier)),
+    ]
+    found = alerts_of(recent=Recent(NOW, tuple(meters)))
+    expected = ("WindlassWaitBudget", "15% of attempts start later than 1m")
+    assert found == ([expected] if (slow, earlier) == (15, 0) else [])
 
 
 def test_an_overdue_schedule_is_named_unless_it_is_paused() -> None:
-    found = schedule_alerts([schedule("daily", 61), schedule("held", 99, paused=True), schedule("soon", 59)], NOW)
-    assert [each.says for each in found] == ["daily is 1m 1s overdue"]
+    found = [schedule("daily", 61), schedule("held", 99, paused=True), schedule("soon", 59)]
+    assert ("WindlassScheduleOverdue", "daily is 1m 1s overdue") in alerts_of(schedules=found)
+    assert len([name for name, _ in alerts_of(schedules=found) if name == "WindlassScheduleOverdue"]) == 1
 
 
-def test_waiting_jobs_without_a_worker_are_named() -> None:
-    assert [each.name for each in worker_alerts([], 3)] == ["WindlassNoWorkers"]
-    assert list(worker_alerts([worker_info()], 3)) == list(worker_alerts([], 0)) == []
+def test_waiting_jobs_without_a_worker_or_coordinator_are_named() -> None:
+    names = [name for name, _ in alerts_of(pending=3, workers=(), coordinator=None)]
+    assert names == ["WindlassNoWorkers", "WindlassNoCoordinator"]
+    assert alerts_of(workers=(), coordinator=None) == [], "a store that is not in use needs none"
+
+
+def test_types_that_no_worker_knows_are_named() -> None:
+    assert alerts_of(parked_types=["strange", "t"]) == [("WindlassTypeWithoutWorker", "no live worker knows strange")]
 
 
 def census(**more: Any) -> Census:
@@ -78,6 +125,8 @@ def census(**more: Any) -> Census:
         "late_jobs": 0,
         "coordinator": "w",
         "schedules": (),
+        "oldest": {},
+        "recent": Recent(NOW, ()),
     }
     return Census(**{**about, **more})
 
@@ -85,16 +134,29 @@ def census(**more: Any) -> Census:
 def test_the_doctor_names_what_would_fire() -> None:
     parked = Waiting(queue="q", type="strange", jobs=2, due=False, parked=True)
     waiting = Waiting(queue="q", type="t", jobs=2, due=True)
-    (found,) = census_alerts(
-        census(coordinator=None, workers=(), waiting=(parked, waiting), schedules=(schedule("daily", 120),))
+    waits, dead = histogram([61 * SECOND] * 9), Meter(queue="q", type="t", interval_start=interval_of(NOW), dead=9)
+    counted = census(
+        coordinator=None,
+        workers=(),
+        waiting=(parked, waiting),
+        schedules=(schedule("daily", 120),),
+        oldest={"q": 301 * SECOND},
+        recent=Recent(NOW, (dead, Meter(queue="q", type="t", interval_start=interval_of(NOW), wait=waits))),
     )
-    names = re.findall(r"Windlass\w+", found.says)
+    found = examine_alerts(Examination((), counted))
+    names = set(re.findall(r"Windlass\w+", found.says))
     assert found.level is Level.WARNING
-    expected = {"WindlassNoWorkers", "WindlassScheduleOverdue", "WindlassNoCoordinator", "WindlassTypeWithoutWorker"}
-    assert set(names) == expected
-    assert set(names) <= RULES.keys()
+    assert names == RULES.keys() - ONLY_PROMETHEUS - {"WindlassStoreAway"}
+
+
+ONLY_PROMETHEUS = {"WindlassRescues", "WindlassStaleSettlements", "WindlassMetricsAbsent"}
+"""Counted by processes, or about the scraping itself."""
 
 
 def test_the_doctor_is_content_when_nothing_would_fire() -> None:
-    (found,) = census_alerts(census())
-    assert found.level is Level.OK
+    assert examine_alerts(Examination((), census())).level is Level.OK
+
+
+def test_a_store_that_cannot_be_read_is_away_and_one_that_is_not_made_yet_is_not() -> None:
+    assert "WindlassStoreAway" in examine_alerts(Examination((problem("server", "x", "y"),), None)).says
+    assert examine_alerts(Examination((warning("schema", "x", "y"),), None)).level is Level.OK

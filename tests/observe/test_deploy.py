@@ -128,6 +128,47 @@ def test_every_command_and_option_exists() -> None:
         assert {word for word in words if word.startswith("--")} <= options
 
 
+KEDA_SCHEMA = Path(sys.prefix, "keda")
+READ_BY_SCHEMA = """
+import json, sys
+from cloudcoil.models.keda import v1alpha1
+
+def read(resource):
+    try:
+        found = getattr(v1alpha1, resource["kind"]).model_validate(resource)
+    except ValueError as error:
+        return str(error)
+    return found.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+print(json.dumps([read(each) for each in json.load(sys.stdin)]))
+"""
+
+
+def read_by_schema(*resources: Any) -> list[Any]:
+    """What KEDA's published schema knows of each resource; an error as text if a value does not fit it."""
+    said = subprocess.run(
+        [sys.executable, "-c", READ_BY_SCHEMA],
+        env={"PYTHONPATH": str(KEDA_SCHEMA)},
+        input=json.dumps(resources),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[Any] = json.loads(said.stdout)
+    return found
+
+
+@pytest.mark.skipif(not KEDA_SCHEMA.exists(), reason="KEDA's schema is not here: make test installs it")
+def test_the_scalers_fit_the_schema_that_keda_publishes() -> None:
+    shipped = [*documents("keda/metrics-api.yaml"), *documents("keda/prometheus.yaml")]
+    misspelt = {**shipped[-1], "spec": {**shipped[-1]["spec"], "maxReplicas": 20}}
+    wrong = {**shipped[-1], "spec": {**shipped[-1]["spec"], "pollingInterval": "often"}}
+    *read, without_misspelt, error = read_by_schema(*shipped, misspelt, wrong)
+    assert read == shipped
+    assert without_misspelt == shipped[-1], "the schema notices a name that it does not know"
+    assert "pollingInterval" in error
+
+
 def test_the_scalers_ask_for_the_number_of_the_server_and_never_scale_on_nothing() -> None:
     _, by_api = documents("keda/metrics-api.yaml")
     (by_prometheus,) = documents("keda/prometheus.yaml")

@@ -160,3 +160,19 @@ def test_the_reason_of_a_death_is_one_of_four() -> None:
     again = decide(claimed(), Crashed(JobError("Crashed", "x")), rules, Random(1))
     assert ending_counters(again) == ("failed", "retried")
     assert ending_counters(requeue("id", "q", 1)) == ()
+
+
+def test_figures_that_are_absorbed_again_and_again_are_counted_once() -> None:
+    ours, theirs, absorbed = Figures(), Figures(), dict[int, int]()
+    ours.count("enqueued", "mail", "first")
+    for number in range(1, 4):
+        theirs.count("enqueued", "mail", "welcome", 2)
+        theirs.count_total("hints_lost")
+        theirs.called(theirs.verb("enqueue"), 700, failed=number == 2)
+        for _ in range(2):
+            ours.absorb(theirs, absorbed)
+        read = ours.read()
+        assert read.jobs["mail", "welcome"].counters["enqueued"] == 2 * number
+        assert (read.totals["hints_lost"], read.calls["enqueue"].times.count) == (number, number)
+    assert read.jobs["mail", "first"].counters["enqueued"] == read.calls["enqueue"].errors == 1
+    assert read.calls["enqueue"].times.sum == pytest.approx(0.0021)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.seed import claim_one, enqueue, enqueue_one, open_lease, worker_info
 from tests.support.timing import said
+from windlass.core.status import Status
 from windlass.observe import store_gauges
 from windlass.observe.families import Family
 from windlass.observe.reading import MAX_ROWS
@@ -36,6 +37,14 @@ async def test_queues_are_counted_as_stats_counts_them(store: Store) -> None:
     assert jobs == {(queue, status): n for queue in counts for status, n in counts[queue].items()}
     assert values(families, "queue_paused") == {("default",): 0, ("mail",): 1}
     assert values(families, "store_up") == {(): 1}
+
+
+async def test_a_queue_without_jobs_is_shown_with_zeros(store: Store) -> None:
+    await store.queues.pause("mail", None)
+    families = await store_families(store)
+    assert values(families, "queue_jobs") == {("mail", str(status)): 0 for status in Status}
+    assert values(families, "queue_oldest_pending_seconds") == {("mail",): 0}
+    assert values(families, "queue_paused") == {("mail",): 1}
 
 
 async def test_the_oldest_waiting_job_of_each_queue_is_shown(store: Store) -> None:

@@ -107,6 +107,19 @@ async def test_failures_are_found_newest_first(explaining: Explaining) -> None:
     check(explaining.plans[0], ("jobs_failed", "history_dead_newest"))
 
 
+async def test_ends_are_found_by_the_summaries_of_the_history(explaining: Explaining) -> None:
+    session = explaining._session
+    (ended,) = await session.connection.fetch("SELECT prosrc, proconfig FROM pg_proc WHERE proname = 'ended'")
+    for setting in ended["proconfig"]:
+        await session.script(f"SET {setting}")
+    text = ended["prosrc"].partition("RETURN QUERY ")[2].partition(";")[0]
+    for name, value in (("since", "1"), ("after", f"'{new_id()}'"), ("most", "5")):
+        text = re.sub(rf"\b{name}\b", value, text)
+    plan = "\n".join(row[0] for row in await session.connection.fetch(f"EXPLAIN (COSTS OFF) {text}"))
+    check(plan, ("history_day_00_finished_at_idx", "history_default_finished_at_idx"))
+    assert "Bitmap Index Scan on history_dead_" in plan, plan
+
+
 @pytest.mark.parametrize(("wanted", "indexes"), LISTED, ids=lambda each: str(each)[:15])
 async def test_a_page_walks_an_index(
     explaining: Explaining, wanted: dict[str, Any], indexes: tuple[str, ...]

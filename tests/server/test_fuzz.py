@@ -43,6 +43,8 @@ def _fuzz(served: Served, document: Any, operation: Any, mode: Any, tried: Count
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
         tried[operation.label] += 1
+        if operation.path.endswith("/events"):
+            case.query = {**(case.query or {}), "seconds": "0"}  # a stream would go on
         answer = case.call(base_url=str(served.client.base_url), headers=dict(served.client.headers))
         documented = document["paths"][operation.path][operation.method.lower()]["responses"]
         assert answer.status_code < 500, (operation.label, answer.text)

@@ -116,6 +116,50 @@ async def test_nothing_of_others_is_seen_or_changed_by_any_operation(
     assert after[3] == before[3] + len(started)
 
 
+NAMING_OTHERS: dict[str, tuple[str, str, Any]] = {
+    "a queue that is not there": ("GET", "/queues/mail", None),
+    "a change of it": ("PATCH", "/queues/mail", {"fair": True}),
+    "a schedule that is not there": ("GET", "/schedules/their", None),
+    "a change of that": ("PATCH", "/schedules/their", {"paused": True}),
+    "a run of that": ("POST", "/schedules/their/run", None),
+    "a type that is not there": ("POST", "/jobs", {"type": "mail.later", "queue": "mail"}),
+    "arguments of a type of others": ("POST", "/jobs", {"type": SECRET, "queue": "mail"}),
+    "arguments of a task in a queue of others": ("POST", "/jobs", {"type": SECRET, "payload": {"wrong": 1}}),
+    "a schedule of a type of others": ("POST", "/schedules", {"name": "new", "type": SECRET, "every": 60}),
+}
+
+
+@pytest.mark.parametrize("case", NAMING_OTHERS)
+async def test_no_error_message_names_what_belongs_to_others(
+    api: Client, connect: Connect, others: Others, case: str
+) -> None:
+    method, path, body = NAMING_OTHERS[case]
+    limited = await connect("admin", queues=["mail"], types=["mail.later", "mail.welcome"])
+    answer = await limited.request(method, path, json=body)
+    assert answer.status_code in (403, 404, 422)
+    asked = str(body)
+    for word in (SECRET, OTHER_QUEUE, "theirs", "path"):
+        assert word in asked or word not in answer.json()["title"], answer.text
+
+
+async def test_a_token_without_limits_is_told_what_may_be_meant(api: Client, others: Others) -> None:
+    for path, said in (
+        ("/queues/image", "no queue 'image'; did you mean 'images'?"),
+        ("/schedules/their", "no schedule 'their'; did you mean 'theirs'?; there are theirs"),
+    ):
+        answer = await api.get(path)
+        assert answer.status_code == 404
+        assert answer.json()["title"].startswith(said)
+
+
+async def test_an_alias_of_a_type_is_open_to_a_token_for_that_type(app: App, connect: Connect) -> None:
+    @app.task(type="mail.bye", aliases=["bye"])
+    def bye(name: str) -> None: ...
+
+    limited = await connect("enqueue", types=["mail.bye"])
+    assert (await limited.post("/jobs", json={"type": "bye", "payload": {"name": "ann"}})).status_code == 201
+
+
 async def test_its_own_queue_and_type_are_open_to_it(api: Client, connect: Connect, others: Others) -> None:
     mine = await enqueue(api, queue="mail")
     limited = await connect("admin", queues=["mail"], types=["mail.welcome"])

@@ -21,6 +21,7 @@ from windlass.errors import (
     KeyConflict,
     NotAllowedNow,
     QueueClosed,
+    QueueNotFound,
     ScheduleNotFound,
     WindlassError,
 )
@@ -86,12 +87,19 @@ def test_the_same_errors_are_raised(remote: RemoteApp, served: Served) -> None:
         remote.jobs.get(unknown)
     with pytest.raises(ScheduleNotFound, match="daily"):
         remote.schedules.get("daily")
-    (handle,) = remote.enqueue_many([_job(remote, 1, idempotency_key="k")])
+    remote.schedules.add("nightly", _job(remote, 1), every="5m")
+    with pytest.raises(ScheduleNotFound, match="did you mean 'nightly'") as no_schedule:
+        remote.schedules.get("nightl")
+    assert no_schedule.value.name == "nightl"
+    with pytest.raises(QueueNotFound, match="did you mean 'default'") as no_queue:
+        remote.queues.get("defalt")
+    assert no_queue.value.name == "defalt"
+    (handle,) = remote.enqueue_many([_job(remote, 1, idempotency_key='it\'s "k"')])
     with pytest.raises(NotAllowedNow):
         remote.jobs.delete(handle.id)
     with pytest.raises(KeyConflict) as conflict:
-        remote.enqueue_many([_job(remote, 1, idempotency_key="k", on_conflict="raise")])
-    assert conflict.value.job_id == handle.id
+        remote.enqueue_many([_job(remote, 1, idempotency_key='it\'s "k"', on_conflict="raise")])
+    assert (conflict.value.job_id, conflict.value.key) == (handle.id, 'it\'s "k"')
     remote.queues.close("default")
     with pytest.raises(QueueClosed):
         remote.enqueue_many([_job(remote, 2)])

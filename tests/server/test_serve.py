@@ -95,6 +95,21 @@ def test_a_stop_lets_readiness_fail_first_and_answers_what_runs(served: Served) 
     assert served.app.stats.counts().totals["pending"] == 1
 
 
+def test_a_stop_ends_event_streams_and_waits_for_none(served: Served) -> None:
+    process = served.start("--unready", "0s", "--drain", "60s")
+    served.log_in()
+    with served.client.stream("GET", "/api/v1/events", params={"event": "job.cancelled"}) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "retry: 1000"
+        job = served.app.enqueue("mail", {})
+        served.app.jobs.cancel(job.id)
+        told = next(line for line in lines if line.startswith("data: "))
+        assert job.id in told
+        process.send(signal.SIGTERM)
+        assert 'data: {"reason":"stopping"}' in list(lines)
+    assert process.wait() == 0
+
+
 def test_a_store_that_is_away_is_answered_with_503_in_time_and_again_when_it_is_back(tmp_path: Path) -> None:
     redis: RedisServer = new_redis()
     redis.start()

@@ -8,9 +8,9 @@ from tests.support.seed import new_job
 from windlass import App, StoreUnavailable
 from windlass.core.events import Event
 from windlass.core.jobs.job import Claimed, NewJob
-from windlass.core.jobs.outcome import Outcome
+from windlass.core.jobs.outcome import Outcome, is_suspect
 from windlass.store.clock import since_boot
-from windlass.worker.handlers.work import Work, is_suspect
+from windlass.worker.handlers.work import Work
 from windlass.worker.shared_table import SharedTable
 
 MINUTE = 60_000_000

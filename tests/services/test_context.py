@@ -250,7 +250,7 @@ async def test_the_blocking_enqueue_is_refused_on_the_loop_and_works_in_a_thread
 
     @app.task(type="t")
     async def handle(ctx: Context) -> None:
-        with pytest.raises(UseAsync, match="use `await aenqueue"):
+        with pytest.raises(UseAsync, match=r"ctx.enqueue\(\) blocks .* use `await ctx.aenqueue\(…\)`"):
             ctx.enqueue(child, 1)
         await asyncio.to_thread(ctx.enqueue, child, 2)
         await asyncio.to_thread(ctx.progress, 1)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.seed import worker_info
 from windlass.core.moments import SECOND
+from windlass.core.stats.meter import Recent
 from windlass.observe.doctor import diagnose, totals
 from windlass.store.doctor import Census, Finding, Level, Waiting
 
@@ -16,7 +17,8 @@ def census(**fields: Any) -> Census:
     """Healthy: one worker, nothing waits; unless said otherwise."""
     given = {"workers": (worker_info(),), "waiting": (), "paused": (), "dead": 0, "coordinator": "w1"}
     counted = {"now": NOW, "newest": NOW, "counted_all": True, "late_runners": 0, "late_jobs": 0, "schedules": ()}
-    return Census(**{**counted, **given, **fields})
+    last = {"oldest": {}, "recent": Recent(NOW, ())}
+    return Census(**{**counted, **last, **given, **fields})
 
 
 def waits(jobs: int = 1, type: str = "t", queue: str = "default", due: bool = True) -> Waiting:

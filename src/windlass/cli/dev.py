@@ -34,13 +34,14 @@ def dev(
         int, typer.Option("--port", help="The port of the REST server on 127.0.0.1; another if it is taken.")
     ] = 8321,
     server: Annotated[bool, typer.Option("--server/--no-server", help="Whether to start the REST server.")] = True,
+    opens: Annotated[bool, typer.Option("--open", help="Open the dashboard in your browser, logged in.")] = False,
     log_format: LogFormatOption = "text",
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log completions.")] = False,
 ) -> None:
     """Run jobs while you write them: a worker and a REST server that restart when a Python file here changes.
 
     An app that cannot be imported is shown with its traceback, and tried again at the next save. The server listens
-    on this machine alone, and its token is valid for this run.
+    on this machine alone, and its token is valid for this run. The link to the dashboard logs a browser in, once.
     """
     path = app_to_work(context, app, option)
     parse_path(path)
@@ -56,10 +57,10 @@ def dev(
     ).checked()
     # Compiled files are checked by the second and the size of their source: two quick saves would look like one.
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    raise typer.Exit(loops.run(_develop(config, port if server else None)))
+    raise typer.Exit(loops.run(_develop(config, port if server else None, opens)))
 
 
-async def _develop(config: WorkerConfig, port: int | None) -> int:
+async def _develop(config: WorkerConfig, port: int | None, opens: bool) -> int:
     # Here and not above: every other command starts without them.
     from windlass.worker.dev import Dev, Sources, places_of
     from windlass.worker.dev_server import DevServer, missing_part, usable_port
@@ -69,7 +70,7 @@ async def _develop(config: WorkerConfig, port: int | None) -> int:
     if port is not None and (missing := missing_part()):
         screen.news(f"no REST server: it needs {missing} (pip install 'windlass[server]')")
     elif port is not None:
-        server = DevServer(config.app, usable_port(port))
+        server = DevServer(config.app, usable_port(port), opens=opens)
     emit = log_events(verbose=config.verbose, format=config.log_format)
     return await Dev(config, sources, emit, screen, server).run()
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from windlass.cli.advice import Advice
 from windlass.cli.output import console, plain, print_json
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, find, rule_of
-from windlass.observe.alerts import census_alerts
+from windlass.observe.alerts import examine_alerts
 from windlass.observe.doctor import diagnose, totals
 from windlass.store.doctor import Finding, Level
 from windlass.store.open import examine, redact
@@ -45,7 +45,8 @@ def doctor(
     found = asyncio.run(examine(address, deep=deep))
     findings = list(found.findings)
     if found.census is not None:
-        findings += [*diagnose(found.census, time.time_ns() // 1000), *census_alerts(found.census)]
+        findings += diagnose(found.census, time.time_ns() // 1000)
+    findings.append(examine_alerts(found))
     healthy = not totals(findings)[Level.PROBLEM]
     if as_json:
         print_json({"store": redact(address), "found_by": rule, "healthy": healthy, "findings": findings})

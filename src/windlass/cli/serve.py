@@ -34,6 +34,12 @@ def serve(
     unready: Annotated[str, _flag("unready", "Time between a failing /readyz and the end of listening.")] = "1s",
     drain: Annotated[str, _flag("drain", "Time for running requests after SIGTERM.")] = "30s",
     environment: Annotated[str, _flag("environment", "A word on every page, such as production.")] = "",
+    read_only: Annotated[bool, _flag("read-only", "Refuse every change, and show no buttons.")] = False,
+    hide: Annotated[
+        list[str] | None,
+        _flag("hide", "A field of payloads and results to hide: password, or card.number; may be repeated."),
+    ] = None,
+    trace_url: Annotated[str, _flag("trace-url", "Where a trace is, such as https://traces/{trace}.")] = "",
     tls_certificate: Annotated[
         str | None, _flag("tls-certificate", "A file with the certificate, for HTTPS.")
     ] = None,
@@ -45,7 +51,7 @@ def serve(
 ) -> None:
     """Serve the dashboard and the REST API. Every call needs a token: windlass token create NAME --scope admin."""
     try:
-        home = reach(store, app, blobs=blobs, make=True, through_server=False)
+        home = reach(store, app, blobs=blobs, make=not read_only, looks=read_only, through_server=False)
     except WindlassError:
         if development:
             raise typer.Exit(1) from None  # a save since it was started: `windlass dev` shows the error
@@ -61,6 +67,9 @@ def serve(
             unready=parse_duration(unready, "--unready") / SECOND,
             drain=parse_duration(drain, "--drain") / SECOND,
             environment=environment[:40],
+            read_only=read_only,
+            hide=tuple(hide or ()),
+            trace_url=trace_url,
             certificate=tls_certificate,
             key=tls_key,
             development=sys.stdin.readline().strip() if development else None,

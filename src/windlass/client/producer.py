@@ -1,5 +1,6 @@
 """The verbs of an app that enqueue jobs."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from windlass.blobs.offload import Offload
 from windlass.client.handle import Handle
+from windlass.client.runtime.loops import is_ending
 from windlass.client.runtime.offloaded import are_inline, enqueue_large
 from windlass.client.runtime.portal import Portal, as_list, blocking
 from windlass.client.runtime.process_id import this_process
 from windlass.client.runtime.store_handle import StoreHandle
+from windlass.client.tasks.joint import joint_connection, own_connection
 from windlass.client.tasks.options import JobOptions, check_options, job_fields
 from windlass.client.tasks.previous import check_no_previous
 from windlass.client.tasks.registrar import Registrar
@@ -31,7 +34,8 @@ AnyTask = Task[Any, Any, Any]
 
 
 def _has_connection(_: object, what: object = None, *__: object, connection: object = None, **___: object) -> bool:
-    return connection is not None or (isinstance(what, Task) and what._connection is not None)
+    first = what[0] if isinstance(what, list) and what else what
+    return connection is not None or own_connection(first) is not None
 
 
 class Producer(Registrar):
@@ -67,7 +71,8 @@ class Producer(Registrar):
         """Enqueue a job by name: `app.enqueue("mail.welcome", {"user_id": 42}, delay="5m")`.
 
         The options are those of `using(...)`. If this app has the task, its options hold and the arguments are
-        checked. Else they are stored unchecked, for a worker whose app has it.
+        checked. Else they are stored unchecked, for a worker whose app has it: a misspelt type is no error here, and
+        its job waits, `blocked`, until some worker knows it.
         """
         task = type if isinstance(type, Task) else self._task(type)
         arguments = {} if payload is None else payload
@@ -93,7 +98,8 @@ class Producer(Registrar):
         """Enqueue many jobs (`task.job(...)`), all or none.
 
         They may come from any iterable, also a generator: it is read once, completely, before anything is stored.
-        With a `connection` to the same database they are part of its transaction: your commit decides.
+        With a `connection` to the same database, or if all were made by `task.using(connection=...)`, they are part
+        of its transaction: your commit decides.
         """
         jobs = as_list(jobs, "jobs")
         wrong = [i for i, job in enumerate(jobs) if not isinstance(job, NewJob)]
@@ -119,6 +125,7 @@ class Producer(Registrar):
         self, jobs: list[NewJob], returns: list[Any], connection: object = None
     ) -> list[Handle[Any]]:
         check_no_previous(jobs)
+        connection = joint_connection(jobs, connection)
         if self._tracing is None:
             return await self._enqueue_carried(jobs, returns, connection)
         with self._tracing(jobs):
@@ -126,11 +133,16 @@ class Producer(Registrar):
 
     async def _enqueue_carried(self, jobs: list[NewJob], returns: list[Any], connection: object) -> list[Handle[Any]]:
         jobs = self._store_handle.mark_repeated(with_trace(jobs))
-        if are_inline(jobs):
-            answers = await self._enqueue(jobs, connection)
-        else:
-            enqueue = partial(self._enqueue, connection=connection)
-            answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
+        try:
+            if are_inline(jobs):
+                answers = await self._enqueue(jobs, connection)
+            else:
+                enqueue = partial(self._enqueue, connection=connection)
+                answers = await enqueue_large(self.offload(), jobs, self.payload_limit, enqueue)
+        except asyncio.CancelledError:
+            if not is_ending(asyncio.get_running_loop()):
+                raise  # by the caller, who knows
+            raise EnqueueUnknown([job.id for job in jobs], "the app was closed during the call") from None
         return [self._handle(answer.id, answer.existing, kind) for answer, kind in zip(answers, returns, strict=True)]
 
     def _handle(self, id_: str, existing: bool, returns: Any) -> Handle[Any]:

@@ -5,6 +5,7 @@ cannot be guessed needs no slow hash.
 """
 
 import hashlib
+import hmac
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
@@ -111,6 +112,11 @@ def id_of(text: str) -> str | None:
 def digest_of(text: str) -> str:
     """What is kept of the text."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def link_code(text: str) -> str:
+    """The code of a link that logs in once with this token; it tells nothing of the token."""
+    return hmac.new(text.encode(), b"log-in link", hashlib.sha256).hexdigest()
 
 
 def check_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:

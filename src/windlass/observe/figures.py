@@ -126,6 +126,23 @@ class Figures:
             if failed:
                 self._words[place] += 1
 
+    def absorb(self, other: "Figures", absorbed: dict[int, int]) -> None:
+        """Add what other figures have counted since they were last absorbed; `absorbed` has their words of then."""
+        with self._lock:
+            for theirs, ours, words in [*self._places_of(other)]:
+                for word in range(words):
+                    number = other._words[theirs + word]
+                    self._words[ours + word] += number - absorbed.get(theirs + word, 0)
+                    absorbed[theirs + word] = number
+
+    def _places_of(self, other: "Figures") -> Iterator[tuple[int, int, int]]:
+        """Where the other has something, where that is here, and how many words it has."""
+        yield 2, 2, len(TOTALS)
+        for pair, row in other._named_rows():
+            yield row, self._row(*pair), _ROW_WORDS
+        for index, name in enumerate(other._verb_names()):
+            yield _VERBS_AT + index * _CALL_WORDS, self.verb(name), _CALL_WORDS
+
     def _row(self, queue: str, type_: str) -> int:
         row = self._rows.get((queue, type_))
         return self._new_row(queue, type_) if row is None else row

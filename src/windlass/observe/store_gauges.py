@@ -11,6 +11,7 @@ from windlass.core.moments import SECOND
 from windlass.core.schedules.schedule import Schedule
 from windlass.core.status import Status
 from windlass.errors import WindlassError
+from windlass.observe.alerts import types_without_worker
 from windlass.observe.families import Family, Labels, gauge
 from windlass.observe.reading import MAX_ROWS, OTHER
 from windlass.store.contract import Store
@@ -36,9 +37,7 @@ class StoreState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def types_without_worker(self) -> list[str]:
         """Types of jobs that were parked, and of active schedules, that no live worker knows."""
-        known = {type_ for worker in self.workers for type_ in worker.types}
-        scheduled = {each.rules.job.type for each in self.schedules if not each.paused and each.problem is None}
-        return sorted({*self.parked_types, *scheduled} - known)
+        return types_without_worker(self.parked_types, self.schedules, self.workers)
 
 
 async def read_state(store: Store) -> StoreState:
@@ -75,16 +74,19 @@ def _store_up(value: int) -> Family:
 
 def _queues(state: StoreState) -> Iterable[Family]:
     jobs: dict[Labels, float] = {}
-    for queue, statuses in _bounded(state.counts):
+    known = {name: state.counts.get(name, {}) for name in {*state.counts, *state.paused}}
+    for queue, statuses in _bounded(known):
         for status in Status:
             jobs[queue, status] = jobs.get((queue, status), 0) + statuses.get(status, 0)
     yield gauge("windlass_queue_jobs", "Jobs by status.", list(jobs.items()), ("queue", "status"))
     oldest: dict[Labels, float] = {}
-    for queue, seconds in _bounded({name: state.oldest.get(name, 0.0) for name in state.counts}):
+    for queue, seconds in _bounded({name: state.oldest.get(name, 0.0) for name in known}):
         oldest[queue,] = max(oldest.get((queue,), 0.0), seconds)
     text = "Time that the oldest pending job has waited; 0 if none waits."
     yield gauge("windlass_queue_oldest_pending_seconds", text, list(oldest.items()), ("queue",))
-    paused = {(queue,): float(paused) for queue, paused in _bounded(state.paused)}
+    paused: dict[Labels, float] = {}
+    for queue, is_paused in _bounded({name: state.paused.get(name, False) for name in known}):
+        paused[queue,] = min(paused.get((queue,), 1.0), float(is_paused))  # others: if all of them are
     yield gauge("windlass_queue_paused", "Whether the queue is paused.", list(paused.items()), ("queue",))
 
 

@@ -62,6 +62,13 @@ def carrier_of(meta: str | None) -> Carrier:
     return incoming({"traceparent": found.traceparent, "tracestate": found.tracestate})
 
 
+def trace_of(meta: object) -> str | None:
+    """The id of the trace that a job with this meta belongs to."""
+    parent = meta.get("traceparent") if isinstance(meta, dict) else None
+    found = incoming({"traceparent": parent}) if isinstance(parent, str) else {}
+    return found["traceparent"].split("-")[1] if found else None
+
+
 def _carried(job: NewJob, carrier: Carrier) -> NewJob:
     meta: dict[str, object] = msgspec.json.decode(job.meta) if job.meta else {}
     text = msgspec.json.encode({**carrier, **meta}).decode()

@@ -1,5 +1,6 @@
 """Problems of the server as the errors that the same verb of `App` raises."""
 
+from ast import literal_eval
 from collections.abc import Callable
 
 from windlass import errors
@@ -24,8 +25,14 @@ def _about_job(make: Callable[[str, Problem], errors.WindlassError]) -> Callable
 
 
 def _named(problem: Problem) -> str:
-    """The name in quotes in a title such as `no schedule 'daily'`."""
-    return problem.title.partition("'")[2].rpartition("'")[0]
+    """The name in quotes in a title such as `no queue 'mial'; did you mean 'mail'?`; no name has a quote."""
+    return problem.title.partition("'")[2].partition("'")[0]
+
+
+def _key(problem: Problem) -> str:
+    """The key, which may have any characters, in `idempotency key 'k' is held by job …`."""
+    said = problem.title.removeprefix("idempotency key ").rpartition(" is held by job ")[0]
+    return str(literal_eval(said)) if said else ""
 
 
 def _version(problem: Problem) -> str:
@@ -48,8 +55,8 @@ _INVALID: tuple[type[errors.InvalidInput], ...] = (
 _ERRORS: dict[str, Callable[[Problem], errors.WindlassError]] = {
     **{kind.code: _invalid(kind) for kind in _INVALID},
     errors.JobNotFound.code: _about_job(lambda job, _: errors.JobNotFound(job)),
-    errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_named(problem), job)),
-    errors.ScheduleNotFound.code: lambda problem: errors.ScheduleNotFound(_named(problem)),
+    errors.KeyConflict.code: _about_job(lambda job, problem: errors.KeyConflict(_key(problem), job)),
+    errors.ScheduleNotFound.code: lambda problem: _as_said(errors.ScheduleNotFound(_named(problem)), problem),
     errors.QueueNotFound.code: lambda problem: _as_said(errors.QueueNotFound(_named(problem)), problem),
     errors.QueueClosed.code: lambda problem: errors.QueueClosed(_named(problem)),
     errors.EnqueueFailed.code: lambda problem: errors.EnqueueFailed(problem.title),

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 import msgspec
 
 from windlass.client.handle import Handle
+from windlass.client.tasks.joint import refuse_connection
 from windlass.client.verbs.schedules import Schedules
 from windlass.core.codec import encode
 from windlass.core.jobs.job import DEFAULT_QUEUE, NewJob
@@ -30,6 +31,7 @@ class RemoteSchedules(Schedules):
         return [_schedule(each) for each in (await self._connection.get("/schedules", ScheduleList)).schedules]
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
+        refuse_connection(job)
         settings(job, **options)
         body = {
             "name": check_name(name, "schedule"),

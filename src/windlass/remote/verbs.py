@@ -12,6 +12,7 @@ from windlass.client.verbs.actions import Action, ActionVerb
 from windlass.client.verbs.filters import JobFilters, TaskType, check_limit, job_filter, type_name
 from windlass.client.verbs.jobs import Jobs
 from windlass.client.verbs.links import Links
+from windlass.client.verbs.payloads import EarlierPayload
 from windlass.client.verbs.queues import Queues
 from windlass.client.verbs.stats import MAX_POINTS, Stats, Step, Workers
 from windlass.core.flow.queue import Queue, QueueOptions, QueueSettings, settings
@@ -25,7 +26,7 @@ from windlass.core.stats.timeline import By, Timeline
 from windlass.core.why.explain import Why
 from windlass.errors import InvalidName, InvalidOption, JobNotFound
 from windlass.remote.connection import Connection
-from windlass.server.jobs import JobList
+from windlass.server.jobs import JobList, PayloadList
 from windlass.server.queues import Purged, QueueList, QueueRecord, SettingsRecord
 from windlass.server.stats import JobCount, StatsRecord, WorkerList
 from windlass.store.records import Counts, JobFilter, Page, WorkerInfo
@@ -71,10 +72,8 @@ class RemoteJobs(Jobs):
     async def aretry(
         self, id: JobRef, *, payload: Mapping[str, Any] | None = None, version: str | None = None
     ) -> Job:
-        if payload is not None:
-            changed = await self.achange(id, payload=payload, version=version)
-            version = None if version is None else changed.version
-        return await self._connection.call("POST", f"{_job(id)}/retry", Job, version=version)
+        body = None if payload is None else {"payload": payload}
+        return await self._connection.call("POST", f"{_job(id)}/retry", Job, body=body, version=version)
 
     async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
         return await self._connection.call("POST", f"{_job(id)}/run", Job, version=version)
@@ -96,6 +95,9 @@ class RemoteJobs(Jobs):
         if not patch:
             raise InvalidOption("change", f"nothing to change; there are {', '.join(given)}")
         return await self._connection.call("PATCH", _job(id), Job, body=patch, version=version)
+
+    async def aearlier_payloads(self, id: JobRef) -> Sequence[EarlierPayload]:
+        return (await self._connection.get(f"{_job(id)}/payloads", PayloadList)).payloads
 
     async def adelete(self, id: JobRef, *, version: str | None = None) -> None:
         await self._connection.call("DELETE", _job(id), type(None), query={"purge": True}, version=version)

@@ -19,7 +19,7 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.tokens import Scope, Token, digest_of, id_of
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.server.browser import session
-from windlass.server.operation import Caller
+from windlass.server.operation import OPEN, Caller, Policy
 from windlass.server.problem import Refused
 from windlass.store.clock import since_boot
 
@@ -37,6 +37,7 @@ Kind = Literal["token", "session"]
 
 class _Known(msgspec.Struct):
     token: Token
+    caller: Caller
     at: Micros
     noted: Micros
 
@@ -52,12 +53,16 @@ class RateLimiter:
         """How long this key has to wait; 0: not at all."""
         return wait_for(self._bucket(key), self._rate, 1)
 
-    def spend(self, key: str) -> None:
-        """Count one call."""
-        self._buckets[key] = spent(self._bucket(key), 1)
+    def spend(self, key: str) -> Micros:
+        """Count one call, unless it has to wait: then how long."""
+        bucket = self._bucket(key)
+        if (wait := wait_for(bucket, self._rate, 1)) > 0:
+            return wait
+        self._buckets[key] = spent(bucket, 1)
         self._buckets.move_to_end(key)
         if len(self._buckets) > MAX_KNOWN:
             self._buckets.popitem(last=False)
+        return 0
 
     def _bucket(self, key: str) -> Bucket:
         now = since_boot()
@@ -67,9 +72,10 @@ class RateLimiter:
 class Access:
     """Finds the caller of a request, or refuses it."""
 
-    def __init__(self, app: App, rate: Rate, development: str | None = None) -> None:
+    def __init__(self, app: App, rate: Rate, development: str | None = None, policy: Policy = OPEN) -> None:
         """`development` is the text of a token that only this process knows."""
         self._app = app
+        self._policy = policy
         self._development = None if development is None else _development(development)
         self._known: OrderedDict[tuple[Kind, bytes], _Known] = OrderedDict()
         self._failures = RateLimiter(FAILURES)
@@ -81,15 +87,14 @@ class Access:
 
         `csrf` is the CSRF token of a form; None: a change has it in a header.
         """
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and text:
-            known = await self._find("token", text.strip(), address)
-        elif cookie := session.cookie_of(request):
-            session.check_change(request, cookie, csrf)
-            known = await self._find("session", cookie, address)
-        else:
-            raise _refused("send a token: Authorization: Bearer wl_…")
-        return self._admitted(known)
+        kind, text = _credential(request)
+        if kind == "session":
+            session.check_change(request, text, csrf)
+        return self._admitted(await self._find(kind, text, address))
+
+    async def recheck(self, request: Request) -> Caller:
+        """The caller of a request that is still open; Refused within 5 seconds after its token or session ended."""
+        return (await self._find(*_credential(request), "")).caller
 
     async def log_in(self, text: str, address: str) -> Token:
         """The token with this text, for a new session; Refused with 401 or 429."""
@@ -103,12 +108,10 @@ class Access:
 
     def _admitted(self, known: _Known) -> Caller:
         """The caller, within its rate."""
-        token = known.token
-        if (wait := self._calls.wait(token.id)) > 0:
+        if (wait := self._calls.spend(known.token.id)) > 0:
             raise too_many("this token has used up its rate of requests", wait)
-        self._calls.spend(token.id)
         self._note_use(known)
-        return Caller(token.id, token.name, token.rights)
+        return known.caller
 
     def last_known(self, headers: Mapping[str, str]) -> Caller | None:
         """The caller as its token was when it was last checked here: for reading metrics while the store is away."""
@@ -116,7 +119,7 @@ class Access:
         known = self._known.get(_key("token", text))
         if known is None or _has_expired(known.token):
             return None
-        return Caller(known.token.id, known.token.name, known.token.rights)
+        return known.caller
 
     async def stop(self) -> None:
         """Wait for nothing that is still to be noted."""
@@ -150,7 +153,8 @@ class Access:
             self._known.pop(key, None)
             self._failures.spend(address)
             raise _refused("this token or session is not valid: unknown, revoked or expired")
-        found = self._known[key] = _Known(token, now, known.noted if known else 0)
+        caller = Caller(token.id, token.name, token.rights, self._policy)
+        found = self._known[key] = _Known(token, caller, now, known.noted if known else 0)
         if len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         return found
@@ -166,6 +170,16 @@ class Access:
     async def _write_use(self, id_: str) -> None:
         with contextlib.suppress(StoreUnavailable):  # the next minute's note is as good
             await self._app.tokens.amark_used(id_, time.time_ns() // 1000)
+
+
+def _credential(request: Request) -> tuple[Kind, str]:
+    """The bearer token of a request, or its session."""
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and text:
+        return "token", text.strip()
+    if cookie := session.cookie_of(request):
+        return "session", cookie
+    raise _refused("send a token: Authorization: Bearer wl_…")
 
 
 def _key(kind: Kind, text: str) -> tuple[Kind, bytes]:

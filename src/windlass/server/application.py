@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 from starlette.applications import Starlette
@@ -10,22 +10,29 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from windlass.client.app import App
 from windlass.core.flow.rate import Rate, parse_rate
+from windlass.core.hidden import parse_hidden
 from windlass.errors import WindlassError
 from windlass.server import actions, audit, enqueue, jobs, queues, schedules, stats
 from windlass.server.access import Access
 from windlass.server.browser.login import LogIn
 from windlass.server.browser.pages import STYLE, docs_page, html_response
 from windlass.server.browser.session import cookie_of, csrf_of
+from windlass.server.dashboard.page import Look, check_trace_url
 from windlass.server.dashboard.site import Dashboard, Identify, Visitor
 from windlass.server.dispatch import SAFE_HEADERS, Dispatcher, address_of, answer_problem, refusal, request_id
 from windlass.server.estimates import Estimates
+from windlass.server.events import stream
+from windlass.server.events.hub import EventHub
 from windlass.server.health import Metrics, Probes
 from windlass.server.openapi import document
-from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation
+from windlass.server.operation import PREFIX, REQUEST_SECONDS, Operation, Policy
 from windlass.server.problem import Refused
+from windlass.server.workers import beat, claims, settle
+from windlass.server.workers.service import WorkerService
 
 OPERATIONS: tuple[Operation, ...] = (
     *enqueue.OPERATIONS,
@@ -35,6 +42,10 @@ OPERATIONS: tuple[Operation, ...] = (
     *queues.OPERATIONS,
     *schedules.OPERATIONS,
     *audit.OPERATIONS,
+    *stream.OPERATIONS,
+    *settle.OPERATIONS,
+    *beat.OPERATIONS,
+    *claims.OPERATIONS,
 )
 """In the order of matching: a fixed path before one with a parameter."""
 DEFAULT_RATE = "1000/s"
@@ -42,59 +53,98 @@ _CODES = {404: "not_found", 405: "method_not_allowed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+class Application(Starlette):
+    """Starlette, with a direct way to operations whose path has no parameter: its own costs as much as the answer."""
+
+    direct: Mapping[tuple[str, str], Endpoint] = {}
+    """By method and path."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        found = self.direct.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
+        if found is None:
+            await super().__call__(scope, receive, send)
+        else:
+            await (await found(Request(scope, receive)))(scope, receive, send)
+
+
 class ServerState(msgspec.Struct):
     """What a server keeps between requests."""
 
     estimates: Estimates
     actions: actions.ActionRunner
+    access: Access
+    events: EventHub
+    workers: WorkerService
 
 
-def asgi(app: App, *, rate: str = DEFAULT_RATE, environment: str = "", development: str | None = None) -> Starlette:
+def asgi(
+    app: App,
+    *,
+    rate: str = DEFAULT_RATE,
+    environment: str = "",
+    read_only: bool = False,
+    hide: Iterable[str] = (),
+    trace_url: str = "",
+    development: str | None = None,
+) -> Application:
     """The REST server of an app and its dashboard, for any ASGI server. `rate` limits the requests of each token.
 
-    `environment` is shown on every page, such as "production"; `development` is the text of a token that is in no
-    store, for `windlass dev`.
+    `environment` is shown on every page, such as "production". A `read_only` server refuses every change. `hide`
+    names fields of payloads, results and meta that nobody is shown: `password` at any depth, or a path such as
+    `card.number`. `trace_url` is where traces are, with `{trace}` for the id. `development` is the text of a token
+    that is in no store, for `windlass dev`.
 
-    Its `state.probes.stopping = True` makes `/readyz` fail, before the server stops.
+    Its `state.probes.stopping = True` makes `/readyz` fail and ends event streams, before the server stops.
     """
     limit: Rate = parse_rate(rate, "rate")
-    state = ServerState(Estimates(), actions.ActionRunner(app))
-    access = Access(app, limit, development)
-    dispatcher = Dispatcher(app, access, state)
+    policy = Policy(read_only=read_only, hidden=parse_hidden(hide))
+    access = Access(app, limit, development, policy)
     probes = Probes(app)
+    events = EventHub(app, lambda: probes.stopping)
+    state = ServerState(Estimates(), actions.ActionRunner(app), access, events, WorkerService(app))
+    dispatcher = Dispatcher(app, access, state)
 
-    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, environment=environment)
+    look = Look(environment=environment, trace_url=check_trace_url(trace_url), rate=rate)
+    dashboard = Dashboard(app, _identifier(access), OPERATIONS, state, look)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
         probes.stopping = True
+        await state.events.stop()
         await state.actions.stop()
+        await state.workers.stop()
         await access.stop()
         await app.aclose()
 
-    routes = [_route(dispatcher, operation) for operation in OPERATIONS]
+    endpoints = [(each, _endpoint(dispatcher, each)) for each in OPERATIONS]
+    routes = [
+        Route(PREFIX + each.path, endpoint, methods=[each.method], name=each.id) for each, endpoint in endpoints
+    ]
     routes += [
         Route("/healthz", probes.live),
         Route("/readyz", probes.ready),
         Route("/startupz", probes.started),
         Route("/metrics", Metrics(app, access).show),
-        *LogIn(app, access).routes,
+        *LogIn(app, access, development).routes,
         *_documentation(dispatcher),
         Route("/static/windlass.css", _style),
         *dashboard.routes(),
     ]
-    served = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
+    served = Application(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _no_route(dashboard)})
     served.router.redirect_slashes = False
+    served.direct = {(each.method, PREFIX + each.path): run for each, run in endpoints if "{" not in each.path}
     served.state.probes = probes
+    served.state.workers = state.workers
     return served
 
 
-def _route(dispatcher: Dispatcher, operation: Operation) -> Route:
+def _endpoint(dispatcher: Dispatcher, operation: Operation) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         return await dispatcher.run(operation, request)
 
-    return Route(PREFIX + operation.path, endpoint, methods=[operation.method], name=operation.id)
+    return endpoint
 
 
 def _documentation(dispatcher: Dispatcher) -> list[Route]:

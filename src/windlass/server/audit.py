@@ -3,6 +3,7 @@
 import msgspec
 
 from windlass.client.verbs.audit import AuditEntry
+from windlass.core.hidden import HiddenFields, conceal
 from windlass.core.tokens import Scope
 from windlass.server.cursor import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Operation
@@ -27,7 +28,13 @@ async def list_audit(call: Call) -> Answer:
     if call.caller.rights.is_limited:
         return Answer(AuditList([], None))
     page = await call.app.audit.alist(call.query.limit, read_cursor(call.query.cursor, "audit"))
-    return Answer(AuditList(list(page.items), make_cursor(page.next_cursor, "audit")))
+    entries = [_concealed(each, call.caller.policy.hidden) for each in page.items]
+    return Answer(AuditList(entries, make_cursor(page.next_cursor, "audit")))
+
+
+def _concealed(entry: AuditEntry, hidden: HiddenFields) -> AuditEntry:
+    before, after = conceal(entry.before, hidden), conceal(entry.after, hidden)
+    return msgspec.structs.replace(entry, before=before, after=after)
 
 
 OPERATIONS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from windlass.errors import InvalidOption
 from windlass.server.problem import Refused
@@ -23,19 +23,25 @@ async def read_body(request: Request, limit: int) -> bytes:
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > limit:
         raise too_large(limit)
-    parts: list[bytes] = []
-    size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                if size > limit:
-                    raise too_large(limit)
-                parts.append(part)
+            return await _read(request, limit)
     except TimeoutError:
         raise Refused(408, "body_timeout", f"the body was not complete within {BODY_SECONDS:g} s") from None
-    except ClientDisconnect:
-        raise Refused(400, "disconnected", "the client closed the connection") from None
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size, is_complete = 0, False
+    while not is_complete:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Refused(400, "disconnected", "the client closed the connection")
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise too_large(limit)
+        is_complete = not message.get("more_body", False)
     return b"".join(parts)
 
 
@@ -65,6 +71,8 @@ def decode_body(text: bytes, kind: Any) -> Any:
 
 def decode_query(request: Request, kind: type[msgspec.Struct] | None) -> Any:
     """The query as a value of this type; a parameter that may come several times becomes a tuple."""
+    if not request.scope["query_string"] and kind is None:
+        return None
     found: dict[str, Any] = {}
     fields = {} if kind is None else {each.encode_name: each for each in msgspec.structs.fields(kind)}
     for name, value in request.query_params.multi_items():

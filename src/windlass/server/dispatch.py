@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import os
 import re
-import uuid
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -32,6 +33,21 @@ _log = logging.getLogger("windlass.server")
 _encode = msgspec.json.Encoder().encode
 
 
+RawHeaders = tuple[tuple[bytes, bytes], ...]
+_SAFE: RawHeaders = tuple((name.encode(), value.encode()) for name, value in SAFE_HEADERS.items())
+_JSON: RawHeaders = (*_SAFE, (b"content-type", b"application/json"))
+_PROBLEM: RawHeaders = (*_SAFE, (b"content-type", MEDIA_TYPE.encode()))
+
+
+class _Answered(Response):
+    """A response whose headers are encoded once, as far as they are the same for all."""
+
+    def __init__(self, body: bytes, status: int, fixed: RawHeaders, id_: str, more: Mapping[str, str]) -> None:
+        self.body, self.status_code, self.background = body, status, None
+        self.raw_headers = [*fixed, (b"x-request-id", id_.encode()), (b"content-length", b"%d" % len(body))]
+        self.raw_headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
+
+
 class Dispatcher:
     """Runs operations for requests."""
 
@@ -50,12 +66,15 @@ class Dispatcher:
             return refusal(refused, id_)
         except Exception as error:
             return answer_problem(error, id_, request)
+        if isinstance(answer.body, Response):
+            answer.body.headers.update({**SAFE_HEADERS, "x-request-id": id_})
+            return answer.body
         body = b"" if answer.status == 204 else _encode(answer.body)
-        return Response(body, answer.status, _headers(id_, answer.headers), "application/json")
+        return _Answered(body, answer.status, _JSON, id_, answer.headers)
 
     async def _answer(self, operation: Operation, request: Request) -> Answer:
         caller = await self.authenticate(request)
-        caller.need(operation.scope)
+        caller.need(operation.scope, changes=operation.changes)
         query = decode_query(request, operation.query)
         text, body = b"", None
         if operation.body is not None:
@@ -73,11 +92,10 @@ class Dispatcher:
             text=text,
             headers=request.headers,
             state=self._state,
+            request=request,
         )
-        with (
-            acting(Actor(caller.name, "rest", address_of(request) or None)),
-            carrying(incoming(request.headers)),
-        ):
+        trace = carrying(incoming(request.headers)) if "traceparent" in request.headers else nullcontext()
+        with acting(Actor(caller.name, "rest", address_of(request) or None)), trace, caller.hiding_others():
             return await operation.handler(call)
 
     async def authenticate(self, request: Request) -> Caller:
@@ -93,7 +111,7 @@ def address_of(request: Request) -> str:
 def request_id(headers: Mapping[str, str]) -> str:
     """The caller's X-Request-Id if it is a plain word, else a new one."""
     given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+    return given if given and _REQUEST_ID.fullmatch(given) else os.urandom(16).hex()
 
 
 def refusal(refused: Refused, id_: str) -> Response:
@@ -123,9 +141,4 @@ def answer_problem(error: BaseException, id_: str, request: Request) -> Response
 
 
 def _response(problem: Problem, id_: str, more: Mapping[str, str]) -> Response:
-    body = _encode(msgspec.structs.replace(problem, request=id_))
-    return Response(body, problem.status, _headers(id_, more), MEDIA_TYPE)
-
-
-def _headers(id_: str, more: Mapping[str, str]) -> dict[str, str]:
-    return {**SAFE_HEADERS, "x-request-id": id_, **more}
+    return _Answered(_encode(msgspec.structs.replace(problem, request=id_)), problem.status, _PROBLEM, id_, more)

@@ -1,7 +1,7 @@
 """POST /jobs and POST /jobs/bulk."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -10,10 +10,12 @@ from msgspec import UNSET, UnsetType
 
 from windlass.client.app import App
 from windlass.client.handle import Handle
+from windlass.client.runtime.process_id import this_process
 from windlass.client.tasks.options import check_options, job_fields
 from windlass.core.codec import MAX_DEPTH
+from windlass.core.hidden import reveal
 from windlass.core.ids import new_id
-from windlass.core.jobs.job import Job, NewJob
+from windlass.core.jobs.job import DEFAULT_QUEUE, Job, NewJob
 from windlass.core.moments import to_datetime
 from windlass.core.names import check_name
 from windlass.core.status import Status
@@ -61,6 +63,10 @@ class JobRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_
     meta: dict[str, Any] | UnsetType = UNSET
 
 
+_OPTIONS = JobRequest.__struct_fields__[2:]
+"""Its fields beside type and payload."""
+
+
 class BulkRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Jobs to be enqueued, all or none."""
 
@@ -86,8 +92,8 @@ class BulkReceipt(msgspec.Struct):
 async def enqueue_job(call: Call) -> Answer:
     """Store the job; the answer comes when it is durable."""
 
-    async def enqueue(ids: list[str]) -> Answer:
-        job = await _new_job(call, call.body, "", ids[0])
+    async def enqueue(ids: Sequence[str | None]) -> Answer:
+        job = _new_job(call, call.body, "", ids[0])
         (handle,) = await _enqueue(call, [job])
         receipt = await _receipt(call, job, handle)
         return Answer(receipt, 200 if receipt.existing else 201, {"location": f"/api/v1/jobs/{receipt.id}"})
@@ -103,8 +109,8 @@ async def enqueue_bulk(call: Call) -> Answer:
     if len(jobs) > MAX_BULK:
         raise Refused(413, "too_many_jobs", f"{len(jobs):,} jobs; at most {MAX_BULK:,} in one call", limit=MAX_BULK)
 
-    async def enqueue(ids: list[str]) -> Answer:
-        made = [await _new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
+    async def enqueue(ids: Sequence[str | None]) -> Answer:
+        made = [_new_job(call, job, f"jobs[{i}].", ids[i]) for i, job in enumerate(jobs)]
         handles = await _enqueue(call, made)
         receipts = [_plain_receipt(job, handle) for job, handle in zip(made, handles, strict=True)]
         await _hide_others(call, made, receipts)
@@ -115,6 +121,8 @@ async def enqueue_bulk(call: Call) -> Answer:
 
 async def _enqueue(call: Call, jobs: list[NewJob]) -> Sequence[Handle[Any]]:
     """Store the jobs. The holder of a key is not named to a token that does not see it."""
+    if call.caller.rights.is_limited:
+        await _check_parents(call, jobs)
     try:
         return await call.app.aenqueue_many(jobs)
     except KeyConflict as error:
@@ -141,25 +149,48 @@ async def _read(call: Call, ids: list[str]) -> Sequence[Job | None]:
     return await (await call.app._ready()).operator.get(ids)
 
 
-async def _new_job(call: Call, request: JobRequest, place: str, id_: str) -> NewJob:
-    given = msgspec.structs.asdict(request)
-    options = {name: value for name, value in given.items() if value is not UNSET and name not in ("type", "payload")}
+def _new_job(call: Call, request: JobRequest, place: str, id_: str | None) -> NewJob:
+    """A job with this id, unless the request names one; None: a new one."""
+    check_limits(call, request.type, request.queue)
+    options = _given(request)
+    if id_ is not None:
+        options.setdefault("id", id_)
     try:
-        job = make_job(call.app, request.type, parse_object(request.payload), {"id": id_, **options})
+        given = reveal(parse_object(request.payload), None, call.caller.policy.hidden)
+        job = make_job(call.app, request.type, given, options)
     except InvalidInput as error:
         raise type(error)(f"{place}{error.field}", error.problem) from None
     call.caller.need_queue(job.queue, job.type)
     if job.on_conflict == "replace" and call.caller.rights.types:
         raise OutsideLimits("this token is limited to types, and a job of another type may hold the key")
-    if job.parent is not None:
-        await _check_parent(call, job.parent)
     return job
 
 
-async def _check_parent(call: Call, parent: str) -> None:
+def check_limits(call: Call, type_: str, queue: str | UnsetType) -> None:
+    """Refuse what is outside the token's limits before the arguments are checked: an error would describe them."""
+    registry = call.app.registry
+    known = registry.get(type_) if type_ in registry else None
+    usual = DEFAULT_QUEUE if known is None else str(known.defaults.get("queue", DEFAULT_QUEUE))
+    what = None
+    if not call.caller.rights.covers_type(type_ if known is None else known.type):
+        what = f"type {type_!r}"
+    elif not call.caller.rights.covers_queue(usual if queue is UNSET else queue):
+        what = f"the queue of type {type_!r}" if queue is UNSET else f"queue {queue!r}"
+    if what is not None:
+        raise OutsideLimits(f"this token is limited, and {what} is not among what it may use")
+
+
+def _given(request: JobRequest) -> dict[str, Any]:
+    """The options that a request names."""
+    values = zip(_OPTIONS, msgspec.structs.astuple(request)[2:], strict=True)
+    return {name: value for name, value in values if value is not UNSET}
+
+
+async def _check_parents(call: Call, jobs: list[NewJob]) -> None:
     """A parent outside the token's limits is unknown to it."""
-    if call.caller.rights.is_limited and not call.caller.sees_job(await call.app.jobs.aget(parent, fetch=False)):
-        raise JobNotFound(parent)
+    for parent in dict.fromkeys(job.parent for job in jobs if job.parent is not None):
+        if not call.caller.sees_job(await call.app.jobs.aget(parent, fetch=False)):
+            raise JobNotFound(parent)
 
 
 def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str, Any]) -> NewJob:
@@ -167,24 +198,41 @@ def make_job(app: App, type_: str, arguments: dict[str, Any], options: dict[str,
     check_name(type_, "type")
     if app.tasks:
         return app.tasks[app.registry.get(type_).type].using(**options)._job_of(arguments)
-    fields = check_options(options)
     text = app.registry.check(type_, arguments, app.payload_limit)
-    return NewJob(type=type_, payload=text, **job_fields({"id": new_id(), **fields}))
+    if not options:
+        return NewJob(id=new_id(), type=type_, payload=text, fresh=this_process())
+    fields = check_options(options)
+    fresh = "" if "id" in fields else this_process()
+    return NewJob(type=type_, payload=text, fresh=fresh, **job_fields({"id": new_id(), **fields}))
 
 
 def parse_object(text: msgspec.Raw | UnsetType) -> dict[str, Any]:
     """A payload, strictly: a JSON object without NaN and without a key twice."""
     if text is UNSET:
         return {}
-
-    try:
-        value = _strict.decode(bytes(text).decode())
-    except RecursionError:
-        raise InvalidPayload("payload", f"is nested deeper than {MAX_DEPTH} levels") from None
-    except ValueError as error:
-        raise InvalidPayload("payload", f"is not JSON: {error}") from None
+    value = parse_value(bytes(text), "payload")
     if not isinstance(value, dict):
         raise InvalidPayload("payload", f"must be a JSON object, not {type(value).__name__}")
+    return value
+
+
+def parse_value(text: bytes, field: str) -> Any:
+    """A JSON value, strictly."""
+    try:
+        return _parse(text.decode())
+    except RecursionError:
+        raise InvalidPayload(field, f"is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidPayload(field, f"is not JSON: {error}") from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration as stop:
+        raise ValueError(f"there is no value at character {stop.value}") from None
+    if end != len(text):
+        raise ValueError(f"there is more after its end at character {end}")
     return value
 
 
@@ -196,7 +244,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Enough digits of an integer to be refused with its place; Python would not read thousands.
-_strict = json.JSONDecoder(object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25]))
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=lambda digits: int(digits[:25])
+).scan_once  # type: ignore[attr-defined]
 
 
 async def _receipt(call: Call, job: NewJob, handle: Handle[Any]) -> JobReceipt:

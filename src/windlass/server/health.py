@@ -60,33 +60,33 @@ class Metrics:
 
     async def show(self, request: Request) -> Response:
         """A scrape: it waits for the store for at most a second, and works without it for a token known here."""
+        until = asyncio.get_running_loop().time() + READ_SECONDS
         try:
-            caller, answers = await self._caller(request)
+            caller, answers = await self._caller(request, until)
             _check_rights(caller)
         except Refused as refused:
             return refusal(refused, request_id(request.headers))
-        gauges = await self._gauges() if answers else no_store()
+        gauges = await self._gauges(until) if answers else no_store()
         families = [*process_families(self._figures.read()), *gauges]
         kind, text = expose(families, request.headers.get("accept", ""))
         return Response(text, headers={**SAFE_HEADERS, "content-type": kind})
 
-    async def _caller(self, request: Request) -> tuple[Caller, bool]:
+    async def _caller(self, request: Request, until: float) -> tuple[Caller, bool]:
         """The caller, and whether the store answers."""
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout_at(until):
                 return await self._access.caller(request, address_of(request)), True
         except (StoreUnavailable, TimeoutError):
             if (caller := self._access.last_known(request.headers)) is None:
                 raise Refused(503, "store_unavailable", "the store does not answer") from None
             return caller, False
 
-    async def _gauges(self) -> list[Family]:
+    async def _gauges(self, until: float) -> list[Family]:
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                store = await self._app._ready()
+            async with asyncio.timeout_at(until):
+                return await store_families(await self._app._ready())
         except (WindlassError, TimeoutError):
             return no_store()
-        return await store_families(store)
 
 
 def _check_rights(caller: Caller) -> None:

@@ -7,12 +7,15 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from windlass.client.verbs.links import Links
+from windlass.client.verbs.payloads import EarlierPayload
+from windlass.core.hidden import reveal
 from windlass.core.ids import is_id
 from windlass.core.jobs.job import Job
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
 from windlass.errors import JobNotFound
+from windlass.observe.tracing import trace_of
 from windlass.server.cursor import make_cursor, read_cursor
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
@@ -25,6 +28,20 @@ class JobRecord(Job, frozen=True, kw_only=True):
     """A job. Without the scope `payloads`, its contents are null and named in `hidden`; errors are not contents."""
 
     hidden: tuple[str, ...] = ()
+    trace: str | None = None
+    """The trace that it belongs to (W3C Trace Context)."""
+
+
+class RetryRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Another payload for a dead or failed job; the old one is kept."""
+
+    payload: dict[str, Any] | UnsetType = UNSET
+
+
+class PayloadList(msgspec.Struct):
+    """Payloads that a job had before operators changed them, the newest first."""
+
+    payloads: list[EarlierPayload]
 
 
 class CountQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -129,7 +146,24 @@ async def cancel_job(call: Call) -> Answer:
 async def retry_job(call: Call) -> Answer:
     """Run a dead, cancelled, completed or failed job again, with a new budget of attempts."""
     job, version = await _matching_job(call)
-    return _changed(call, await call.app.jobs.aretry(job.id, version=version))
+    payload = None if call.body.payload is UNSET else await _edited(call, job.id, call.body.payload)
+    return _changed(call, await call.app.jobs.aretry(job.id, payload=payload, version=version))
+
+
+async def list_payloads(call: Call) -> Answer:
+    """What a job was to do before operators changed it."""
+    call.caller.need(Scope.PAYLOADS)
+    found = await call.app.jobs.aearlier_payloads((await visible_job(call)).id)
+    seen = [msgspec.structs.replace(each, payload=call.caller.shown(each.payload)) for each in found]
+    return Answer(PayloadList(seen))
+
+
+async def _edited(call: Call, id_: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """A new payload, in which hidden fields that were left as they were shown keep their stored values."""
+    if not call.caller.policy.hidden:
+        return payload
+    stored = (await call.app.jobs.aget(id_)).payload
+    return reveal(payload, stored, call.caller.policy.hidden)  # type: ignore[no-any-return]
 
 
 async def run_job(call: Call) -> Answer:
@@ -145,6 +179,8 @@ async def change_job(call: Call) -> Answer:
     changes = {name: value for name, value in given.items() if value is not UNSET}
     if "queue" in changes:
         call.caller.need_queue(changes["queue"], job.type)
+    if "payload" in changes:
+        changes["payload"] = await _edited(call, job.id, changes["payload"])
     return _changed(call, await call.app.jobs.achange(job.id, **changes, version=version))
 
 
@@ -172,9 +208,9 @@ def _changed(call: Call, job: Job, status: int = 200) -> Answer:
 def _record(caller: Caller, job: Job) -> JobRecord:
     shown = job if caller.sees_payloads else job.without_note()
     fields = {name: getattr(shown, name) for name in job.__struct_fields__}
-    if caller.sees_payloads:
-        return JobRecord(**fields)
-    return JobRecord(**{**fields, "payload": None, "result": None, "logs": (), "meta": None}, hidden=SECRET)
+    fields |= {name: caller.shown(getattr(job, name)) for name in ("payload", "result", "meta")}
+    fields["trace"] = trace_of(job.meta)
+    return JobRecord(**fields) if caller.sees_payloads else JobRecord(**{**fields, "logs": ()}, hidden=SECRET)
 
 
 _PATH = "/jobs/{id}"
@@ -213,6 +249,14 @@ OPERATIONS = (
         answers={200: Links},
     ),
     Operation(
+        method="GET",
+        path=f"{_PATH}/payloads",
+        scope=Scope.READ,
+        handler=list_payloads,
+        summary="Payloads that a job had before operators changed them",
+        answers={200: PayloadList},
+    ),
+    Operation(
         method="DELETE",
         path=_PATH,
         scope=Scope.OPERATE,
@@ -238,6 +282,8 @@ OPERATIONS = (
         scope=Scope.OPERATE,
         handler=retry_job,
         summary="Run a finished or failed job again",
+        body=RetryRequest,
+        optional_body=True,
         answers={200: JobRecord},
         headers=("If-Match",),
     ),

@@ -76,7 +76,7 @@ def _responses(operation: Operation, refs: dict[Any, Any]) -> dict[str, Any]:
     for status, kind in operation.answers.items():
         answer: dict[str, Any] = {"description": operation.summary}
         if kind is not None:
-            answer["content"] = {"application/json": {"schema": refs[kind]}}
+            answer["content"] = {operation.media_type: {"schema": refs[kind]}}
         answers[str(status)] = answer
     return {**answers, **refusals}
 

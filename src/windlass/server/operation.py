@@ -1,11 +1,14 @@
 """Operations: what the server can do, as data. The routes and the OpenAPI document are made from the same records."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.requests import Request
 
 from windlass.client.app import App
+from windlass.core.hidden import NOTHING_HIDDEN, HiddenFields, conceal
 from windlass.core.jobs.job import Job
 from windlass.core.tokens import Rights, Scope
 from windlass.errors import ChangedSince, WindlassError
@@ -33,17 +36,45 @@ class OutsideLimits(WindlassError):
     code = "outside_limits"
 
 
+class ReadOnly(WindlassError):
+    """The server changes nothing."""
+
+    code = "read_only"
+
+    def __init__(self) -> None:
+        super().__init__("this server is read-only: it changes nothing, whatever the token allows")
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server keeps from every caller: changes, and some fields of payloads, results and meta."""
+
+    read_only: bool = False
+    hidden: HiddenFields = NOTHING_HIDDEN
+
+
+OPEN = Policy()
+_CHANGING = (Scope.ENQUEUE, Scope.WORK, Scope.OPERATE)
+
+
 class Caller(msgspec.Struct, frozen=True):
     """The authenticated caller of a request."""
 
     id: str
     name: str
     rights: Rights
+    policy: Policy = OPEN
 
-    def need(self, scope: Scope) -> None:
-        """Raise MissingScope unless it has this scope."""
+    def need(self, scope: Scope, *, changes: bool = False) -> None:
+        """Raise MissingScope unless it has this scope, ReadOnly for a change where there are none."""
+        if self.policy.read_only and (changes or scope in _CHANGING):
+            raise ReadOnly
         if not self.rights.allows(scope):
             raise MissingScope(scope)
+
+    def allows(self, scope: str) -> bool:
+        """Whether it has a scope, and the server lets it use it."""
+        wanted = Scope(scope)
+        return self.rights.allows(wanted) and not (self.policy.read_only and wanted in _CHANGING)
 
     def need_queue(self, queue: str, type_: str | None = None) -> None:
         """Raise OutsideLimits unless it may act in this queue, with this type."""
@@ -57,6 +88,16 @@ class Caller(msgspec.Struct, frozen=True):
         if self.rights.types:
             raise OutsideLimits(f"this token is limited to types, and this concerns all jobs of queue {queue!r}")
 
+    @contextmanager
+    def hiding_others(self) -> Iterator[None]:
+        """Errors say to a limited token what it asked for, and name nothing else that there is."""
+        try:
+            yield
+        except WindlassError as error:
+            if error.hint and self.rights.is_limited:
+                error.args = (str(error).removesuffix(error.hint),)
+            raise
+
     def sees_job(self, job: Job) -> bool:
         """Whether this job exists for it."""
         return self.rights.covers(job.queue, job.type)
@@ -65,6 +106,10 @@ class Caller(msgspec.Struct, frozen=True):
     def sees_payloads(self) -> bool:
         """Whether payloads, results and log lines are shown to it."""
         return self.rights.allows(Scope.PAYLOADS)
+
+    def shown(self, value: Any) -> Any:
+        """What it sees of a payload, result or meta: nothing without the scope, and no hidden field."""
+        return conceal(value, self.policy.hidden) if self.sees_payloads else None
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +126,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     state: Any
     """What the server keeps between requests."""
+    request: Request | None = None
+    """None: a page calls the operation."""
 
     def expected(self, version: str, what: str) -> str | None:
         """The version that a change must find (If-Match), None: any; raises ChangedSince if it is not this one."""
@@ -98,7 +145,7 @@ def etag(version: str) -> str:
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What is sent back: a value that becomes JSON."""
+    """What is sent back: a value that becomes JSON, or a response as it is."""
 
     body: Any
     status: int = 200
@@ -123,6 +170,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     max_body: int = 1024 * 1024
     answers: Mapping[int, Any]
     """The type of the answer, by status."""
+    media_type: str = "application/json"
+    """Of the answer."""
     headers: tuple[str, ...] = ()
     """Request headers that it reads."""
 
@@ -130,3 +179,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """Its name in the OpenAPI document."""
         return self.handler.__name__
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change something."""
+        return self.method != "GET"

@@ -14,6 +14,7 @@ from windlass.errors import (
     InvalidInput,
     JobNotFound,
     KeyConflict,
+    LeaseLost,
     NotAllowedNow,
     PayloadTooLarge,
     QueueClosed,
@@ -23,7 +24,8 @@ from windlass.errors import (
     UnknownTask,
     WindlassError,
 )
-from windlass.server.operation import MissingScope, OutsideLimits
+from windlass.server.operation import MissingScope, OutsideLimits, ReadOnly
+from windlass.server.workers.registry import WorkerNotFound
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
@@ -34,14 +36,17 @@ _STATUSES: tuple[tuple[type[WindlassError], int], ...] = (
     (InvalidInput, 422),
     (UnknownTask, 422),
     (MissingScope, 403),
+    (ReadOnly, 403),
     (OutsideLimits, 403),
     (JobNotFound, 404),
     (QueueNotFound, 404),
     (ScheduleNotFound, 404),
     (TokenNotFound, 404),
     (ActionNotFound, 404),
+    (WorkerNotFound, 404),
     (ChangedSince, 412),
     (KeyConflict, 409),
+    (LeaseLost, 409),
     (NotAllowedNow, 409),
     (QueueClosed, 409),
     (EnqueueFailed, 503),

@@ -8,12 +8,11 @@ key is free for a corrected one.
 import contextlib
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 import msgspec
 
-from windlass.core.ids import new_id
 from windlass.core.moments import DAY, SECOND, Micros
 from windlass.errors import StoreUnavailable, WindlassError
 from windlass.server.operation import REQUEST_SECONDS, Answer, Call
@@ -24,7 +23,8 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 KIND = "request"
 RETENTION: Micros = DAY
 MAX_KEY = 255
-Work = Callable[[list[str]], Awaitable[Answer]]
+Work = Callable[[Sequence[str | None]], Awaitable[Answer]]
+"""It is given an id for each job; None: any new one."""
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,7 +47,7 @@ async def once(call: Call, jobs: int, work: Work) -> Answer:
     """Run the work with ids for its jobs; with an Idempotency-Key, once for each key and body."""
     key = call.headers.get(IDEMPOTENCY_KEY.lower())
     if key is None:
-        return await work([new_id() for _ in range(jobs)])
+        return await work([None] * jobs)  # ids that this process makes are known to be new
     if not 1 <= len(key) <= MAX_KEY or not key.isprintable():
         raise Refused(422, "invalid_option", f"must be 1 to {MAX_KEY} printable characters", field=IDEMPOTENCY_KEY)
     scope = "\0".join((call.caller.id, call.operation.method, call.operation.path, key))

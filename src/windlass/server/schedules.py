@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from windlass.client.app import App
 from windlass.core.codec import readable
+from windlass.core.hidden import reveal
 from windlass.core.jobs.job import NewJob
 from windlass.core.moments import SECOND
 from windlass.core.names import check_name
@@ -15,7 +15,7 @@ from windlass.core.schedules.schedule import Schedule, ScheduleRules, ScheduleSe
 from windlass.core.status import Status
 from windlass.core.tokens import Scope
 from windlass.errors import InvalidOption, ScheduleNotFound
-from windlass.server.enqueue import JobReceipt, Payload, make_job, parse_object
+from windlass.server.enqueue import JobReceipt, Payload, check_limits, make_job, parse_object
 from windlass.server.operation import Answer, Call, Caller, Operation, etag
 
 UPCOMING = 5
@@ -116,6 +116,7 @@ async def get_schedule(call: Call) -> Answer:
 async def add_schedule(call: Call) -> Answer:
     """A new schedule."""
     request: NewSchedule = call.body
+    check_limits(call, request.type, request.queue)
     options = {name: value for name in ("queue", "priority") if (value := getattr(request, name)) is not UNSET}
     job = make_job(call.app, request.type, parse_object(request.payload), options)
     call.caller.need_queue(job.queue, job.type)
@@ -130,7 +131,7 @@ async def change_schedule(call: Call) -> Answer:
     patch: SchedulePatch = call.body
     if not patch.given and not patch.reset and patch.paused is UNSET and patch.payload is UNSET:
         raise InvalidOption("body", f"nothing to change; there are {', '.join(SchedulePatch.__struct_fields__)}")
-    job = None if patch.payload is UNSET else _with_payload(call.app, schedule, parse_object(patch.payload))
+    job = None if patch.payload is UNSET else _with_payload(call, schedule, parse_object(patch.payload))
     paused = None if patch.paused is UNSET else patch.paused
     changed = await call.app.schedules.aset(
         schedule.name, job, reset=patch.reset, paused=paused, version=version, **patch.given
@@ -165,10 +166,11 @@ async def _matching_schedule(call: Call) -> tuple[Schedule, str | None]:
     return schedule, call.expected(schedule.version, f"schedule {schedule.name!r}")
 
 
-def _with_payload(app: App, schedule: Schedule, payload: dict[str, Any]) -> NewJob:
-    """The job of a schedule with other arguments."""
-    job = schedule.rules.job
-    return msgspec.structs.replace(job, payload=app.registry.check(job.type, payload, app.payload_limit))
+def _with_payload(call: Call, schedule: Schedule, payload: dict[str, Any]) -> NewJob:
+    """The job of a schedule with other arguments; hidden ones that were left as they were shown stay."""
+    app, job = call.app, schedule.rules.job
+    whole = reveal(payload, readable(job.payload), call.caller.policy.hidden)
+    return msgspec.structs.replace(job, payload=app.registry.check(job.type, whole, app.payload_limit))
 
 
 def _is_covered(caller: Caller, schedule: Schedule) -> bool:
@@ -212,7 +214,7 @@ def _settings(caller: Caller, settings: ScheduleSettings | ScheduleRules) -> Sch
     return ScheduleSettingsRecord(
         type=job.type if job else None,
         queue=job.queue if job else None,
-        payload=readable(job.payload) if job and caller.sees_payloads else None,
+        payload=caller.shown(readable(job.payload)) if job else None,
         cron=None if settings.cron is None else settings.cron.text,
         every=None if settings.every is None else settings.every / SECOND,
         tz=settings.tz,

@@ -36,6 +36,12 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that requests have to end."""
     environment: str = ""
     """Shown on every page of the dashboard."""
+    read_only: bool = False
+    """Every change is refused."""
+    hide: tuple[str, ...] = ()
+    """Fields of payloads, results and meta that are not shown."""
+    trace_url: str = ""
+    """Where a trace is, with `{trace}` for its id."""
     certificate: str | None = None
     key: str | None = None
     development: str | None = None
@@ -62,7 +68,8 @@ async def serve(app: App, config: ServerConfig) -> None:
 
 def make_server(app: App, config: ServerConfig) -> "Server":
     """A server that is not started yet."""
-    served = asgi(app, rate=config.rate, environment=config.environment, development=config.development)
+    names = ("rate", "environment", "read_only", "hide", "trace_url", "development")
+    served = asgi(app, **{name: getattr(config, name) for name in names})
     return Server(_uvicorn(served, config), served.state.probes, config.unready)
 
 

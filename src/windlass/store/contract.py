@@ -24,6 +24,7 @@ from windlass.store.records import (
     Admitted,
     ClaimRequest,
     Counts,
+    Ends,
     Held,
     JobFilter,
     JobPage,
@@ -166,6 +167,14 @@ class OperatorStore(Protocol):
 
     async def failures(self, limit: int) -> list[Job]:
         """Failed and dead jobs, latest failure first; the cost does not depend on the number of jobs."""
+
+    async def ended(self, since: Micros | None, after: JobId | None, limit: int) -> Ends:
+        """Kept jobs that ended at or after a moment, by moment and id: those after (since, after). Without a moment
+        only the clock is read.
+
+        The cost depends on the jobs that ended since then, not on the history. A job may appear after others that
+        ended later, if its end is committed after theirs: a reader repeats the last seconds.
+        """
 
     async def list(self, wanted: JobFilter, limit: int, cursor: str | None) -> JobPage:
         """Jobs, newest first. A page is short, or empty, if matches are rare; its cursor continues the search."""

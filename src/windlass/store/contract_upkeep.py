@@ -54,8 +54,8 @@ class LeaseStore(Protocol):
 class WorkerStore(Protocol):
     """The registry of workers."""
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        """Register or refresh a worker; releases some of the jobs parked for its types, `park` releases the rest."""
+    async def beat(self, *workers: WorkerInfo) -> None:
+        """Register or refresh workers; releases some of the jobs parked for their types, `park` releases the rest."""
 
     async def unregister(self, worker: str) -> None:
         """Remove the worker."""

@@ -12,6 +12,7 @@ import msgspec
 from windlass.core.ids import JobId
 from windlass.core.moments import Micros
 from windlass.core.schedules.schedule import Schedule
+from windlass.core.stats.meter import Recent
 from windlass.store.records import WorkerInfo
 
 KEY_CHECK = "idempotency keys"
@@ -67,6 +68,10 @@ class Census(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of runners whose leases have expired: they wait for a rescue."""
     coordinator: str | None
     schedules: tuple[Schedule, ...]
+    oldest: dict[str, Micros]
+    """How long the oldest pending job of each queue has waited."""
+    recent: Recent
+    """What ended in the last hour."""
 
 
 class Examination(msgspec.Struct, frozen=True):

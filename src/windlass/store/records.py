@@ -8,7 +8,7 @@ from typing import Generic, TypeVar, overload
 import msgspec
 
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Job, LogLine, Progress
+from windlass.core.jobs.job import Job, JobError, LogLine, Progress
 from windlass.core.moments import Micros
 from windlass.core.status import Status
 from windlass.errors import StoreUnavailable
@@ -163,6 +163,30 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 JobPage = Page[Job]
 
 
+class JobEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job ended: what is told of it to listeners, without its contents."""
+
+    id: JobId
+    queue: str
+    type: str
+    status: Status
+    attempt: int
+    at: Micros
+    started_at: Micros | None = None
+    tenant: str | None = None
+    schedule: str | None = None
+    tags: tuple[str, ...] = ()
+    reason: str | None = None
+    error: JobError | None = None
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """Jobs that ended, in the order of their ends, and the store's clock before they were read."""
+
+    now: Micros
+    ends: tuple[JobEnd, ...]
+
+
 class Transition(msgspec.Struct, frozen=True):
     """What an operator's verb did to one job: its status now, and why it was refused."""
 
@@ -194,6 +218,10 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     parameters: dict[str, tuple[str, ...]] = {}
     """By type, of those that have any; `**` stands for any name."""
+    memory: int | None = None
+    """Bytes that its processes had in memory at the last beat, shared ones counted for each; None: not known."""
+    rest: bool = False
+    """Whether it works through a REST server, which registers it."""
     started_at: datetime | None = None
     beat_at: datetime | None = None
 
@@ -206,6 +234,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     def busy(self) -> int:
         """Slots in use, without prefetched jobs."""
         return min(self.running, self.slots)
+
+
+def known_types(workers: Iterable[WorkerInfo]) -> tuple[str, ...]:
+    """The types that at least one of these workers knows, each once."""
+    return tuple(dict.fromkeys(type_ for worker in workers for type_ in worker.types))
 
 
 class Campaign(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from windlass.core.jobs.version import version_of
 from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.stats.meter import COUNTERS, Buckets, Histogram, Meter
 from windlass.core.status import FINISHED, Status
-from windlass.store.records import Note, WorkerInfo
+from windlass.store.records import JobEnd, Note, WorkerInfo
 
 SHARED = (
     "id, queue, type, payload, status, reason, sort_priority, attempt, max_attempts, failures, crashes, rescues, "
@@ -55,6 +55,25 @@ def to_job(row: tuple[Any, ...], notes: tuple[Any, ...] | None = None, lease_end
     fields["progress"], fields["logs"] = notes_of(*notes) if notes else (None, ())
     fields["lease_expires_at"] = _moment(lease_ends)
     return Job(**fields)
+
+
+def to_job_end(row: tuple[Any, ...]) -> JobEnd:
+    """A row of the statement `ended`."""
+    id_, queue, type_, status, attempt, at, started_at, tenant, schedule, tags, reason, error = row
+    return JobEnd(
+        id=str(id_),
+        queue=queue,
+        type=type_,
+        status=Status(status),
+        attempt=attempt,
+        at=at,
+        started_at=started_at,
+        tenant=tenant,
+        schedule=schedule,
+        tags=readable_tags(tags),
+        reason=reason,
+        error=_error_of(error),
+    )
 
 
 def _attempts(fields: dict[str, Any]) -> tuple[Attempt, ...]:

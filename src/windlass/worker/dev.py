@@ -142,9 +142,8 @@ class Dev:
         watched = "1 Python file" if files == 1 else f"{files} Python files"
         self._screen.news(f"{self._config.app}, watching {watched}; Ctrl-C ends it")
         if self._server is not None:
-            self._screen.news(
-                f"dashboard and REST at {self._server.address}/, token of this run: {self._server.token}"
-            )
+            self._screen.news(f"dashboard, logged in (the link works once): {self._server.link}")
+            self._screen.news(f"REST at {self._server.address}/, token of this run: {self._server.token}")
         while not self._stopping.is_set():
             await self._live_once()
             # Before the app is loaded again: what changes after this is not in it.

@@ -10,20 +10,25 @@ import importlib.util
 import os
 import socket
 import sys
+import webbrowser
 
-from windlass.core.tokens import new_text, new_token_id
+from windlass.core.tokens import link_code, new_text, new_token_id
 
 HOST = "127.0.0.1"
 STOP_SECONDS = 5.0
+OPEN_TRIES, OPEN_SECONDS = 100, 0.1
 NEEDED = ("jinja2", "starlette", "uvicorn")
 
 
 class DevServer:
     """A server that is started anew with each worker, at the same address and with the same token."""
 
-    def __init__(self, app: str, port: int) -> None:
+    def __init__(self, app: str, port: int, *, opens: bool = False) -> None:
+        """`opens` shows the dashboard in the developer's browser when it is first there."""
         self._app = app
         self._port = port
+        self._opens = opens
+        self._opening: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self.token = new_text(new_token_id(os.urandom), os.urandom)
 
@@ -31,6 +36,11 @@ class DevServer:
     def address(self) -> str:
         """Where it listens."""
         return f"http://{HOST}:{self._port}"
+
+    @property
+    def link(self) -> str:
+        """Logs a browser in, once."""
+        return f"{self.address}/login/{link_code(self.token)}"
 
     async def start(self) -> None:
         """Start it, unless it runs."""
@@ -44,9 +54,26 @@ class DevServer:
         )
         assert self._process.stdin is not None
         self._process.stdin.write(f"{self.token}\n".encode())
+        if self._opens:
+            self._opens = False
+            self._opening = asyncio.create_task(self._open())
+
+    async def _open(self) -> None:
+        """Open the browser, as soon as the server listens."""
+        for _ in range(OPEN_TRIES):
+            try:
+                _, writer = await asyncio.open_connection(HOST, self._port)
+            except OSError:
+                await asyncio.sleep(OPEN_SECONDS)
+                continue
+            writer.close()
+            await asyncio.to_thread(webbrowser.open, self.link)
+            return
 
     async def stop(self) -> None:
         """Let it answer what runs, and wait for its end."""
+        if self._opening is not None:
+            self._opening.cancel()
         process, self._process = self._process, None
         if process is None:
             return

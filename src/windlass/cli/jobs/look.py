@@ -22,9 +22,10 @@ from windlass.cli.jobs.why import print_first
 from windlass.cli.output import print_json, print_json_lines, print_table
 from windlass.cli.reach import AppOption, JsonOption, StoreOption, look
 from windlass.client.app import App
+from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.job import Job
 from windlass.core.status import WAITING
-from windlass.errors import InvalidOption
+from windlass.errors import InvalidOption, WindlassError
 from windlass.store.open import redact
 from windlass.store.records import Page
 
@@ -128,6 +129,16 @@ def show(id_: IdArgument, store: StoreOption = None, app: AppOption = None, as_j
     if as_json:
         print_json(job)
         return
-    describe(job, relations_of(home, job, advice))
+    describe(job, relations_of(home, job, advice), _earlier(home, job))
     if job.status in WAITING:
         print_first(home.jobs.why(job.id), advice)
+
+
+def _earlier(home: App, job: Job) -> Sequence[EarlierPayload]:
+    """The payloads that it had; none through a server whose token may not see them."""
+    try:
+        return home.jobs.earlier_payloads(job.id)
+    except WindlassError as error:
+        if error.code != "missing_scope":
+            raise
+        return ()

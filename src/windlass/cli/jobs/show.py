@@ -1,9 +1,10 @@
 """A job for people: one line in a list, or all details."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from windlass.cli.output import ago, clock, console, hanging, plain, styled
+from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.dependencies import WAITING_FOR_PARENT
 from windlass.core.jobs.job import DEFAULT_KEY_LIMIT, Job
 from windlass.core.moments import SECOND, show_duration
@@ -51,8 +52,8 @@ def _progress(job: Job) -> str:
     return f"{share}{', ' + note if note else ''}"
 
 
-def describe(job: Job, relations: Mapping[str, str]) -> None:
-    """All details of a job and its relations."""
+def describe(job: Job, relations: Mapping[str, str], earlier: Sequence[EarlierPayload] = ()) -> None:
+    """All details of a job, its relations, and the payloads that it had before it was changed."""
     out = console()
     out.print(plain(job.type, "bold"), styled(job.status), job.id)
     facts = {
@@ -85,6 +86,9 @@ def describe(job: Job, relations: Mapping[str, str]) -> None:
     for name, value in facts.items():
         if value is not None:
             out.print(hanging(f"  {name:14}", value))
+    for each in earlier:
+        text = json.dumps(each.payload, ensure_ascii=False)
+        out.print(hanging("  payload before", f" {text} (until {clock(each.until)}, changed by {each.actor.name})"))
     _describe_attempts(job)
     if job.error is not None and job.error.traceback:
         out.print("\n[bold]Last error[/]")

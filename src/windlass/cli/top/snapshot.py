@@ -12,7 +12,7 @@ from windlass.core.stats.recent_stats import RATE_WINDOW, RecentStats, recent_st
 from windlass.core.stats.samples import HOUR
 from windlass.core.stats.timeline import Timeline
 from windlass.core.status import Status
-from windlass.observe.alerts import Alert, dead_alerts, queue_alerts, schedule_alerts, worker_alerts
+from windlass.observe.alerts import Alert, AlertFacts, find_alerts
 from windlass.store.open import redact
 from windlass.store.records import WorkerInfo
 
@@ -77,26 +77,28 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hour:
-    """The last hour of each queue.
+    """The last hour: of each queue as a timeline, and what ended in it.
 
-    Read again only when there may be a new minute: a live view refreshes every second.
+    Read again only when there may be a new interval: a live view refreshes every second.
     """
 
     def __init__(self) -> None:
-        self._read: tuple[Micros, Timeline] | None = None
+        self._read: tuple[Micros, Timeline, Recent] | None = None
 
-    def course(self, app: App, now: Micros) -> Timeline:
+    def read(self, app: App, now: Micros) -> tuple[Timeline, Recent]:
         slot = interval_of(now)
         if self._read is None or self._read[0] != slot:
-            self._read = slot, app.stats.timeline(HOUR / SECOND, points=HOUR_POINTS)
-        return self._read[1]
+            length = HOUR / SECOND
+            self._read = slot, app.stats.timeline(length, points=HOUR_POINTS), app.stats.recent(length)
+        return self._read[1:]
 
 
 def gather(app: App, hour: Hour | None = None) -> Snapshot:
     """Read the store. No query scans the finished jobs."""
     recent = app.stats.recent(COURSE_SLOTS * INTERVAL / SECOND)
     counts, workers = app.stats.counts(), app.workers.list()
-    queues = _queues(app, recent, counts.queues, (hour or Hour()).course(app, recent.now))
+    course, last_hour = (hour or Hour()).read(app, recent.now)
+    queues = _queues(app, recent, counts.queues, course)
     return Snapshot(
         store=redact(app.store),
         at=to_datetime(recent.now),
@@ -111,13 +113,29 @@ def gather(app: App, hour: Hour | None = None) -> Snapshot:
         ],
         workers=workers,
         failures=[_failure(job) for job in app.jobs.failures(MAX_FAILURES)],
-        alerts=[
-            *queue_alerts({each.queue: each.oldest or 0.0 for each in queues}, {q.queue for q in queues if q.paused}),
-            *dead_alerts(recent),
-            *worker_alerts(workers, sum(each.jobs.get("pending", 0) for each in queues if not each.paused)),
-            *schedule_alerts(app.schedules.list(), recent.now),
-        ],
+        alerts=_alerts(app, queues, workers, last_hour),
     )
+
+
+def _alerts(app: App, queues: list[QueueLine], workers: list[WorkerInfo], last_hour: Recent) -> list[Alert]:
+    coordinator, parked_types = app._portal().run(_fleet(app))
+    facts = AlertFacts(
+        oldest={each.queue: each.oldest or 0.0 for each in queues},
+        paused={each.queue for each in queues if each.paused},
+        pending=sum(each.jobs.get("pending", 0) for each in queues if not each.paused),
+        workers=workers,
+        coordinator=coordinator,
+        parked_types=parked_types,
+        schedules=app.schedules.list(),
+        recent=last_hour,
+    )
+    return find_alerts(facts)
+
+
+async def _fleet(app: App) -> tuple[str | None, list[str]]:
+    """The coordinator, and the types of parked jobs."""
+    store = await app._ready()
+    return await store.leader.current(), await store.jobs.parked_types()
 
 
 def _queues(app: App, recent: Recent, jobs: dict[str, dict[str, int]], hour: Timeline) -> list[QueueLine]:

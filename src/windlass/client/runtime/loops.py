@@ -12,6 +12,8 @@ from windlass.native import is_gevent, require_threads
 T = TypeVar("T")
 portal_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 """Loops of portals, which close what is left on them."""
+ending_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+"""Loops of portals that end: all their calls are cancelled, and no other begins."""
 STANDARD = (0, 1, 2)
 """The descriptors of standard input, output and error."""
 
@@ -29,6 +31,11 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
         return asyncio.new_event_loop
     _open_standard_descriptors()
     return uvloop.Loop
+
+
+def is_ending(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the portal of this loop was closed."""
+    return loop in ending_loops
 
 
 def _open_standard_descriptors() -> None:

@@ -1,11 +1,9 @@
 """The blocking API, made from the asynchronous one: every `averb` has a `verb`, and no verb is written twice."""
 
 import asyncio
-import concurrent.futures
 import contextlib
 import inspect
 import os
-import sys
 import threading
 import weakref
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
@@ -13,7 +11,8 @@ from functools import partial
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from windlass.client.runtime.loops import loop_factory, portal_loops
+from windlass.client.runtime.loop_call import NotBegun, run_elsewhere, run_on
+from windlass.client.runtime.loops import ending_loops, loop_factory, portal_loops
 from windlass.core.jobs.job import NewJob
 from windlass.errors import ConfigError, InvalidOption, UseAsync
 from windlass.native import Join, is_gevent, pool, start_thread
@@ -26,8 +25,6 @@ EXECUTOR_THREADS = 8
 """For the blocking calls of a loop that greenlets use."""
 MAX_ROUNDS = 10
 """Of cancelling tasks that start others."""
-LOOK_SECONDS = 1.0
-"""How often a caller that waits looks whether the loop was closed."""
 
 
 class Portal:
@@ -42,8 +39,6 @@ class Portal:
         """Whether the store's verbs block instead of suspending where there is no loop: then none is needed."""
         self._guard = threading.Lock()
         self._loop = loop
-        self._ending = threading.Event()
-        """Set when the thread ends: its loop begins nothing more."""
         self._join: Join | None = None
 
     def run(self, work: Coroutine[Any, Any, R], *, waits: bool = False, here: bool = False) -> R:
@@ -61,7 +56,7 @@ class Portal:
             raise
         if loop is None:
             return drive(work)
-        return run_elsewhere(loop, work) if greenlet else run_on(loop, work, self._ending)
+        return run_elsewhere(loop, work) if greenlet else run_on(loop, work)
 
     def close(self) -> None:
         """End the thread."""
@@ -77,19 +72,19 @@ class Portal:
                 portal_loops.add(self._loop)
                 if is_gevent():
                     self._loop.set_default_executor(pool(EXECUTOR_THREADS, "windlass-portal"))
-                self._join = start_thread(partial(_serve, runner, self._ending), "windlass-portal")
+                self._join = start_thread(partial(_serve, runner), "windlass-portal")
                 # For a portal that is dropped without `close()`; at the end of the process the thread just ends.
                 weakref.finalize(self, _stop, self._loop, self.pid).atexit = False
             return self._loop
 
 
-def _serve(runner: asyncio.Runner, ending: threading.Event) -> None:
+def _serve(runner: asyncio.Runner) -> None:
     """Run the loop until it is stopped, and clean up: tasks first, then connections."""
     with runner:
         try:
             runner.get_loop().run_forever()
         finally:
-            ending.set()
+            ending_loops.add(runner.get_loop())
         _cancel_tasks(runner.get_loop())
 
 
@@ -148,11 +143,17 @@ class blocking(Generic[S, P, R]):
                 args = (as_list(args[0], iterable), *args[1:])
             portal, inside = bound._portal(), here(bound, *args, **kwargs)
             # By name: a subclass that overrides `averb` has its own `verb`.
-            work = getattr(type(bound), verb, method)(bound, *args, **kwargs)
-            done: R = portal.run(work, waits=waits, here=inside)
+            make = getattr(type(bound), verb, method)
+            done: R
+            try:
+                done = portal.run(make(bound, *args, **kwargs), waits=waits, here=inside)
+            except NotBegun:
+                # Another thread closed the app at this moment: the next call opens it again.
+                done = bound._portal().run(make(bound, *args, **kwargs), waits=waits, here=inside)
             return done
 
-        call.__name__, call.__doc__ = name, method.__doc__
+        call.__name__, call.__doc__, call.__module__ = name, method.__doc__, method.__module__
+        call.__qualname__ = method.__qualname__.removesuffix(verb) + name
         # For help(), which would otherwise show `*args, **kwargs`.
         vars(call)["__signature__"] = inspect.signature(method)
         self._call = call
@@ -174,87 +175,6 @@ def refuse_on_loop(verb: str, instead: str | None = None) -> None:
 def is_on_loop() -> bool:
     """Whether an event loop runs in this thread."""
     return running_loop() is not None
-
-
-def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R], ending: threading.Event) -> R:
-    """Run the coroutine on another thread's loop and wait. A bare lock costs half of a future that threads share."""
-    ended = threading.Lock()
-    ended.acquire()
-    tasks: list[asyncio.Task[R]] = []
-    failures: list[BaseException] = []
-
-    def begin() -> None:
-        try:
-            if ending.is_set():
-                work.close()  # the loop is cleaned up: a connection that is opened now would be left over
-                raise concurrent.futures.CancelledError
-            task = loop.create_task(work)
-        except BaseException as error:
-            failures.append(error)
-            ended.release()
-            return
-        tasks.append(task)
-        task.add_done_callback(lambda _: ended.release())
-
-    try:
-        loop.call_soon_threadsafe(begin)
-    except RuntimeError:
-        work.close()  # the loop is closed
-        raise
-    if not _is_ended(ended, loop):
-        if not tasks:
-            work.close()
-        raise concurrent.futures.CancelledError
-    if failures:
-        raise failures.pop()
-    return _outcome(tasks)
-
-
-def _is_ended(ended: threading.Lock, loop: asyncio.AbstractEventLoop) -> bool:
-    """Wait until the lock is released; False if the loop was closed before, which runs no callback any more."""
-    closed = False
-    while not ended.acquire(timeout=LOOK_SECONDS):
-        if closed:
-            return False
-        closed = loop.is_closed()
-    return True
-
-
-def _outcome(tasks: "list[asyncio.Task[R]]") -> R:
-    task = tasks.pop()
-    try:
-        if task.cancelled():
-            raise concurrent.futures.CancelledError
-        return task.result()
-    finally:
-        del task  # its error refers to this frame
-
-
-def run_elsewhere(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> R:
-    """Run the coroutine on the loop and wait for it. Killing the greenlet cancels it."""
-    hub = sys.modules["gevent.hub"].get_hub()
-    waiter = sys.modules["gevent.hub"].Waiter(hub)
-    begun: list[asyncio.Task[R]] = []
-
-    def begin() -> None:
-        task = loop.create_task(work)
-        begun.append(task)
-        task.add_done_callback(lambda done: hub.loop.run_callback_threadsafe(waiter.switch, done))
-
-    # Never sent: without a watcher the hub would assume that the wait can never end.
-    watcher = hub.loop.async_()
-    watcher.start(lambda: None)
-    try:
-        loop.call_soon_threadsafe(begin)
-        waiter.get()
-    except BaseException:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(lambda: begun[0].cancel())
-        raise
-    finally:
-        watcher.stop()
-        watcher.close()
-    return _outcome(begun)
 
 
 def as_list(given: Iterable[T], field: str) -> list[T]:

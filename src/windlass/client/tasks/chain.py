@@ -8,10 +8,13 @@ import msgspec
 
 from windlass.client.handle import CANCELLED, Handle
 from windlass.client.runtime.portal import Portal, blocking
+from windlass.client.tasks.joint import joint_connection, own_connection
 from windlass.client.tasks.task import Enqueuer, Task, TaskJob
+from windlass.client.verbs.links import links_of
 from windlass.core.jobs.job import Job, NewJob
 from windlass.core.status import Status
 from windlass.errors import InvalidOption, NotAllowedNow
+from windlass.store.contract import OperatorStore
 
 T = TypeVar("T")
 
@@ -23,10 +26,13 @@ _BATCH = 500
 
 
 class ChainHandle(Handle[T], eq=False):
-    """An enqueued chain; its result is that of its last link."""
+    """An enqueued chain; its result is that of its last link.
+
+    Another process makes it again with that link's id, which is the chain's: `ChainHandle(app, id)`.
+    """
 
     links: tuple[Handle[Any], ...] = ()
-    """The jobs, in order."""
+    """The jobs, in order; none if it was made of an id."""
 
     def __repr__(self) -> str:
         return f"ChainHandle({self.id!r}, {len(self.links)} links)"
@@ -37,8 +43,9 @@ class ChainHandle(Handle[T], eq=False):
         A link that runs is asked to stop; whatever it does, the next one is cancelled.
         """
         operator = (await self._home._ready()).operator
-        for start in range(0, len(self.links), _BATCH):
-            found = await operator.get([link.id for link in self.links[start : start + _BATCH]])
+        ids = [link.id for link in self.links] or await self._ids(operator)
+        for start in range(0, len(ids), _BATCH):
+            found = await operator.get(ids[start : start + _BATCH])
             for job in [each for each in found if each is not None and not each.finished]:
                 with contextlib.suppress(NotAllowedNow):  # it has ended meanwhile
                     after = await self._home.jobs.acancel(job.id, reason)
@@ -48,12 +55,20 @@ class ChainHandle(Handle[T], eq=False):
 
     cancel = blocking(acancel)
 
+    async def _ids(self, operator: OperatorStore) -> list[str]:
+        links = await links_of(operator, await self._home.jobs.aget(self.id), MAX_LINKS)
+        return [job.id for job in links]
+
+
+def _has_connection(links: "Chain[Any]", *, connection: object = None) -> bool:
+    return connection is not None or own_connection(links._made[0]) is not None
+
 
 class Chain(Generic[T]):
     """Links in order, checked but not enqueued. Their ids are fixed: enqueueing it twice adds none."""
 
     def __init__(self, jobs: Sequence[TaskJob[Any]]) -> None:
-        self._tasks = [job.task for job in jobs]
+        self._made = tuple(jobs)
         self.jobs: tuple[NewJob, ...] = tuple(_linked(jobs))
 
     def __repr__(self) -> str:
@@ -64,16 +79,17 @@ class Chain(Generic[T]):
 
         With a `connection` to the same database they are part of its transaction: your commit decides.
         """
-        returns = [task.definition.returns for task in self._tasks]
-        handles = await self._enqueuer._enqueue_jobs(list(self.jobs), returns, connection)
+        returns = [job.task.definition.returns for job in self._made]
+        joint = joint_connection(self._made, connection)
+        handles = await self._enqueuer._enqueue_jobs(list(self.jobs), returns, joint)
         last = handles[-1]
         return ChainHandle(last._home, last.id, last.existing, returns[-1], tuple(handles))
 
-    enqueue = blocking(aenqueue, here=lambda *_, connection=None, **__: connection is not None)
+    enqueue = blocking(aenqueue, here=_has_connection)
 
     @property
     def _enqueuer(self) -> Enqueuer:
-        return self._tasks[0]._enqueuer
+        return self._made[0].task._enqueuer
 
     def _portal(self) -> Portal:
         return self._enqueuer._portal()

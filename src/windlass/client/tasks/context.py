@@ -15,6 +15,7 @@ from windlass.client.handle import Handle, JobVerbs
 from windlass.client.runtime.portal import Portal, is_on_loop, refuse_on_loop
 from windlass.client.runtime.store_handle import StoreHandle
 from windlass.client.tasks.hooks import State
+from windlass.client.tasks.joint import own_connection
 from windlass.core.control import Cancel
 from windlass.core.jobs.job import Claimed, Job, NewJob, Progress
 from windlass.core.moments import SECOND, Duration, duration
@@ -176,8 +177,9 @@ class Context(Generic[S]):
         `await ctx.aenqueue(…)` is the form. The child's `parent` is this job, unless it has another. A job that runs
         again enqueues its children again: an idempotency key prevents that.
         """
-        refuse_on_loop("enqueue")
-        return self._link.home._portal().run(self.aenqueue(what, *args, **kwargs))
+        refuse_on_loop("ctx.enqueue", "await ctx.aenqueue(…)")
+        child = self._child(what, args, kwargs)
+        return self._link.home._portal().run(self.aenqueue(child), here=own_connection(child) is not None)
 
     @overload
     async def aenqueue(self, what: NewJob, /) -> Handle[Any]: ...
@@ -185,14 +187,15 @@ class Context(Generic[S]):
     async def aenqueue(self, what: Enqueuable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Handle[T]: ...
     async def aenqueue(self, what: Any, /, *args: Any, **kwargs: Any) -> Handle[Any]:
         """Enqueue a child of this job from an `async def` handler; see `enqueue`."""
+        job, home = self._child(what, args, kwargs), self._link.home
+        (child,) = await home._enqueue_jobs([job], [home._returns(job.type)])
+        return child
+
+    def _child(self, what: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> NewJob:
         job = what if isinstance(what, NewJob) else _made(what, args, kwargs)
         if isinstance(what, NewJob) and (args or kwargs):
             raise InvalidOption("enqueue", "takes a job without further arguments, or a task with its arguments")
-        if job.parent is None:
-            job = msgspec.structs.replace(job, parent=self._link.claimed.id)
-        home = self._link.home
-        (child,) = await home._enqueue_jobs([job], [home._returns(job.type)])
-        return child
+        return job if job.parent is not None else msgspec.structs.replace(job, parent=self._link.claimed.id)
 
     def progress(self, done: float, total: float | None = None, note: str | None = None) -> Awaitable[None]:
         """Report progress."""

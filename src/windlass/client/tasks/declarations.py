@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from windlass.client.tasks.joint import refuse_connection
 from windlass.client.tasks.task import Task
 from windlass.core.flow.queue import QueueSettings
 from windlass.core.jobs.job import NewJob
@@ -44,6 +45,7 @@ class Declarations:
 
     def add_job(self, name: str | None, job: NewJob, options: Mapping[str, Any]) -> None:
         """Declare a schedule of a job."""
+        refuse_connection(job)
         self.add_schedule(check_name(name, "schedule"), settings(job, **options))
 
     def absorb(self, others: "Declarations") -> None:
@@ -81,6 +83,7 @@ class Declarations:
 
 
 def _plain_job(task: Task[Any, Any, Any]) -> Any:
+    refuse_connection(task)
     try:
         return task.job()
     except InvalidPayload as error:

@@ -111,7 +111,11 @@ class TaskJob(NewJob, Generic[T_co], frozen=True, kw_only=True, gc=False):
         task = self.task
         return (await task._enqueuer._enqueue_jobs([self], [task.definition.returns], task._connection))[0]
 
-    enqueue = blocking(aenqueue, here=lambda job: job.task._connection is not None)
+    enqueue = blocking(aenqueue, here=lambda job: job._connection is not None)
+
+    @property
+    def _connection(self) -> object:
+        return self.task._connection
 
     def _portal(self) -> Portal:
         return self.task._portal()

@@ -13,6 +13,7 @@ from windlass.client.runtime.portal import blocking
 from windlass.client.verbs.audit import Actor, current_actor
 from windlass.client.verbs.filters import describe_filter, job_filter
 from windlass.client.verbs.group import Verbs
+from windlass.client.verbs.payloads import drop_payloads
 from windlass.core.ids import JobId, is_id, new_id
 from windlass.core.jobs.job import Job
 from windlass.core.jobs.outcome import check_reason
@@ -219,6 +220,7 @@ async def _apply(
             return await store.operator.cancel(ids, stored.reason)
         case "delete":
             moved = await store.operator.delete(ids)
+            await drop_payloads(store.documents, moved)
             await drop_blobs(store.operator, blobs, moved)
             return moved
 

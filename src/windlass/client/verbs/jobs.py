@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import msgspec
 
 from windlass.client.handle import CANCELLED
-from windlass.client.runtime.offloaded import drop_blobs, offload_payload, with_values, without_values
+from windlass.client.runtime.offloaded import drop_blobs, with_values, without_values
 from windlass.client.runtime.portal import blocking, refuse_on_loop
 from windlass.client.tasks.options import check_options
 from windlass.client.verbs.filters import (
@@ -23,6 +23,7 @@ from windlass.client.verbs.filters import (
 from windlass.client.verbs.find import find_id, job_id
 from windlass.client.verbs.group import Verbs
 from windlass.client.verbs.links import Links, held_up_by, links_of
+from windlass.client.verbs.payloads import EarlierPayload, change_payload, drop_payloads, earlier_payloads
 from windlass.client.verbs.transitions import require_done
 from windlass.core.ids import JobId, JobRef
 from windlass.core.jobs.change import JobChange
@@ -163,18 +164,16 @@ class Jobs(Verbs):
             changed = await self.achange(name, payload=payload, version=version)
             version = None if version is None else changed.version
         store = await self._home._ready()
-        await require_done(
-            store.operator, "retry", name, (await store.operator.retry([name], _only(name, version)))[0]
-        )
+        moved = await store.operator.retry([name], _only(name, version))
+        await require_done(store.operator, "retry", name, moved[0])
         return await self._audited("job.retry", name)
 
     async def arun_now(self, id: JobRef, *, version: str | None = None) -> Job:
         """Run a scheduled or failed job now instead of at its time; its budget stays."""
         name = job_id(id)
         store = await self._home._ready()
-        await require_done(
-            store.operator, "run", name, (await store.operator.run_now([name], _only(name, version)))[0]
-        )
+        moved = await store.operator.run_now([name], _only(name, version))
+        await require_done(store.operator, "run", name, moved[0])
         return await self._audited("job.run", name)
 
     async def achange(
@@ -190,25 +189,24 @@ class Jobs(Verbs):
     ) -> Job:
         """Change a waiting job, or the payload of a dead one.
 
-        A new payload is checked like an enqueue, if this app knows the task.
+        A new payload is checked like an enqueue, if this app knows the task; `earlier_payloads` has the old one.
         """
         given = {"priority": priority, "run_at": run_at, "delay": delay, "queue": queue}
         fields = check_options({name: value for name, value in given.items() if value is not None})
-        name = job_id(id)
+        name, store = job_id(id), await self._home._ready()
         if payload is not None:
-            fields["payload"] = await self._payload(name, payload)
-        if not fields:
+            moved = await change_payload(self._home, store, name, payload, fields, version)
+        elif not fields:
             raise InvalidOption("change", "nothing to change; there are priority, run_at, delay, payload, queue")
-        store = await self._home._ready()
-        moved = await store.operator.change([name], JobChange(**fields), _only(name, version))
-        await require_done(store.operator, "change", name, moved[0])
-        return await self._audited("job.change", name, changed=sorted(fields))
+        else:
+            moved = (await store.operator.change([name], JobChange(**fields), _only(name, version)))[0]
+        await require_done(store.operator, "change", name, moved)
+        said = [*fields, "payload"] if payload is not None else fields
+        return await self._audited("job.change", name, changed=sorted(said))
 
-    async def _payload(self, id: str, payload: Mapping[str, Any]) -> str:
-        job = await self._look(id)
-        text = self._home.registry.check(job.type, payload, self._home.payload_limit)
-        # Not over the old blob, which the job needs until it is changed; the sweep removes that.
-        return await offload_payload(self._home.offload(), job.id, text)
+    async def aearlier_payloads(self, id: JobRef) -> Sequence[EarlierPayload]:
+        """The payloads that a job had before operators changed them, the newest first; kept for 90 days."""
+        return await earlier_payloads((await self._home._ready()).documents, await self._look(id))
 
     async def afind(self, part: str) -> str:
         """The id with this prefix, or else suffix, if exactly one matches; at least four characters.
@@ -247,6 +245,7 @@ class Jobs(Verbs):
     ) -> list[Transition | None]:
         blobs = self._home.offload()
         moved = await operator.delete(ids, versions)
+        await drop_payloads((await self._home._ready()).documents, moved)
         await drop_blobs(operator, blobs, moved)
         return moved
 
@@ -279,6 +278,7 @@ class Jobs(Verbs):
     retry = blocking(aretry)
     run_now = blocking(arun_now)
     change = blocking(achange)
+    earlier_payloads = blocking(aearlier_payloads)
     find = blocking(afind)
     delete = blocking(adelete)
     retry_all = blocking(aretry_all)

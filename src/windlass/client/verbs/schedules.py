@@ -6,12 +6,14 @@ from typing import Any, Unpack
 from windlass.client.handle import Handle
 from windlass.client.runtime.portal import blocking
 from windlass.client.runtime.process_id import this_process
+from windlass.client.tasks.joint import refuse_connection
 from windlass.client.verbs.group import Verbs
 from windlass.core.ids import new_id
 from windlass.core.jobs.job import NewJob
 from windlass.core.names import check_name
 from windlass.core.schedules.firing import manual_job
 from windlass.core.schedules.schedule import Schedule, ScheduleOptions, ScheduleSettings, amended, settings, without
+from windlass.core.text import suggest
 from windlass.errors import InvalidOption, ScheduleNotFound
 from windlass.store.schedules import ScheduleStore
 
@@ -25,10 +27,11 @@ class Schedules(Verbs):
 
     async def aget(self, name: str) -> Schedule:
         """One schedule: its `declared` settings, what an operator `changed`, the effective `rules`, and its ticks."""
-        return _found(name, (await (await self._ready()).get([check_name(name, "schedule")]))[0])
+        return await self._found(name, (await (await self._ready()).get([check_name(name, "schedule")]))[0])
 
     async def aadd(self, name: str, job: NewJob, /, **options: Unpack[ScheduleOptions]) -> Schedule:
         """A new schedule: `add("daily", report.job(), cron="0 9 * * 1-5", tz="Europe/Berlin")`."""
+        refuse_connection(job)
         added = await (await self._ready()).add(check_name(name, "schedule"), settings(job, **options))
         if added is None:
             raise InvalidOption("name", f"there is a schedule {name!r} already; change it with set")
@@ -51,6 +54,7 @@ class Schedules(Verbs):
         With other times it starts anew; ticks that were due by the old ones are dropped. `reset` undoes changes by
         name first; `paused` pauses or resumes it in the same step.
         """
+        refuse_connection(job)
         said = settings(job, **options)
         if said == ScheduleSettings() and not reset and paused is None:
             raise InvalidOption(
@@ -73,13 +77,13 @@ class Schedules(Verbs):
 
     async def apause(self, name: str, *, version: str | None = None) -> Schedule:
         """Enqueue nothing until it is resumed."""
-        found = _found(name, await (await self._ready()).pause(check_name(name, "schedule"), version))
+        found = await self._found(name, await (await self._ready()).pause(check_name(name, "schedule"), version))
         await self._audit("schedule.pause", name)
         return found
 
     async def aresume(self, name: str, *, version: str | None = None) -> Schedule:
         """Continue with the next tick; those that passed meanwhile are not made up."""
-        found = _found(name, await (await self._ready()).resume(check_name(name, "schedule"), version))
+        found = await self._found(name, await (await self._ready()).resume(check_name(name, "schedule"), version))
         await self._audit("schedule.resume", name)
         return found
 
@@ -96,7 +100,7 @@ class Schedules(Verbs):
     async def aremove(self, name: str, *, version: str | None = None) -> None:
         """Remove it; its jobs stay. A declared one returns with the next process of that code."""
         if not await (await self._ready()).remove(check_name(name, "schedule"), version):
-            raise ScheduleNotFound(name)
+            raise await self._unknown(name)
         await self._audit("schedule.remove", name)
 
     async def alist(self) -> list[Schedule]:
@@ -121,6 +125,14 @@ class Schedules(Verbs):
     async def _ready(self) -> ScheduleStore:
         return (await self._home._ready()).schedules
 
+    async def _found(self, name: str, schedule: Schedule | None) -> Schedule:
+        if schedule is None:
+            raise await self._unknown(name)
+        return schedule
+
+    async def _unknown(self, name: str) -> ScheduleNotFound:
+        return ScheduleNotFound(name, suggest(name, [each.name for each in await self.alist()]))
+
     async def _amend(
         self,
         name: str,
@@ -133,7 +145,7 @@ class Schedules(Verbs):
             before = await self.aget(name)
             changed = amend(before.changed)
             store = await self._ready()
-            found = _found(name, await store.change(name, changed, before.changed, version, pause))
+            found = await self._found(name, await store.change(name, changed, before.changed, version, pause))
             if found.changed == changed:
                 await self._audit("schedule.change", name, before=_times(before), after=_times(found))
                 return found
@@ -148,12 +160,6 @@ class Schedules(Verbs):
     remove = blocking(aremove)
     undeclared = blocking(aundeclared)
     list = blocking(alist)
-
-
-def _found(name: str, schedule: Schedule | None) -> Schedule:
-    if schedule is None:
-        raise ScheduleNotFound(name)
-    return schedule
 
 
 def _times(schedule: Schedule) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import msgspec
 from windlass.core.flow.rate import Rate
 from windlass.core.ids import JobId
 from windlass.core.jobs.idempotency import OnConflict
-from windlass.core.moments import SECOND, Micros
+from windlass.core.moments import SECOND, Micros, to_micros
 from windlass.core.status import FINISHED, Status
 
 DEFAULT_QUEUE = "default"
@@ -227,3 +227,39 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
         if self.progress is None or self.progress.note is None:
             return self
         return msgspec.structs.replace(self, progress=msgspec.structs.replace(self.progress, note=None))
+
+
+SAME_FIELDS = (
+    "id",
+    "queue",
+    "type",
+    "attempt",
+    "max_attempts",
+    "failures",
+    "crashes",
+    "rescues",
+    "suspicions",
+    "requeues",
+    "snoozes",
+    "priority",
+    "idempotency_key",
+    "concurrency_key",
+    "tenant",
+    "parent",
+    "flow",
+    "schedule",
+)
+"""Fields that a claimed job and the public record have alike."""
+
+
+def to_claimed(job: Job) -> Claimed:
+    """A running job as its runner holds it, as far as deciding about it needs."""
+    fields = {name: getattr(job, name) for name in SAME_FIELDS}
+    return Claimed(
+        **fields,
+        payload="",
+        run_at=to_micros(job.run_at),
+        created_at=to_micros(job.created_at),
+        claimed_at=to_micros(job.claimed_at or job.created_at),
+        meta=None if job.meta is None else msgspec.json.encode(job.meta).decode(),
+    )

@@ -16,6 +16,8 @@ from windlass.errors import InvalidOption
 CRASH_LIMIT = 3
 """After this many crashes while it ran alone, a job is dead."""
 
+MANY_RESCUES = 3
+"""From this many on, a job is a suspect, though no crash was seen."""
 MAX_REASON_LENGTH = 1000
 MAX_PAUSE = 16
 """Seconds until a job that needs another version of its task is tried again, at most."""
@@ -168,6 +170,14 @@ def _crashed(job: Claimed, report: JobError) -> Settlement:
         keyed=job.idempotency_key is not None,
         concurrency_key=job.concurrency_key,
     )
+
+
+def is_suspect(job: Claimed) -> bool:
+    """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
+
+    A lost machine is no job's fault, but the same job each time is more than chance.
+    """
+    return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
 
 
 class CrashResult(msgspec.Struct, frozen=True):

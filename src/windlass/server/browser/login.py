@@ -1,4 +1,4 @@
-"""GET and POST /login, POST /logout."""
+"""GET and POST /login, the link of `windlass dev`, POST /logout."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -9,9 +9,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from windlass.client.app import App
+from windlass.core.tokens import Token
 from windlass.errors import WindlassError
 from windlass.server.access import Access
-from windlass.server.browser import session
+from windlass.server.browser import link, session
 from windlass.server.browser.pages import html_response, login_page
 from windlass.server.decode import read_body
 from windlass.server.dispatch import SAFE_HEADERS, address_of, answer_problem, refusal, request_id
@@ -26,9 +27,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class LogIn:
     """The log-in by a token."""
 
-    def __init__(self, app: App, access: Access) -> None:
+    def __init__(self, app: App, access: Access, development: str | None = None) -> None:
         self._app = app
         self._access = access
+        self._development = development
 
     @property
     def routes(self) -> list[Route]:
@@ -36,6 +38,7 @@ class LogIn:
         return [
             Route("/login", _guarded(self.form), methods=["GET"]),
             Route("/login", _guarded(self.log_in), methods=["POST"]),
+            Route("/login/{code}", _guarded(self.log_in_once), methods=["GET"]),
             Route("/logout", _guarded(self.log_out), methods=["POST"]),
         ]
 
@@ -52,6 +55,19 @@ class LogIn:
             token = await self._access.log_in(text, address_of(request))
         except Refused as refused:
             return html_response(login_page(following, str(refused)), refused.problem.status, refused.retry_after)
+        return await self._begin(request, text, token, following)
+
+    async def log_in_once(self, request: Request) -> Response:
+        """Begin a session by the link of `windlass dev`, and leave its address; a second use is refused."""
+        text = self._development
+        if request.method == "HEAD":
+            return Response(status_code=204, headers=SAFE_HEADERS)
+        if text is None or not await link.spend(self._app, text, request.path_params["code"]):
+            said = "this link has been used, or is of another run: log in with the token, or start again"
+            return html_response(login_page(HOME, said), 403)
+        return await self._begin(request, text, await self._access.log_in(text, address_of(request)), HOME)
+
+    async def _begin(self, request: Request, text: str, token: Token, following: str) -> Response:
         response = RedirectResponse(following, 303, SAFE_HEADERS)
         secure = session.is_secure(request)
         response.set_cookie(

@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 from markupsafe import Markup
 
+from windlass.client.verbs.payloads import EarlierPayload
 from windlass.core.jobs.job import Attempt, Job
 from windlass.core.status import WAITING, Status
 
@@ -23,6 +24,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None
     """None: a moment, or it lasts."""
     lasts: bool = False
+    state: str = ""
+    """The status that the job had; "": the one that the phase is shown with."""
 
     @property
     def seconds(self) -> float | None:
@@ -30,9 +33,13 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.until is None else max(0.0, (self.until - self.since).total_seconds())
 
 
-def phases(job: Job, now: datetime) -> list[Phase]:
-    """The phases, oldest first."""
-    return list(_phases(job, now))
+def phases(job: Job, now: datetime, earlier: Sequence[EarlierPayload] = ()) -> list[Phase]:
+    """The phases and the changes of the payload, oldest first."""
+    changes = [
+        Phase(status="changed", text=f"payload changed by {each.actor.name}", since=each.until, until=None)
+        for each in earlier
+    ]
+    return sorted([*_phases(job, now), *changes], key=lambda each: each.since) if changes else list(_phases(job, now))
 
 
 def _phases(job: Job, now: datetime) -> Iterator[Phase]:
@@ -41,11 +48,11 @@ def _phases(job: Job, now: datetime) -> Iterator[Phase]:
         begin = each.claimed_at or each.started_at
         if begin is None:
             continue
-        yield Phase(status=_waited(job, each), text="waited", since=since, until=max(since, begin))
+        yield from _waits(job, each, since, max(since, begin))
         end = each.ended_at
         status = OUTCOMES.get(each.outcome, "running" if end is None else "pending")
         text = f"attempt {each.attempt}: {each.outcome.replace('_', ' ')}"
-        yield Phase(status=status, text=text, since=begin, until=end or now, lasts=end is None)
+        yield Phase(status=status, text=text, since=begin, until=end or now, lasts=end is None, state="running")
         since = end or now
     if job.status in WAITING:
         text = "waits for its next attempt" if job.status is Status.FAILED else str(job.status)
@@ -59,8 +66,15 @@ def _phases(job: Job, now: datetime) -> Iterator[Phase]:
         yield Phase(status=str(job.status), text=text, since=job.finished_at, until=None)
 
 
-def _waited(job: Job, attempt: Attempt) -> str:
-    return "pending" if attempt.attempt == 1 or job.failures == 0 else "failed"
+def _waits(job: Job, attempt: Attempt, since: datetime, begin: datetime) -> Iterator[Phase]:
+    """The wait before an attempt: until it was due, as far as that is still known, and from then on."""
+    is_first = attempt.attempt == 1 or job.failures == 0
+    before = "scheduled" if is_first else "failed"
+    if attempt is job.attempts[-1] and since < job.run_at <= begin:
+        yield Phase(status=before, text="waited until it was due", since=since, until=job.run_at)
+        yield Phase(status="pending", text="waited for a worker", since=job.run_at, until=begin)
+    else:
+        yield Phase(status="pending" if is_first else "failed", text="waited", since=since, until=begin)
 
 
 def band(found: Sequence[Phase]) -> Markup:

@@ -1,38 +1,37 @@
 """One job: its history, attempts, contents, chain, why it does not run, and what can be done."""
 
-import hashlib
-import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
-
-import msgspec
 
 from windlass.core.jobs.job import Job
-from windlass.core.moments import SECOND, duration
 from windlass.core.status import FINISHED, RETRYABLE, WAITING, Status
 from windlass.core.tokens import Scope
 from windlass.core.why.explain import Why
-from windlass.errors import InvalidOption, InvalidPayload
+from windlass.errors import InvalidInput
 from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.figures.machine import machine
+from windlass.server.dashboard.forms.changed import State, state_of_job, text_of, unless_changed
+from windlass.server.dashboard.forms.fields import as_text
+from windlass.server.dashboard.forms.job_change import JobForm, form_of, note_error, patch_of, sent_form
 from windlass.server.dashboard.history import band, phases
 from windlass.server.dashboard.page import Download, Moved, Page, Reply, Shown, View, unknown_verb
 from windlass.server.dashboard.tree import tree_of
 from windlass.server.jobs import (
     DeleteQuery,
     JobPatch,
+    JobRecord,
+    RetryRequest,
     cancel_job,
     change_job,
     explain_job,
     get_job,
     list_links,
+    list_payloads,
     retry_job,
     run_job,
 )
 from windlass.server.problem import Refused
 
-MAX_EDITABLE = 16 * 1024
-"""Characters of a payload that a form has."""
 PARTS = ("payload", "result", "meta")
 NAMES = {
     "key": "idempotency_key",
@@ -45,27 +44,35 @@ NAMES = {
 
 async def show_job(view: View) -> Reply:
     """Everything about one job."""
+    return await _page(view)
+
+
+async def _page(view: View, form: JobForm | None = None) -> Reply:
+    """The page, with the form as it was sent if something is wrong with it."""
     answer = await view.ask(get_job, id=view.path["id"])
-    job = answer.body
+    job: JobRecord = answer.body
     why: Why = (await view.ask(explain_job, id=job.id)).body
     links = (await view.ask(list_links, id=job.id)).body
-    text = _editable(view, job)
-    found = phases(job, max(datetime.now(UTC), why.at))
+    earlier = (await view.ask(list_payloads, id=job.id)).body.payloads if view.caller.sees_payloads else []
+    found = phases(job, max(datetime.now(UTC), why.at), earlier)
     context = {
         "job": job,
         "seen": answer.headers.get("etag", ""),
+        "was": text_of(state_of_job(job)),
         "why": why,
         "links": links if len(links.jobs) > 1 else None,
         "phases": found,
+        "machine": machine(job, found),
         "band": band(found),
         "parts": [(name, tree_of(getattr(job, name))) for name in PARTS if getattr(job, name) is not None],
+        "earlier": [(each, tree_of(each.payload)) for each in earlier],
         "names": [(said, getattr(job, name)) for said, name in NAMES.items() if getattr(job, name)],
         "verbs": _verbs(job) if view.allows("operate") else [],
-        "payload_text": text,
-        "payload_digest": "" if text is None else _digest(text),
+        "form": form or form_of(view, job),
+        "trace_link": view.look.trace_link(job.trace),
         "saved": view.asked("said") == "changed",
     }
-    return Shown("job.html", f"{job.type} {job.id[-12:]}", context)
+    return Shown("job.html", f"{job.type} {job.id[-12:]}", context, 422 if form else 200)
 
 
 def _verbs(job: Job) -> list[str]:
@@ -84,22 +91,6 @@ def _verbs(job: Job) -> list[str]:
     return found
 
 
-def _text(value: Any) -> str:
-    """A value as JSON whose invisible characters are escaped."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
-
-
-def _editable(view: View, job: Job) -> str | None:
-    """The payload for a form; None if it is hidden or too large for one."""
-    text = _text(job.payload) if view.caller.sees_payloads else None
-    return None if text is None or len(text) > MAX_EDITABLE else text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()
-
-
 async def change_one(view: View) -> Reply:
     """Do what a button of the page says."""
     verb, id_ = view.path["verb"], view.path["id"]
@@ -110,58 +101,50 @@ async def change_one(view: View) -> Reply:
         if (asked := confirm(view, f"/jobs/{id_}/{verb}", question)) is not None:
             return asked
     seen = view.given("seen")
-    return Moved(await _CHANGES[verb](view, id_, {"if-match": seen} if seen else {}))
+    target = {"name": id_, "title": "this job", "back": f"/jobs/{id_}"}
+    change = _CHANGES[verb](view, id_, {"if-match": seen} if seen else {})
+
+    async def state() -> State:
+        return state_of_job((await view.ask(get_job, id=id_)).body)
+
+    return await unless_changed(view, change, state, target)
 
 
-async def _cancel(view: View, id_: str, headers: dict[str, str]) -> str:
+async def _cancel(view: View, id_: str, headers: dict[str, str]) -> Reply:
     await view.ask(cancel_job, id=id_, query=DeleteQuery(), headers=headers)
-    return f"/jobs/{id_}"
+    return Moved(f"/jobs/{id_}")
 
 
-async def _delete(view: View, id_: str, headers: dict[str, str]) -> str:
+async def _delete(view: View, id_: str, headers: dict[str, str]) -> Reply:
     await view.ask(cancel_job, id=id_, query=DeleteQuery(purge=True), headers=headers)
-    return "/jobs?said=delete.1.0"
+    return Moved("/jobs?said=delete.1.0")
 
 
-async def _retry(view: View, id_: str, headers: dict[str, str]) -> str:
-    await view.ask(retry_job, id=id_, headers=headers)
-    return f"/jobs/{id_}"
+async def _retry(view: View, id_: str, headers: dict[str, str]) -> Reply:
+    await view.ask(retry_job, id=id_, body=RetryRequest(), headers=headers)
+    return Moved(f"/jobs/{id_}")
 
 
-async def _run(view: View, id_: str, headers: dict[str, str]) -> str:
+async def _run(view: View, id_: str, headers: dict[str, str]) -> Reply:
     await view.ask(run_job, id=id_, headers=headers)
-    return f"/jobs/{id_}"
+    return Moved(f"/jobs/{id_}")
 
 
-async def _change(view: View, id_: str, headers: dict[str, str]) -> str:
-    """Change what the form changed: fields that are as they were are not sent."""
-    patch = JobPatch()
-    if (queue := view.given("queue").strip()) != view.given("queue_was"):
-        patch.queue = queue
-    if (priority := view.given("priority").strip()) != view.given("priority_was"):
-        patch.priority = _number(priority)
-    if wait := view.given("delay").strip():
-        patch.delay = duration(wait, "delay") / SECOND
-    if "payload" in view.form and _digest(view.given("payload")) != view.given("payload_was"):
-        if not view.caller.sees_payloads:
-            raise Refused(403, "missing_scope", "this needs the scope payloads")
-        patch.payload = _payload(view.given("payload"))
-    await view.ask(change_job, id=id_, body=patch, headers=headers)
-    return f"/jobs/{id_}?said=changed"
-
-
-def _number(text: str) -> int:
+async def _change(view: View, id_: str, headers: dict[str, str]) -> Reply:
+    """Change what the form changed, and retry the job if that button was pressed; errors go beside their fields."""
+    form = sent_form(view)
+    patch = patch_of(view, form)
+    retries = view.given("then") == "retry"
+    if form.errors:
+        return await _page(view, form)
     try:
-        return int(text)
-    except ValueError:
-        raise InvalidOption("priority", f"must be a whole number, not {text[:40]!r}") from None
-
-
-def _payload(text: str) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise InvalidPayload("payload", f"is no JSON object: {str(error)[:200]}") from None
+        if patch != JobPatch() or not retries:
+            changed = await view.ask(change_job, id=id_, body=patch, headers=headers)
+            headers = {"if-match": changed.headers["etag"]}
+    except InvalidInput as error:
+        note_error(form, error)
+        return await _page(view, form)
+    return await _retry(view, id_, headers) if retries else Moved(f"/jobs/{id_}?said=changed")
 
 
 async def download_part(view: View) -> Reply:
@@ -170,10 +153,10 @@ async def download_part(view: View) -> Reply:
     job, part = (await view.ask(get_job, id=view.path["id"])).body, view.path["part"]
     if part not in PARTS:
         raise Refused(404, "not_found", f"a job has no {part[:40]!r}")
-    return Download(f"{job.id}-{part}.json", _text(getattr(job, part)).encode())
+    return Download(f"{job.id}-{part}.json", as_text(getattr(job, part)).encode())
 
 
-_CHANGES: dict[str, Callable[[View, str, dict[str, str]], Awaitable[str]]] = {
+_CHANGES: dict[str, Callable[[View, str, dict[str, str]], Awaitable[Reply]]] = {
     "cancel": _cancel,
     "delete": _delete,
     "retry": _retry,

@@ -82,27 +82,40 @@ def _of_queue(recent: Recent, queue: str | None) -> Recent:
     )
 
 
-def _plots(timeline: Timeline, chosen: Range) -> list[Plot]:
-    points = timeline.all.points
+def _window(timeline: Timeline, chosen: Range) -> Window:
     step = timedelta(seconds=timeline.seconds)
-    starts = [timeline.since + step * i for i in range(len(points))]
-    window = Window(starts, (f"{chosen.name} ago" if chosen.name != "hour" else "60 min ago", "now"))
+    starts = [timeline.since + step * i for i in range(len(timeline.all.points))]
+    return Window(starts, ("60 min ago" if chosen.name == "hour" else f"{chosen.name} ago", "now"))
+
+
+def _attempts(timeline: Timeline, window: Window, points: Sequence[Point | None]) -> Plot:
+    series = [
+        Line("completed", [_of(p, "completed") for p in points], "completed"),
+        Line("failed", [_of(p, "failures") for p in points], "dead"),
+    ]
+    return bars(f"Attempts per {span(timeline.seconds)}", window, series, number)
+
+
+def _times(title: str, what: str, window: Window, points: Sequence[Point | None]) -> Plot:
+    series = [Line(name, [_time(p, what, name) for p in points], name) for name in ("p99", "p95", "p50")]
+    return lines(title, window, series, span)
+
+
+def plots_of_type(timeline: Timeline, chosen: Range) -> list[Plot]:
+    """Attempts, run times and waiting times of a timeline that is of one type."""
+    window, points = _window(timeline, chosen), timeline.all.points
     return [
-        bars(
-            f"Attempts per {span(timeline.seconds)}",
-            window,
-            [
-                Line("completed", [_of(p, "completed") for p in points], "completed"),
-                Line("failed", [_of(p, "failures") for p in points], "dead"),
-            ],
-            number,
-        ),
-        lines(
-            "Waiting time",
-            window,
-            [Line(name, [_wait(p, name) for p in points], name) for name in ("p99", "p95", "p50")],
-            span,
-        ),
+        _attempts(timeline, window, points),
+        _times("Run time", "run", window, points),
+        _times("Waiting time", "wait", window, points),
+    ]
+
+
+def _plots(timeline: Timeline, chosen: Range) -> list[Plot]:
+    window, points = _window(timeline, chosen), timeline.all.points
+    return [
+        _attempts(timeline, window, points),
+        _times("Waiting time", "wait", window, points),
         bars(
             "Jobs by status",
             window,
@@ -120,8 +133,8 @@ def _of(point: Point | None, name: str) -> float | None:
     return None if point is None else getattr(point, name)
 
 
-def _wait(point: Point | None, name: str) -> float | None:
-    return None if point is None else getattr(point.wait, name)
+def _time(point: Point | None, what: str, name: str) -> float | None:
+    return None if point is None else getattr(getattr(point, what), name)
 
 
 def _depth(points: Sequence[Point | None], status: Status) -> list[float | None]:

@@ -8,11 +8,14 @@ from markupsafe import Markup
 
 from windlass.core.moments import SECOND, duration
 from windlass.core.stats.recent_stats import RecentStats, by_queue
+from windlass.core.stats.timeline import Timeline
 from windlass.core.tokens import Scope
-from windlass.errors import InvalidOption
+from windlass.errors import InvalidInput, InvalidOption
 from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.figures.shapes import sparkline
+from windlass.server.dashboard.forms.changed import State, state_of_queue, text_of, unless_changed
 from windlass.server.dashboard.numbers import read_stats
-from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
+from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, paged, unknown_verb
 from windlass.server.queues import (
     PauseRequest,
     QueuePatch,
@@ -28,6 +31,7 @@ from windlass.server.queues import (
 from windlass.server.stats import StatsQuery
 
 RECENT_SECONDS = 900.0
+SPARK_SECONDS, SPARK_POINTS = 3600.0, 30
 ENDS = (("", "until resumed"), ("15m", "15 minutes"), ("1h", "1 hour"), ("8h", "8 hours"), ("24h", "24 hours"))
 DEPTH = ("running", "pending", "failed", "blocked", "scheduled")
 FIELDS = {
@@ -53,25 +57,42 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def show_queues(view: View) -> Reply:
-    """All queues."""
-    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
+    """All queues, the deepest first."""
+    limited = view.caller.rights.is_limited
+    since = None if limited else SPARK_SECONDS
+    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS, since=since, points=SPARK_POINTS))
     queues: list[QueueRecord] = (await view.ask(list_queues)).body.queues
     assert stats.recent is not None
-    recent = by_queue(stats.recent)
     largest = max((_depth(each) for each in queues), default=0)
+    shown, pages = paged(view, "/queues", sorted(queues, key=lambda each: (-_depth(each), each.name)))
     context = {
-        "queues": sorted(queues, key=lambda each: (-_depth(each), each.name)),
-        "recent": recent,
+        "queues": shown,
+        "count": len(queues),
+        "recent": by_queue(stats.recent),
         "no_recent": RecentStats(),
         "oldest": stats.oldest,
-        "bands": {each.name: depth_band(each.jobs, largest) for each in queues},
-        "limits": {each.name: _limits(each) for each in queues},
+        "bands": {each.name: depth_band(each.jobs, largest) for each in shown},
+        "sparks": {each.name: _spark(stats.timeline, each.name) for each in shown},
+        "limits": {each.name: _limits(each) for each in shown},
+        **pages,
     }
     return Shown("queues.html", "Queues", context)
 
 
+def _spark(timeline: Timeline | None, queue: str) -> Markup:
+    """The completed attempts of a queue over the last hour."""
+    series = timeline.series.get(queue) if timeline else None
+    points = series.points if series else ()
+    return sparkline([None if each is None else each.completed for each in points], "completed in 2 minutes")
+
+
 async def show_queue(view: View) -> Reply:
     """One queue, its settings, and what can be done."""
+    return await _page(view)
+
+
+async def _page(view: View, errors: dict[str, str] | None = None) -> Reply:
+    """The page, with what is wrong with a new setting beside it."""
     answer = await view.ask(get_queue, name=view.path["name"])
     queue: QueueRecord = answer.body
     stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
@@ -79,13 +100,15 @@ async def show_queue(view: View) -> Reply:
     context = {
         "queue": queue,
         "seen": answer.headers.get("etag", ""),
+        "was": text_of(state_of_queue(queue)),
         "recent": by_queue(stats.recent).get(queue.name, RecentStats()),
         "oldest": stats.oldest.get(queue.name),
         "settings": [_setting(queue, name, title) for name, title in FIELDS.items()],
         "ends": ENDS,
-        "band": depth_band(queue.jobs, _depth(queue)),
+        "errors": errors or {},
+        "typed": {name: view.given(name) for name in CHANGEABLE} if errors else {},
     }
-    return Shown("queue.html", f"Queue {queue.name}", context)
+    return Shown("queue.html", f"Queue {queue.name}", context, 422 if errors else 200)
 
 
 async def act_on_queue(view: View) -> Reply:
@@ -93,50 +116,65 @@ async def act_on_queue(view: View) -> Reply:
     verb, name = view.path["verb"], view.path["name"]
     if verb not in _VERBS:
         raise unknown_verb(verb)
-    back = f"/queues/{name}"
     if verb in ("pause", "close"):
         waiting = (await view.ask(get_queue, name=name)).body.jobs.get("pending", 0)
         said = _PAUSE if verb == "pause" else _CLOSE
         change = Change(
-            question=f"{verb.capitalize()} queue {name}?", button=verb.capitalize(), back=back, detail=said
+            question=f"{verb.capitalize()} queue {name}?",
+            button=verb.capitalize(),
+            back=f"/queues/{name}",
+            detail=f"{said} {waiting:,} pending now.",
         )
-        change = msgspec.structs.replace(change, detail=f"{said} {waiting:,} pending now.")
         if (asked := confirm(view, f"/queues/{name}/{verb}", change)) is not None:
             return asked
-    await _VERBS[verb](view, name)
-    return Moved(back)
+
+    async def state() -> State:
+        return state_of_queue((await view.ask(get_queue, name=name)).body)
+
+    target = {"name": name, "title": f"queue {name}", "back": f"/queues/{name}"}
+    return await unless_changed(view, _done(view, verb, name), state, target)
+
+
+async def _done(view: View, verb: str, name: str) -> Reply:
+    seen = view.given("seen")
+    try:
+        await _VERBS[verb](view, name, {"if-match": seen} if seen else {})
+    except InvalidInput as error:
+        if error.field not in CHANGEABLE:
+            raise
+        return await _page(view, {error.field: error.problem})
+    return Moved(f"/queues/{name}")
 
 
 _PAUSE = "Workers claim nothing from it until it is resumed; running jobs go on."
 _CLOSE = "It refuses new jobs; those that it has go on."
 
 
-async def _pause(view: View, name: str) -> None:
+async def _pause(view: View, name: str, headers: dict[str, str]) -> None:
     given = view.given("for").strip()
     seconds = duration(given, "for") / SECOND if given else None
-    await view.ask(pause_queue, name=name, body=PauseRequest(seconds))
+    await view.ask(pause_queue, name=name, body=PauseRequest(seconds), headers=headers)
 
 
-async def _resume(view: View, name: str) -> None:
-    await view.ask(resume_queue, name=name)
+async def _resume(view: View, name: str, headers: dict[str, str]) -> None:
+    await view.ask(resume_queue, name=name, headers=headers)
 
 
-async def _close(view: View, name: str) -> None:
-    await view.ask(close_queue, name=name)
+async def _close(view: View, name: str, headers: dict[str, str]) -> None:
+    await view.ask(close_queue, name=name, headers=headers)
 
 
-async def _open(view: View, name: str) -> None:
-    await view.ask(open_queue, name=name)
+async def _open(view: View, name: str, headers: dict[str, str]) -> None:
+    await view.ask(open_queue, name=name, headers=headers)
 
 
-async def _set(view: View, name: str) -> None:
+async def _set(view: View, name: str, headers: dict[str, str]) -> None:
     """Change the settings that the form names, or undo a change."""
     patch = QueuePatch(reset=[each for each in view.form.get("reset", ()) if each in CHANGEABLE])
     for each in CHANGEABLE:
         if value := view.given(each).strip():
             setattr(patch, each, _value(each, value))
-    seen = view.given("seen")
-    await view.ask(change_queue, name=name, body=patch, headers={"if-match": seen} if seen else {})
+    await view.ask(change_queue, name=name, body=patch, headers=headers)
 
 
 def _value(name: str, text: str) -> Any:
@@ -193,7 +231,7 @@ def depth_band(jobs: dict[str, int], largest: int) -> Markup:
     return Markup("").join(shapes)
 
 
-_VERBS: dict[str, Callable[[View, str], Awaitable[None]]] = {
+_VERBS: dict[str, Callable[[View, str, dict[str, str]], Awaitable[None]]] = {
     "pause": _pause,
     "resume": _resume,
     "close": _close,

@@ -29,6 +29,7 @@ def make_templates() -> Environment:
     made.filters.update(
         moment=moment, ago=ago, span=span, number=number, rate=rate, cell=cell, share=share, sentence=sentence
     )
+    made.filters.update(capitalize_first=capitalize_first, size=size)
     made.globals.update(link=link, STATUSES=[str(each) for each in Status])
     return made
 
@@ -83,6 +84,18 @@ def share(part: float, whole: float) -> str:
 def sentence(text: str | None) -> str:
     """Begun with a capital and ended with a full stop."""
     return "" if not text else text[0].upper() + text[1:].rstrip(".") + "."
+
+
+def capitalize_first(text: str) -> str:
+    """Begun with a capital; the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def size(count: int | None) -> str:
+    """A number of bytes."""
+    if count is None:
+        return "–"
+    return f"{count / 2**20:,.0f} MiB" if count < 2**30 else f"{count / 2**30:,.1f} GiB"
 
 
 def cell(text: str | None, limit: int = MAX_CELL) -> str:

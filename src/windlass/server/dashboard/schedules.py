@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from windlass.core.tokens import Scope
 from windlass.server.dashboard.confirm import Change, confirm
+from windlass.server.dashboard.forms.changed import State, state_of_schedule, unless_changed
 from windlass.server.dashboard.page import Moved, Page, Reply, Shown, View, unknown_verb
-from windlass.server.schedules import SchedulePatch, change_schedule, list_schedules, run_schedule
+from windlass.server.schedules import SchedulePatch, change_schedule, get_schedule, list_schedules, run_schedule
 
 QUESTIONS = {"run": "Enqueue a job of {} now?", "pause": "Pause {}?"}
 DETAILS = {"run": "Its other runs stay as they are.", "pause": "It enqueues nothing until it is resumed."}
@@ -33,28 +34,35 @@ async def act_on_schedule(view: View) -> Reply:
         )
         if (asked := confirm(view, f"/schedules/{name}/{verb}", question)) is not None:
             return asked
-    return Moved(await _VERBS[verb](view, name))
+
+    async def state() -> State:
+        return state_of_schedule((await view.ask(get_schedule, name=name)).body)
+
+    target = {"name": name, "title": f"schedule {name}", "back": f"/schedules/{name}"}
+    return await unless_changed(view, _VERBS[verb](view, name), state, target)
 
 
-async def _run(view: View, name: str) -> str:
+async def _run(view: View, name: str) -> Reply:
     receipt = (await view.ask(run_schedule, name=name)).body
-    return f"/jobs/{receipt.id}"
+    return Moved(f"/jobs/{receipt.id}")
 
 
-async def _pause(view: View, name: str) -> str:
+async def _pause(view: View, name: str) -> Reply:
     return await _patch(view, name, paused=True)
 
 
-async def _resume(view: View, name: str) -> str:
+async def _resume(view: View, name: str) -> Reply:
     return await _patch(view, name, paused=False)
 
 
-async def _patch(view: View, name: str, *, paused: bool) -> str:
-    await view.ask(change_schedule, name=name, body=SchedulePatch(paused=paused))
-    return "/schedules"
+async def _patch(view: View, name: str, *, paused: bool) -> Reply:
+    seen = view.given("seen")
+    headers = {"if-match": seen} if seen else {}
+    await view.ask(change_schedule, name=name, body=SchedulePatch(paused=paused), headers=headers)
+    return Moved(f"/schedules/{name}" if seen else "/schedules")
 
 
-_VERBS: dict[str, Callable[[View, str], Awaitable[str]]] = {"run": _run, "pause": _pause, "resume": _resume}
+_VERBS: dict[str, Callable[[View, str], Awaitable[Reply]]] = {"run": _run, "pause": _pause, "resume": _resume}
 PAGES = (
     Page(path="/schedules", handler=show_schedules),
     Page(path="/schedules/{name}/{verb}", method="POST", handler=act_on_schedule, scope=Scope.OPERATE),

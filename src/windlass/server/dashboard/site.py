@@ -16,8 +16,10 @@ from windlass.client.app import App
 from windlass.client.verbs.audit import Actor, acting
 from windlass.errors import WindlassError
 from windlass.server.browser.session import cookie_of, drop_cookie
-from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, workers
-from windlass.server.dashboard.page import Download, Fields, Moved, Page, Reply, Shown, View, link
+from windlass.server.dashboard import actions, audit, dead, job, jobs, overview, queues, schedules, settings, workers
+from windlass.server.dashboard.figures import types
+from windlass.server.dashboard.forms import enqueue, schedule
+from windlass.server.dashboard.page import Download, Fields, Look, Moved, Page, Reply, Shown, View, link
 from windlass.server.dashboard.render import make_templates
 from windlass.server.decode import read_body
 from windlass.server.dispatch import SAFE_HEADERS, request_id
@@ -28,12 +30,16 @@ PAGES: tuple[Page, ...] = (
     *overview.PAGES,
     *jobs.PAGES,
     *job.PAGES,
+    *enqueue.PAGES,
     *queues.PAGES,
     *dead.PAGES,
+    *schedule.PAGES,
     *schedules.PAGES,
     *workers.PAGES,
+    *types.PAGES,
     *actions.PAGES,
     *audit.PAGES,
+    *settings.PAGES,
 )
 PAGE_SECONDS = 15.0
 """A page that takes longer becomes one that says so."""
@@ -69,14 +75,13 @@ class Dashboard:
         identify: Identify,
         operations: tuple[Operation, ...],
         state: Any,
-        *,
-        environment: str = "",
+        look: Look,
     ) -> None:
         self._app = app
         self._identify = identify
         self._operations: Mapping[Handler, Operation] = {each.handler: each for each in operations}
         self._state = state
-        self._environment = environment
+        self._look = look
         self._templates = make_templates()
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
 
@@ -113,7 +118,7 @@ class Dashboard:
         return self.failed(request, problem, visitor)
 
     async def _reply(self, page: Page, request: Request, visitor: Visitor, form: Fields) -> Reply:
-        visitor.caller.need(page.scope)
+        visitor.caller.need(page.scope, changes=page.method == "POST")
         view = View(
             app=self._app,
             caller=visitor.caller,
@@ -123,9 +128,10 @@ class Dashboard:
             form=form,
             operations=self._operations,
             state=self._state,
+            look=self._look,
         )
         address = request.client.host if request.client else None
-        with acting(Actor(visitor.caller.name, "dashboard", address)):
+        with acting(Actor(visitor.caller.name, "dashboard", address)), visitor.caller.hiding_others():
             return await page.handler(view)
 
     def failed(self, request: Request, problem: Problem, visitor: Visitor | None = None) -> Response:
@@ -148,7 +154,7 @@ class Dashboard:
             title=reply.title,
             caller=visitor.caller if visitor else None,
             csrf=visitor.csrf if visitor else "",
-            environment=self._environment,
+            environment=self._look.environment,
             page_path=request.url.path,
             theme=theme if theme in THEMES else "",
         )
@@ -196,7 +202,7 @@ def _here(request: Request) -> str:
     if request.method == "GET":
         return request.url.path + (f"?{request.url.query}" if request.url.query else "")
     parts = request.url.path.split("/")[1:]
-    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues") else parts[:1])
+    return "/" + "/".join(parts[:2] if parts[0] in ("actions", "jobs", "queues", "schedules") else parts[:1])
 
 
 def _id(request: Request) -> str:

@@ -1,47 +1,56 @@
-"""Workers and types: what is alive, how busy it is, and how each type runs."""
+"""Workers: what is alive, how busy it is, what each runs since when, and its memory."""
+
+from collections.abc import Sequence
 
 import msgspec
 
-from windlass.core.stats.recent_stats import RecentStats, by_type
-from windlass.server.dashboard.numbers import read_stats
-from windlass.server.dashboard.page import Page, Reply, Shown, View
-from windlass.server.stats import StatsQuery, list_types, list_workers
+from windlass.core.status import Status
+from windlass.server.dashboard.page import Page, Reply, Shown, View, paged
+from windlass.server.jobs import JobQuery, JobRecord, list_jobs
+from windlass.server.stats import list_workers
+from windlass.store.records import WorkerInfo
 
-RECENT_SECONDS = 3600.0
+MAX_RUNNING = 300
+"""Running jobs that are read for the page."""
+MAX_NAMED = 5
+"""Of them, shown for each worker."""
 
 
-class TypeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A type: the workers that know it, and how it ran recently."""
+class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker, and the jobs that it runs, the longest first."""
 
-    type: str
-    workers: int
-    recent: RecentStats
+    info: WorkerInfo
+    jobs: Sequence[JobRecord]
+    more: int
 
 
 async def show_workers(view: View) -> Reply:
     """The live workers."""
-    found = (await view.ask(list_workers)).body.workers
+    found: list[WorkerInfo] = (await view.ask(list_workers)).body.workers
+    ordered = sorted(found, key=lambda each: (each.host, each.id))
+    shown, pages = paged(view, "/workers", ordered)
+    running = await _running(view) if found else []
     context = {
-        "workers": sorted(found, key=lambda each: (each.host, each.id)),
+        "workers": [_row(each, running) for each in shown],
+        "count": len(found),
         "slots": sum(each.slots for each in found),
         "busy": sum(each.busy for each in found),
+        "memory": sum(each.memory or 0 for each in found) or None,
+        **pages,
     }
     return Shown("workers.html", "Workers", context)
 
 
-async def show_types(view: View) -> Reply:
-    """Types with their rates and times, the busiest first."""
-    known = {each.type: each.workers for each in (await view.ask(list_types)).body.types}
-    stats = await read_stats(view, StatsQuery(recent=RECENT_SECONDS))
-    assert stats.recent is not None
-    recent = by_type(stats.recent)
-    rows = [
-        TypeRow(type=name, workers=known.get(name, 0), recent=recent.get(name, RecentStats()))
-        for name in sorted(known.keys() | recent.keys())
-        if name
-    ]
-    rows.sort(key=lambda each: -(each.recent.completed + each.recent.failures))
-    return Shown("types.html", "Types", {"types": rows})
+async def _running(view: View) -> list[JobRecord]:
+    query = JobQuery(status=(Status.RUNNING,), limit=MAX_RUNNING)
+    return (await view.ask(list_jobs, query=query)).body.jobs  # type: ignore[no-any-return]
 
 
-PAGES = (Page(path="/workers", handler=show_workers), Page(path="/types", handler=show_types))
+def _row(info: WorkerInfo, running: Sequence[JobRecord]) -> WorkerRow:
+    # The id of a runner is that of its worker and a number.
+    own = [each for each in running if (each.worker or "").rpartition("-")[0] == info.id]
+    own.sort(key=lambda each: each.started_at or each.claimed_at or each.updated_at)
+    return WorkerRow(info=info, jobs=own[:MAX_NAMED], more=max(0, len(own) - MAX_NAMED))
+
+
+PAGES = (Page(path="/workers", handler=show_workers),)

@@ -27,6 +27,7 @@ from windlass.store.postgres.verbs.admit import age as age_jobs
 from windlass.store.postgres.verbs.change import change
 from windlass.store.postgres.verbs.claim import Claims
 from windlass.store.postgres.verbs.completion_watcher import PostgresCompletionWatcher
+from windlass.store.postgres.verbs.ended import ended
 from windlass.store.postgres.verbs.enqueue_batch import Enqueuer
 from windlass.store.postgres.verbs.fire import fire_all
 from windlass.store.postgres.verbs.prune import Pruner
@@ -42,6 +43,7 @@ from windlass.store.records import (
     RunnerEnd,
     Settled,
     WorkerInfo,
+    known_types,
 )
 from windlass.store.sql import read_jobs
 from windlass.store.sql.documents import DocumentVerbs
@@ -141,6 +143,7 @@ class PostgresOperator(Role, read_jobs.ReadVerbs):
     async def why_facts(self, id: JobId) -> WhyFacts | None:
         return await self._access.read(lambda db: why_facts(db, id, workers.live_workers))
 
+    ended = reading(ended)
     cancel = writing(operator_verbs.cancel)
     delete = writing(operator_verbs.delete)
     retry = announcing(operator_verbs.retry)
@@ -207,13 +210,14 @@ class PostgresLeases(Role):
 class PostgresWorkers(Role):
     """Registered workers."""
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await self._access.once(lambda db: workers.beat(db, worker))
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await self._access.once(lambda db: workers.beat(db, infos))
         access = Access(self._access.server, min(park.BEAT_SECONDS, self._access.seconds))
-        # It is registered, even if this fails: the duty frees the rest.
+        types = known_types(infos)
+        # They are registered, even if this fails: the duty frees the rest.
         with contextlib.suppress(StoreUnavailable):
-            if await access.read(lambda db: park.is_any_parked(db, worker.types)):
-                await access.write(lambda db: park.unpark(db, worker.types))
+            if await access.read(lambda db: park.is_any_parked(db, types)):
+                await access.write(lambda db: park.unpark(db, types))
 
     unregister = writing(workers.unregister)
     list = reading(workers.live_workers)

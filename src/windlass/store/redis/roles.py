@@ -12,12 +12,12 @@ from windlass.core.moments import SECOND, Micros
 from windlass.core.schedules.firing import Fired, Firing
 from windlass.errors import InvalidOption, StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
-from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo
+from windlass.store.records import Admitted, Renewal, Rescued, WorkerInfo, known_types
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.duties import park, prune, sweep
 from windlass.store.redis.duties.queue_rotation import QueueRotation
 from windlass.store.redis.liveness import leases, rescue, workers
-from windlass.store.redis.operator import documents, operator_verbs, queues, read_jobs, why_facts
+from windlass.store.redis.operator import documents, ended, operator_verbs, queues, read_jobs, why_facts
 from windlass.store.redis.schedules import fire, read_schedules, write_schedules
 from windlass.store.redis.signals.completion_watcher import RedisCompletionWatcher
 from windlass.store.redis.signals.hints import Hints
@@ -123,6 +123,7 @@ class RedisOperator(Role):
     select = verb(read_jobs.select)
     prune = verb(prune.prune, steps=True, background=True)
     failures = verb(read_jobs.failures)
+    ended = verb(ended.ended)
     counts = verb(read_jobs.counts)
     list = verb(read_jobs.list_jobs)
     why_facts = verb(why_facts.circumstances)
@@ -197,9 +198,9 @@ class RedisLeases(Role):
 class RedisWorkers(Role):
     """The registry of workers."""
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await workers.beat(self._access, worker)
-        await park.unpark(self._access, worker.types)
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await workers.beat(self._access, infos)
+        await park.unpark(self._access, known_types(infos))
 
     unregister = verb(workers.unregister)
     list = verb(workers.live_workers)

@@ -12,7 +12,7 @@ from windlass.core.why.facts import WhyFacts
 from windlass.errors import StoreUnavailable
 from windlass.store.contract_upkeep import OnEnded
 from windlass.store.drive import drive
-from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo
+from windlass.store.records import Admitted, Campaign, ClaimRequest, Rescued, WorkerInfo, known_types
 from windlass.store.sql import queues, read_jobs, schedules
 from windlass.store.sql.documents import DocumentVerbs
 from windlass.store.sql.session import reading
@@ -27,6 +27,7 @@ from windlass.store.sqlite.verbs.admit import admit, age, is_any_aged, next_due_
 from windlass.store.sqlite.verbs.cancel import expire, is_any_expired
 from windlass.store.sqlite.verbs.claim import claim, has_work
 from windlass.store.sqlite.verbs.completion_watcher import SqliteCompletionWatcher
+from windlass.store.sqlite.verbs.ended import ended
 from windlass.store.sqlite.verbs.enqueue import enqueue
 from windlass.store.sqlite.verbs.park import is_any_parked, needs_parking, park, parked_types, unpark, unpark_known
 from windlass.store.sqlite.verbs.prune import prune
@@ -96,6 +97,7 @@ class SqliteOperator(Role, read_jobs.ReadVerbs):
     change = write_verb(operator_verbs.change)
     delete = write_verb(operator_verbs.delete)
     prune = write_verb(prune)
+    ended = read_verb(ended)
 
     async def why_facts(self, id: JobId) -> WhyFacts | None:
         return await self._sessions.read(lambda db: why_facts(db, id, _live_workers))
@@ -142,12 +144,13 @@ class SqliteWorkers(Role):
     unregister = write_verb(workers.unregister)
     list = read_verb(workers.live_workers)
 
-    async def beat(self, worker: WorkerInfo) -> None:
-        await self._access.write(lambda db: workers.beat(db, worker))
-        # The worker is registered even if this fails: the duty unparks the rest.
+    async def beat(self, *infos: WorkerInfo) -> None:
+        await self._access.write(lambda db: workers.beat(db, infos))
+        types = known_types(infos)
+        # They are registered even if this fails: the duty unparks the rest.
         with contextlib.suppress(StoreUnavailable):
-            if await self._access.read(lambda db: is_any_parked(db, worker.types)):
-                await self._access.write(lambda db: unpark(db, worker.types))
+            if await self._access.read(lambda db: is_any_parked(db, types)):
+                await self._access.write(lambda db: unpark(db, types))
 
 
 class SqliteLeader(Role):

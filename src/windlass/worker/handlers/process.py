@@ -15,6 +15,8 @@ import msgspec
 from windlass.core.jobs.job import JobError, LogLine
 from windlass.core.jobs.outcome import Crashed, Decided, Outcome
 from windlass.core.jobs.retry import StoredPolicy
+from windlass.observe.figures import Figures
+from windlass.observe.process import process_figures
 from windlass.worker.channel import MAX_MESSAGE_LENGTH
 from windlass.worker.config import WorkerConfig
 from windlass.worker.handlers.attempt import halted
@@ -66,12 +68,16 @@ class HandlerProcess:
         writer: asyncio.StreamWriter,
         output: Output,
         mark: str,
+        figures: Figures | None,
     ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
         self._output = output
         self._mark = mark
+        self._figures = figures
+        self._absorbed: dict[int, int] = {}
+        """What its figures had when they were last added to ours."""
         self._code: int | None = None
         """How it ended."""
         self._ended = asyncio.create_task(self._follow_end())
@@ -99,15 +105,19 @@ class HandlerProcess:
             output.expect(mark)
             reader, writer = await asyncio.open_connection(sock=ours, limit=MAX_MESSAGE_LENGTH)
             made.callback(writer.close)
+            figures = None if process_figures() is None else Figures.create_shared()
+            shared = None if figures is None else figures.descriptor
+            if figures is not None:
+                lent.callback(figures.close)
             process_config = HandlerProcessConfig(
-                config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path)
+                config.app, theirs.fileno(), os.getpid(), mark, config.modules, tuple(sys.path), shared
             )
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
                 "windlass.worker.handlers.process_main",
                 msgspec.json.encode(process_config).decode(),
-                pass_fds=(theirs.fileno(),),
+                pass_fds=(theirs.fileno(),) if shared is None else (theirs.fileno(), shared),
                 start_new_session=True,
                 env={**os.environ, MARK: mark},
                 cwd=loaded_in(),  # a handler may have changed the runner's: it would be another store there
@@ -116,7 +126,7 @@ class HandlerProcess:
                 stderr=write,
             )
             made.pop_all()
-        return cls(process, reader, writer, output, mark)
+        return cls(process, reader, writer, output, mark, figures)
 
     async def load(self) -> bool:
         """Until it has loaded the app; raises HandlerProcessFailed. False: a signal to all processes has ended it."""
@@ -155,6 +165,7 @@ class HandlerProcess:
                     work.add_lines(lines)
                 case Ended(settlement, fit):
                     outcome, self._spoiled = Decided(settlement), not fit
+                    self._add_figures()
         if outcome is None:
             # Its own exit code says more than our kill; but one that only closed its socket may go on for ever.
             self._hung_up = not (await asyncio.wait([self._ended], timeout=OUTPUT_SECONDS))[0] and not work.halted
@@ -214,6 +225,7 @@ class HandlerProcess:
     async def _follow_end(self) -> None:
         """When the process has ended, kill its descendants and close its socket and output."""
         await self._wait()
+        self._add_figures()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._kill_leftovers()
@@ -222,6 +234,12 @@ class HandlerProcess:
                 await self._output.closed.wait()
         self._output.close()
         self._writer.transport.abort()
+
+    def _add_figures(self) -> None:
+        """What it counted belongs to its runner."""
+        ours = process_figures()
+        if ours is not None and self._figures is not None:
+            ours.absorb(self._figures, self._absorbed)
 
     async def _wait(self) -> None:
         """Until it has ended. A handler of this process may have taken SIGCHLD, which tells the loop, or have waited

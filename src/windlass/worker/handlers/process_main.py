@@ -30,7 +30,9 @@ from windlass.client.app import App
 from windlass.core.jobs.job import Progress
 from windlass.core.jobs.outcome import Outcome, decide
 from windlass.errors import WindlassError
+from windlass.observe.figures import Figures
 from windlass.observe.logs import log_events
+from windlass.observe.process import want_figures
 from windlass.store.clock import since_boot
 from windlass.worker.handlers.attempt import run_sync
 from windlass.worker.handlers.hooks import Lifespan
@@ -208,6 +210,8 @@ def main() -> None:
     # What handlers start must not keep the socket open.
     os.set_inheritable(config.socket, False)
     _prepare_output()
+    if config.figures is not None:
+        want_figures(Figures.shared(config.figures)).close()
     runner = RunnerConnection(socket.socket(fileno=config.socket))
     loop, emit = asyncio.Runner(), log_events()
     sys.path.extend(each for each in config.import_path if each not in sys.path)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from windlass.core.events import Emit, silent
 from windlass.core.jobs.job import JobError
-from windlass.core.jobs.outcome import Decided, NotRun, Outcome, Raised
+from windlass.core.jobs.outcome import Decided, NotRun, Outcome, Raised, is_suspect
 from windlass.core.jobs.retry import StoredPolicy
 from windlass.core.text import cut, printable
 from windlass.worker.config import WorkerConfig
@@ -16,7 +16,7 @@ from windlass.worker.handlers.process import (
     HandlerProcess,
     HandlerProcessFailed,
 )
-from windlass.worker.handlers.work import Work, is_suspect
+from windlass.worker.handlers.work import Work
 from windlass.worker.store_retry import FailureReports, describe_error
 
 MAX_PROBLEM_LENGTH = 4_000

@@ -77,6 +77,8 @@ class HandlerProcessConfig(msgspec.Struct, frozen=True):
     """To be imported besides the app's."""
     import_path: tuple[str, ...] = ()
     """Where its runner finds modules."""
+    figures: int | None = None
+    """The descriptor of the memory for figures, if they are wanted."""
 
 
 class Output(asyncio.Protocol):

@@ -14,14 +14,13 @@ from windlass.client.tasks.task import Definition
 from windlass.core.codec import decode, readable, readable_tags
 from windlass.core.groups.ids import member_index
 from windlass.core.ids import JobId
-from windlass.core.jobs.job import Claimed, Job, LogLine, Progress
+from windlass.core.jobs.job import SAME_FIELDS, Claimed, Job, LogLine, Progress
 from windlass.core.jobs.outcome import Outcome
-from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
+from windlass.core.moments import SECOND, Micros, to_datetime
 from windlass.core.status import Status
 from windlass.store.clock import since_boot
 
 MAX_UNSENT_LINES = 200
-MANY_RESCUES = 3
 
 
 class Halt(Enum):
@@ -110,7 +109,7 @@ class Work(msgspec.Struct, eq=False):
     def job(self) -> Job:
         """The public record, as of the claim."""
         claimed = self.claimed
-        fields = {name: getattr(claimed, name) for name in _SAME}
+        fields = {name: getattr(claimed, name) for name in SAME_FIELDS}
         return Job(
             **fields,
             status=Status.RUNNING,
@@ -149,51 +148,9 @@ class Work(msgspec.Struct, eq=False):
             self.unsent.add(self)
 
 
-def is_suspect(job: Claimed) -> bool:
-    """Whether it may have been what killed a runner: then it runs alone, so that the next time we know.
-
-    A lost machine is no job's fault, but the same job each time is more than chance.
-    """
-    return bool(job.crashes or job.suspicions or job.rescues >= MANY_RESCUES)
-
-
 def _parents(claimed: Claimed) -> tuple[JobId, ...]:
     """A link of a chain has one parent, after the first. Children of handlers and of groups waited for nothing."""
     parent = claimed.parent
     if parent is None or claimed.flow in (None, claimed.id) or member_index(parent, claimed.id) is not None:
         return ()
     return (parent,)
-
-
-def to_claimed(job: Job) -> Claimed:
-    """A running job as its runner holds it, as far as deciding about it needs."""
-    fields = {name: getattr(job, name) for name in _SAME}
-    return Claimed(
-        **fields,
-        payload="",
-        run_at=to_micros(job.run_at),
-        created_at=to_micros(job.created_at),
-        claimed_at=to_micros(job.claimed_at or job.created_at),
-    )
-
-
-_SAME = (
-    "id",
-    "queue",
-    "type",
-    "attempt",
-    "max_attempts",
-    "failures",
-    "crashes",
-    "rescues",
-    "suspicions",
-    "requeues",
-    "snoozes",
-    "priority",
-    "idempotency_key",
-    "concurrency_key",
-    "tenant",
-    "parent",
-    "flow",
-    "schedule",
-)

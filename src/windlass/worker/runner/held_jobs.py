@@ -8,10 +8,11 @@ from windlass.client.tasks.task import Definition
 from windlass.core.events import Emit
 from windlass.core.ids import JobId
 from windlass.core.jobs.job import Claimed
+from windlass.core.jobs.outcome import is_suspect
 from windlass.core.log_events import JobsClaimed
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
-from windlass.worker.handlers.work import Work, is_suspect
+from windlass.worker.handlers.work import Work
 from windlass.worker.shared_table import SharedTable
 
 MAX_PREFETCH_WAIT: Micros = 2 * SECOND

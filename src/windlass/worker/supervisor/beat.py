@@ -14,6 +14,7 @@ from windlass.store.open import redact
 from windlass.store.records import LeaseRequest, Note, WorkerInfo
 from windlass.version import __version__
 from windlass.worker.channel import LeaseGranted
+from windlass.worker.processes import children, memory
 from windlass.worker.runner.held_jobs import MAX_PREFETCH_WAIT
 from windlass.worker.shared_table import State
 from windlass.worker.store_retry import repeat, retry_until_done
@@ -112,7 +113,14 @@ class Registration:
             per_minute=round(self._per_minute, 1),
             draining=self.draining,
             parameters=state.parameters,
+            memory=self._memory(),
         )
+
+    def _memory(self) -> int | None:
+        """Resident bytes of the supervisor, its runners and their handler processes."""
+        runners = {os.getpid(), *(child.pid for child in self._state.runners)}
+        handlers = {pid for runner in runners for pid in children(runner)}
+        return sum(map(memory, runners | handlers)) or None
 
     async def register(self) -> None:
         """Enter the worker into the registry, and say so."""

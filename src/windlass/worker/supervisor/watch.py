@@ -5,13 +5,13 @@ from collections.abc import Set
 from random import Random
 
 from windlass.core.events import RunnerBlocked, RunnerHung
+from windlass.core.jobs.job import to_claimed
 from windlass.core.jobs.outcome import Policy, decide, requeue
 from windlass.core.moments import SECOND, Micros
 from windlass.store.clock import since_boot
 from windlass.store.records import CancelRequest
 from windlass.worker.channel import Cancel, Overdue
 from windlass.worker.handlers.attempt import timed_out
-from windlass.worker.handlers.work import to_claimed
 from windlass.worker.shared_table import Entry, State
 from windlass.worker.store_retry import repeat
 from windlass.worker.supervisor.runner_process import RunnerProcess

@@ -2,6 +2,7 @@
 import { morph } from "/static/morph.js";
 import { showTimes } from "/static/times.js";
 import { bindKeys } from "/static/keys.js";
+import { listen } from "/static/events.js";
 
 const main = document.getElementById("main");
 const alarm = document.getElementById("alarm");
@@ -11,17 +12,35 @@ let paused = sessionStorage.getItem("windlass-paused") === "yes";
 let lastGood = new Date();
 let lastPointer = 0;
 let timer = 0;
+let nextRefresh = 0;
+let refreshing = false;
+let changed = false;
 
-// Live updates: the page is fetched again and morphed into the one that is shown.
+// Live updates: the page is fetched again and morphed into the one that is shown. It is, every few seconds, and soon
+// after an event: at most once a second, and for at most a tenth of the time.
 async function refresh() {
   clearTimeout(timer);
+  if (refreshing) return;
   const seconds = Number(main.dataset.refresh || 0);
   if (seconds > 0 && !paused && !document.hidden && !isHeld()) {
+    refreshing = true;
+    changed = false;
     live.classList.add("busy");
+    const began = Date.now();
     await fetchPage();
+    nextRefresh = Math.max(began + 1000, Date.now() + 9 * (Date.now() - began));
     live.classList.remove("busy");
+    refreshing = false;
   }
   if (seconds > 0) timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || seconds));
+  if (changed) refreshSoon();
+}
+
+function refreshSoon() {
+  changed = true;
+  if (refreshing || paused) return;
+  clearTimeout(timer);
+  timer = setTimeout(refresh, Math.max(isHeld() ? 1000 : 50, nextRefresh - Date.now()));
 }
 
 async function fetchPage() {
@@ -129,3 +148,4 @@ showTheme();
 showSelection();
 setInterval(() => showTimes(document), 5000);
 timer = setTimeout(refresh, 1000 * Number(main.dataset.refresh || 1));
+if (main.dataset.refresh && document.querySelector(".side a")) listen(main.dataset.job, refreshSoon);

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 
+from windlass.core.stats.meter import METER_RETENTION
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
 from windlass.store.postgres.connection.access import CONNECT_SECONDS
@@ -28,7 +29,9 @@ from windlass.store.postgres.doctor.server import (
     check_versions,
 )
 from windlass.store.postgres.liveness.workers import current_leader, live_workers
+from windlass.store.postgres.verbs.admit import oldest
 from windlass.store.sql.schedules import all_schedules
+from windlass.store.sql.stats import recent
 
 MAX_COUNTED = 20_000
 """Per queue, per parked type, of delayed jobs: a check of millions must not take long."""
@@ -52,6 +55,8 @@ async def take_census(db: Db) -> Census:
         late_jobs=sum(row[1] for row in late),
         coordinator=await current_leader(db),
         schedules=tuple(await all_schedules(db)),
+        oldest=await oldest(db),
+        recent=await recent(db, METER_RETENTION),
     )
 
 

@@ -1,5 +1,7 @@
 """Workers, alive if their heartbeat is recent, and the leadership of one coordinator; times are the server's."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from windlass.store.postgres.connection.db import Db
@@ -7,9 +9,11 @@ from windlass.store.records import Campaign, WorkerInfo
 from windlass.store.rows import SILENT_AFTER, to_worker
 
 
-async def beat(db: Db, worker: WorkerInfo) -> None:
-    """Register or refresh."""
-    await db.run("beat", {"id": worker.id, "info": msgspec.json.encode(worker).decode()})
+async def beat(db: Db, workers: Sequence[WorkerInfo]) -> None:
+    """Register or refresh, in the order of the ids: two servers may have the same ones."""
+    ordered = sorted(workers, key=lambda worker: worker.id)
+    infos = [msgspec.json.encode(worker).decode() for worker in ordered]
+    await db.run("beat", {"ids": [worker.id for worker in ordered], "infos": infos})
 
 
 async def unregister(db: Db, worker: str) -> None:

@@ -1,5 +1,6 @@
 -- name: beat
-INSERT INTO windlass.workers (id, info, started_at, beat_at) VALUES (:id, :info, :now, :now)
+INSERT INTO windlass.workers (id, info, started_at, beat_at)
+SELECT worker.id, worker.info, :now, :now FROM unnest(:ids::text[], :infos::text[]) AS worker (id, info)
 ON CONFLICT (id) DO UPDATE SET info = excluded.info, beat_at = excluded.beat_at
 
 -- name: unregister_worker

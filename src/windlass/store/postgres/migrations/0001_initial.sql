@@ -230,6 +230,19 @@ CREATE INDEX history_dead_drop ON windlass.history_dead (drop_at);
 CREATE INDEX history_dead_newest ON windlass.history_dead (finished_at);
 CREATE INDEX history_default_drop ON windlass.history_default (drop_at);
 
+-- Jobs by the moment at which they ended, for the event stream. A summary per megabyte: an insert writes no entry for its job,
+-- and what has no summary yet is read as a whole.
+CREATE INDEX history_ended ON windlass.history USING brin (finished_at) WITH (pages_per_range = 128, autosummarize = on);
+-- Jobs that ended after a moment, or at it with a higher id, in that order. The settings are those of sessions but for bitmap
+-- scans, the only ones that read such an index.
+CREATE FUNCTION windlass.ended(since bigint, after uuid, most integer) RETURNS SETOF windlass.history LANGUAGE plpgsql STABLE
+SET enable_bitmapscan = on SET enable_indexscan = off SET enable_indexonlyscan = off SET enable_seqscan = off AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM windlass.history AS job
+    WHERE job.finished_at >= since AND (job.finished_at > since OR job.id > after)
+    ORDER BY job.finished_at, job.id LIMIT most;
+END $$;
+
 -- The day, counted since 1970, on which a finished job may be dropped with its whole partition; -1: row by row.
 CREATE FUNCTION windlass.drop_day(status text, ended bigint, keep bigint) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from windlass.core.moments import Micros
+from windlass.core.stats.meter import METER_RETENTION
 from windlass.errors import StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.doctor import Census, Examination, Finding, Level, Waiting, problem
@@ -35,6 +36,7 @@ from windlass.store.redis.doctor.server import (
 from windlass.store.redis.liveness.workers import coordinator, held_by_runner, late_runners, live_workers
 from windlass.store.redis.operator.queues import read_queues
 from windlass.store.redis.schedules.read_schedules import all_schedules
+from windlass.store.redis.verbs.stats import oldest, recent
 
 MAX_DELAYED = 2_000
 """Per queue: the doctor must not take long on a store with millions of jobs."""
@@ -72,6 +74,8 @@ async def take_census(access: ReadOnlyAccess) -> Census:
         late_jobs=sum(held[runner] for runner in late),
         coordinator=await coordinator(access, now),
         schedules=tuple(await all_schedules(access)),
+        oldest=await oldest(access),
+        recent=await recent(access, METER_RETENTION),
     )
 
 

@@ -2,7 +2,7 @@
 
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -12,12 +12,16 @@ from windlass.store.redis.connection.access import Access
 from windlass.store.redis.liveness.leases import registrations_of
 from windlass.store.rows import to_worker
 
+MAX_BEATS = 200
+"""Reports that one call writes."""
 _SINCE = struct.Struct(">q")
 
 
-async def beat(access: Access, worker: WorkerInfo) -> None:
-    """Register a worker, or refresh its report."""
-    await access.call_global("heartbeat", (worker.id, msgspec.json.encode(worker).decode()))
+async def beat(access: Access, workers: Sequence[WorkerInfo]) -> None:
+    """Register workers, or refresh their reports."""
+    reports = [(worker.id, msgspec.json.encode(worker).decode()) for worker in workers]
+    for first in range(0, len(reports), MAX_BEATS):
+        await access.call_global("heartbeat", (reports[first : first + MAX_BEATS],))
 
 
 async def unregister(access: Access, worker: str) -> None:

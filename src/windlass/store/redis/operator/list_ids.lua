@@ -135,7 +135,7 @@ local TAGS, SCHEDULE = 15, 17
 local function matches(value)
   local letter, _, _, _, _, _, _, length = struct.unpack(HEAD_A, value)
   if letters ~= '' and not string.find(letters, string.char(letter), 1, true) then return false end
-  local flags, type_number = struct.unpack('>I2I4', value, A_SIZE + length + 1)
+  local flags, type_number = struct.unpack('>I4I4', value, A_SIZE + length + 1)
   if number and type_number ~= number then return false end
   if tenant and not has(flags, HAS_TENANT) then return false end
   if not tenant and not tag and not schedule then return true end

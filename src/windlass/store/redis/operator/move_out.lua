@@ -3,7 +3,7 @@
 -- details (empty: none) of each. Reply for each: 0 if it has changed; else {target, record, details, notes} for
 -- `move_in`.
 --! effect: writes
---! uses: record, indexes, replace_record, key_queue, completion_hints
+--! uses: record, indexes, replace_record, key_queue, completion_hints, parent_changes
 local now, target = now_micros(), request[1]
 local dirty_keys, answer = {}, {}
 
@@ -12,6 +12,7 @@ local function leave(id, version, record, details)
   if not before or before.version ~= version or not waiting_letters[before.letter] then return 0 end
   local r = read_record(record)
   r.version = version + 1
+  list_only_dependent(id, r)
   mark_dirty_if_slotted(dirty_keys, before)
   remove_from_indexes(id, before)
   local packet = {target, write_record(r), details, redis.call('HGET', K.notes, id) or ''}

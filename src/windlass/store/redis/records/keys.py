@@ -44,7 +44,7 @@ QUEUE_KEYS: dict[str, str] = {
     "buckets": "hash: digest of a concurrency key, or nothing for the queue itself → its token bucket",
     "children": "zset, by member: parent, id",
     "dependents": "zset, by member: w (waiting) or f (notified that the parent failed), parent, child, the child's "
-    "queue if it is another one",
+    "queue if it is another one; not the only dependent of a parent that has it in its record",
     "parent_changes": "hash: parent → its state and result, until all of its dependents are notified",
     "outbox": "hash: child, parent, queue of the child → since when, state and result of the parent: mail for that "
     "queue",

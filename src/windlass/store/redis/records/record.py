@@ -1,8 +1,9 @@
 """The packed record of a job: fields that scripts change are at fixed places, the rest they copy unread.
 
-    head A | runner | head B | fields | length of payload | payload | length | parent results | result
+    head A | runner | head B | head C | fields | length of payload | payload | length | parent results | result
 
-Only a record with Flag.HAS_PARENT_RESULTS has parent results and their length.
+Only a record with Flag.HAS_HEAD_C has head C: aged, with an expiry or a slot, or tried before. Only one with
+Flag.HAS_PARENT_RESULTS has parent results and their length. Fields end with the last value that a job has.
 
 Head A is what a claim and a completion change, so they rewrite 38 bytes and copy the rest. `version` grows with
 every write: a decision is written only if the record still has the version that was read (replace_records.lua).
@@ -24,7 +25,8 @@ from windlass.core.status import FINISHED, Status
 from windlass.store.redis.records.unreadable import decode_text, reader
 
 A = struct.Struct(">BIIIqqqB")
-B = struct.Struct(">HIiHqqqqqHhHHIHIII")
+B = struct.Struct(">IIiqqqqHI")
+C = struct.Struct(">HqhHHIHII")
 _LENGTH = struct.Struct(">I")
 NO_SLOT = -1  # in the place of a slot
 
@@ -103,6 +105,10 @@ class Flag(IntFlag):
     """It has one parent, and no more."""
     TAKES_RESULT = 16384
     """It takes the result of a parent."""
+    ONLY_DEPENDENT = 32768
+    """It has one dependent, which is in its fields and not in the index of dependents."""
+    HAS_HEAD_C = 65536
+    """Only in the packed record."""
 
 
 class Fields(msgspec.Struct, array_like=True, frozen=True):
@@ -129,6 +135,8 @@ class Fields(msgspec.Struct, array_like=True, frozen=True):
     schedule: str | None = None
     tick: Micros | None = None
     result_params: str | None = None
+    dependent: JobId | None = None
+    """The one job of the same enqueue and queue that waits for it: the last value, found by its length."""
 
     @property
     def rate(self) -> Rate | None:
@@ -205,11 +213,27 @@ class Record(msgspec.Struct, kw_only=True):
 
 
 _HEAD = ("letter", "version", "attempt", "claim", "updated_at", "claimed_at", "started_at")
-_NUMBERS = (
-    *("flags", "type", "sort_priority", "aged_by", "rank", "run_at", "created_at", "expires_at", "timeout"),
-    *("max_attempts", "slot", "failures", "crashes", "rescues", "suspicions", "requeues", "snoozes"),
+_NUMBERS = ("flags", "type", "sort_priority", "rank", "run_at", "created_at", "timeout", "max_attempts")
+_RARE = (
+    *("aged_by", "expires_at", "slot"),
+    *("failures", "crashes", "rescues", "suspicions", "requeues", "snoozes"),
 )
-_head_of, _numbers_of = attrgetter(*_HEAD), attrgetter(*_NUMBERS)
+_head_of, _numbers_of, _rare_of = attrgetter(*_HEAD), attrgetter(*_NUMBERS[1:]), attrgetter(*_RARE)
+NO_RARE = (0, 0, NO_SLOT, 0, 0, 0, 0, 0, 0)
+"""Head C of a record that has none."""
+_HAS_HEAD_C = int(Flag.HAS_HEAD_C)
+_NILS = b"\xc0" * (len(Fields.__struct_fields__) - 1)
+
+
+def encode_fields(fields: Fields) -> bytes:
+    """Fields as they are stored, up to the last value that is there."""
+    encoded = encode(fields)
+    if encoded.endswith(_NILS):  # as of most jobs: only the type
+        return b"\x91" + encoded[3 : -len(_NILS)]
+    values = list(msgspec.structs.astuple(fields))
+    while values[-1] is None:
+        values.pop()
+    return encode(values)
 
 
 def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
@@ -217,18 +241,22 @@ def unpack(id_: JobId, value: bytes, more: bytes | None = None) -> Record:
     *head, length = A.unpack_from(value)
     at = A.size + length
     runner = value[A.size : at].decode()
-    numbers = B.unpack_from(value, at)
+    flags, *numbers, size = B.unpack_from(value, at)
     at += B.size
-    end = at + numbers[-1]
+    rare = NO_RARE
+    if flags & _HAS_HEAD_C:
+        flags, rare, at = flags ^ _HAS_HEAD_C, C.unpack_from(value, at), at + C.size
+    end = at + size
     payload, at_parent_results = _text(value, end)
     parent_results, at_result = (
-        _text(value, at_parent_results) if numbers[0] & Flag.HAS_PARENT_RESULTS else (None, at_parent_results)
+        _text(value, at_parent_results) if flags & Flag.HAS_PARENT_RESULTS else (None, at_parent_results)
     )
     return Record(
         id=id_,
         **dict(zip(_HEAD, head, strict=True)),
         runner=runner,
-        **dict(zip(_NUMBERS, numbers, strict=False)),
+        **dict(zip(_NUMBERS, (flags, *numbers), strict=True)),
+        **dict(zip(_RARE, rare, strict=True)),
         fields=read_fields(value[at:end]),
         payload=payload,
         parent_results=parent_results,
@@ -246,13 +274,15 @@ def _text(value: bytes, at: int) -> tuple[str, int]:
 
 def pack(record: Record) -> bytes:
     """The record as it is stored."""
-    runner, fields, payload = record.runner.encode(), encode(record.fields), record.payload.encode()
-    given = record.parent_results
+    runner, fields, payload = record.runner.encode(), encode_fields(record.fields), record.payload.encode()
+    given, rare = record.parent_results, _rare_of(record)
+    has_rare = rare != NO_RARE
     return b"".join(
         (
             A.pack(*_head_of(record), len(runner)),
             runner,
-            B.pack(*_numbers_of(record), len(fields)),
+            B.pack(record.flags | (_HAS_HEAD_C if has_rare else 0), *_numbers_of(record), len(fields)),
+            C.pack(*rare) if has_rare else b"",
             fields,
             _LENGTH.pack(len(payload)),
             payload,

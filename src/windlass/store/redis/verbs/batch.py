@@ -5,7 +5,7 @@ parts/store_jobs.lua read it by number. Jobs with keys or parents, and those of 
 each; others share one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
@@ -18,7 +18,7 @@ from windlass.core.jobs.idempotency import OnConflict
 from windlass.core.jobs.job import Enqueued, NewJob
 from windlass.errors import KeyConflict, QueueClosed
 from windlass.store.keys import key_ref
-from windlass.store.redis.records.record import Fields, Flag, encode
+from windlass.store.redis.records.record import Fields, Flag, encode_fields
 from windlass.store.rows import PER_JOB, shared_child_values
 
 STORED, CLOSED, CONFLICT, PARENT_KEY_TAKEN = 0, 1, 2, 4
@@ -89,32 +89,50 @@ class EnqueueBatch(msgspec.Struct, frozen=True):
 def to_batch(jobs: Sequence[NewJob]) -> EnqueueBatch:
     """Jobs of one queue, in their order."""
     if len(jobs) == 1 and _is_plain(jobs[0]):
-        return EnqueueBatch(jobs, [[0]], ([_kind(jobs, 1, False, False)], None), [encode(fields_of(jobs[0]))], True)
-    parents = {parent for job in jobs for parent in job.parents}
+        return EnqueueBatch(
+            jobs, [[0]], ([_kind(jobs, 1, False, 0)], None), [encode_fields(fields_of(jobs[0]))], True
+        )
+    parents = _dependents(jobs)
     kinds = _kinds(jobs, parents)
     request: list[Any] = []
     blobs: list[bytes] = []
     for places in kinds:
         alike = [jobs[place] for place in places]
         first = alike[0]
-        own = _has_own_fields(first) or _is_linked(first, parents)
-        request.append(_kind(alike, len(blobs) + 1, own, first.id in parents))
-        blobs += [encode(fields_of(job)) for job in (alike if own else alike[:1])]
+        flags = _parent_flags(first, parents)
+        own = bool(flags & Flag.ONLY_DEPENDENT) or _has_own_fields(first) or _is_linked(first, parents)
+        request.append(_kind(alike, len(blobs) + 1, own, flags))
+        blobs += [encode_fields(fields_of(job, parents.get(job.id))) for job in (alike if own else alike[:1])]
     order = _order(jobs, kinds)
     plain = len(kinds) == 1 and order is None and _is_plain(jobs[0])
     return EnqueueBatch(jobs, kinds, (request, order), blobs, plain)
+
+
+def _dependents(jobs: Sequence[NewJob]) -> dict[JobId, JobId | None]:
+    """The parents of these jobs, each with its dependent; None: it has several."""
+    found: dict[JobId, JobId | None] = {}
+    for job in jobs:
+        for parent in dict.fromkeys(job.parents):
+            found[parent] = None if parent in found else job.id
+    return found
+
+
+def _parent_flags(job: NewJob, parents: Mapping[JobId, JobId | None]) -> int:
+    if job.id not in parents:
+        return 0
+    return int(Flag.HAS_DEPENDENTS if parents[job.id] is None else Flag.HAS_DEPENDENTS | Flag.ONLY_DEPENDENT)
 
 
 def _has_own_fields(job: NewJob) -> bool:
     return job.idempotency_key is not None or job.concurrency_key is not None or job.schedule is not None
 
 
-def _is_linked(job: NewJob, parents: set[JobId]) -> bool:
+def _is_linked(job: NewJob, parents: Collection[JobId]) -> bool:
     """Whether it is of a chain: even those that are alike have their own fields."""
     return bool(parents) and (bool(job.parents) or job.flow is not None)
 
 
-def _kinds(jobs: Sequence[NewJob], parents: set[JobId]) -> list[list[int]]:
+def _kinds(jobs: Sequence[NewJob], parents: Mapping[JobId, JobId | None]) -> list[list[int]]:
     if len(jobs) == 1:
         return [[0]]
     found: dict[Any, list[int]] = {}
@@ -124,7 +142,7 @@ def _kinds(jobs: Sequence[NewJob], parents: set[JobId]) -> list[list[int]]:
         if parents:
             alike = shared_child_values(job) if _is_linked(job, parents) else kind[0]
             parent = bool(job.parent) if job.parents else job.parent
-            kind = (alike, *kind[1:], flags_of(job), parent, job.id in parents)
+            kind = (alike, *kind[1:], flags_of(job), parent, _parent_flags(job, parents))
         if kind != last:  # mostly all are alike: comparing is cheaper than hashing
             places = found.setdefault(kind, [])
             last = kind
@@ -142,10 +160,10 @@ def _order(jobs: Sequence[NewJob], kinds: Sequence[Sequence[int]]) -> list[int] 
     return [number for place in meeting for number in where[place]]
 
 
-def _kind(alike: Sequence[NewJob], blob: int, own: bool, parents: bool) -> tuple[Any, ...]:
+def _kind(alike: Sequence[NewJob], blob: int, own: bool, parent_flags: int) -> tuple[Any, ...]:
     job = alike[0]
     return (
-        flags_of(job) | (Flag.HAS_DEPENDENTS if parents else 0),
+        flags_of(job) | parent_flags,
         job.type,
         -job.priority,
         job.run_at,
@@ -185,8 +203,8 @@ def _is_plain(job: NewJob) -> bool:
     )
 
 
-def fields_of(job: NewJob) -> Fields:
-    """The fields of a job, which never change."""
+def fields_of(job: NewJob, dependent: JobId | None = None) -> Fields:
+    """The fields of a job, which never change; `dependent` is the one job that waits for it."""
     rate = job.key_rate
     return Fields(
         type=job.type,
@@ -208,6 +226,7 @@ def fields_of(job: NewJob) -> Fields:
         schedule=job.schedule,
         tick=job.tick,
         result_params=to_json(job.result_params, "result_params") if job.result_params else None,
+        dependent=dependent,
     )
 
 

@@ -36,7 +36,7 @@ local function taken_of(members, runner, claim, now)
     if text > MAX_TEXT and i > 1 then break end
     local letter, version, attempt, _, _, _, _, length = struct.unpack(HEAD_A, value)
     if letter ~= PENDING then return nil end
-    if bit.band(string.byte(value, A_SIZE + length + 2), UNUSUAL) ~= 0 then return nil end
+    if bit.band(string.byte(value, A_SIZE + length + 4), UNUSUAL) ~= 0 then return nil end
     taken[2 * i - 1] = ids[i]
     taken[2 * i] = struct.pack(HEAD_A, RUNNING, version + 1, attempt + 1, claim, now, now, 0, #runner)
       .. runner .. string.sub(value, A_SIZE + length + 1)

@@ -14,11 +14,11 @@ from windlass.store.records import ClaimRequest, QueueQuota
 from windlass.store.redis.connection.access import Access
 from windlass.store.redis.connection.errors import QueueErrors
 from windlass.store.redis.liveness.leases import NO_LEASE, allow_runner, check_lease
-from windlass.store.redis.records.record import A, B, Fields, Flag, read_fields
+from windlass.store.redis.records.record import NO_RARE, A, B, C, Fields, Flag, read_fields
 from windlass.store.redis.records.unreadable import decode_text
 
 _LENGTH = struct.Struct(">I")
-INPUT = int(Flag.HAS_PARENT_RESULTS)
+INPUT, HEAD_C = int(Flag.HAS_PARENT_RESULTS), int(Flag.HAS_HEAD_C)
 
 
 def to_claimed(queue: str, runner: str, reply: Sequence[bytes]) -> list[Claimed]:
@@ -33,10 +33,13 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
     """Most jobs are of few kinds: what is said once is read once."""
     for id_, value in zip(reply, reply, strict=True):
         n = numbers(value)
-        sort_priority, lifted, _, run_at, created_at, expires_at, timeout, max_attempts = n[10:18]
-        failures, crashes, rescues, suspicions, requeues, snoozes, size = n[19:26]
-        end = begin + size
-        said = value[begin:end]
+        flags, _, sort_priority, _, run_at, created_at, timeout, max_attempts, size = n[8:]
+        at, rare = begin, NO_RARE
+        if flags & HEAD_C:
+            at, rare = begin + C.size, C.unpack_from(value, begin)
+        lifted, expires_at, _, failures, crashes, rescues, suspicions, requeues, snoozes = rare
+        end = at + size
+        said = value[at:end]
         fields = kinds.get(said)
         if fields is None:
             fields = kinds[said] = read_fields(said)
@@ -69,7 +72,7 @@ def _read(queue: str, runner: int, reply: Iterator[bytes]) -> Iterator[Claimed]:
             fields.tags,
             fields.meta,
             fields.result_params,
-            _given(value, ends) if n[8] & INPUT and fields.result_params else None,
+            _given(value, ends) if flags & INPUT and fields.result_params else None,
             fields.schedule,
             fields.tick,
         )

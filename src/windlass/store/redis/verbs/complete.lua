@@ -11,22 +11,15 @@ local keep = retention_of(COMPLETED)
 local values, PORTION = {}, 25
 local answer, claims, dirty_keys, seen = {}, {}, {}, {}
 local records, ended, slots, keyed, digests, unkept = {}, {}, {}, {}, {}, {}
-local done, unusual = 0, 0
-local released, work = {}, {now = now, dirty_keys = dirty_keys, sent = {}}
+local done, unusual, dependents = 0, 0, 0
+local released, listed, work = {}, {}, {now = now, dirty_keys = dirty_keys, sent = {}}
 local UNUSUAL = CANCEL_REQUESTED + HAS_DETAILS
 local weight, MAX_WEIGHT, HEAVY, TEXT = 0, 300, 4, 4096  -- in plain jobs; one more for each TEXT bytes
 
--- Most are like this: nothing but the head changes.
-local function finish_plain(i, value)
-  local _, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
-  if starts[i] >= 0 then started = claimed + starts[i] end
-  return struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
-    .. string.sub(value, A_SIZE + 1) .. results[i]
-end
-
 -- It has an idempotency key or a slot, or is not kept.
-local function finish_keyed(i, value)
+local function finish_keyed(i, value, flags)
   local id, r = ids[i], read_record(value)
+  r.flags = bit.band(flags, bit.bnot(HAS_HEAD_C))
   if has(r.flags, HAS_IDEMPOTENCY_KEY) then
     local fields = fields_of(r)
     keyed[#keyed + 1] = {id, fields[KEY_DIGEST], fields[WINDOW]}
@@ -44,32 +37,53 @@ local function finish_keyed(i, value)
   return write_record(r)
 end
 
--- Few dependents are released at once, with its result; many by `notify_dependents`. Without any left its flag goes.
-local function pass_result(i, value, length)
-  local members = few_dependents(ids[i])
-  if not members then
-    note_parent_state(ids[i], COMPLETED, results[i])
-    work.details = true
-    return value
+local function release(child, parent, queue, result)
+  local n = 4 * dependents
+  dependents = dependents + 1
+  released[n + 1], released[n + 2], released[n + 3], released[n + 4] = child, parent, queue, result
+end
+
+-- Few dependents are released at once, with its result; many by `notify_dependents`. Returns its flags: without any
+-- dependent left, those of dependents go. Head B begins at `at`.
+local function pass_result(i, value, at, flags)
+  local count, id = 1, ids[i]
+  if has(flags, ONLY_DEPENDENT) then
+    release(only_dependent(value, at, flags), id, '', results[i])
+    flags = flags - ONLY_DEPENDENT
+  else
+    local members = few_dependents(id)
+    if not members then
+      note_parent_state(id, COMPLETED, results[i])
+      work.details = true
+      return flags
+    end
+    count = #members
+    for _, member in ipairs(members) do
+      listed[#listed + 1] = member
+      release(string.sub(member, 38, 73), id, string.sub(member, 74), results[i])
+    end
   end
-  weight = weight + (2 + math.floor(#results[i] / TEXT)) * #members
-  for _, member in ipairs(members) do released[#released + 1], released[#released + 2] = member, results[i] end
-  local flags = struct.unpack('>I2', value, A_SIZE + length + 1) - HAS_DEPENDENTS
-  return string.sub(value, 1, A_SIZE + length) .. struct.pack('>I2', flags) .. string.sub(value, A_SIZE + length + 3)
+  weight = weight + (2 + math.floor(#results[i] / TEXT)) * count
+  return flags - HAS_DEPENDENTS
+end
+
+-- Its claim has one running job less. Most jobs of a call are of the same claim.
+local last_head, last_claim, last_runner
+local function count_claim(runner, claim)
+  if claim ~= last_claim or runner ~= last_runner then
+    last_head, last_claim, last_runner = claim_head(runner, claim), claim, runner
+  end
+  claims[last_head] = (claims[last_head] or 0) + 1
 end
 
 -- All of them are written together, below.
-local function add(i, value, flags, runner, claim)
-  local bound = keep == 0 or bit.band(flags, HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY) ~= 0
-  local finished = (bound and finish_keyed or finish_plain)(i, value)
+local function add(i, finished)
   done = done + 1
   if keep > 0 then
-    local n = #records
-    records[n + 1], records[n + 2] = ids[i], finished
-    ended[n + 1], ended[n + 2] = now + keep, ids[i]
+    local n = 2 * done
+    records[n - 1], records[n] = ids[i], finished
+    ended[n - 1], ended[n] = now + keep, ids[i]
   end
-  local head = claim_head(runner, claim)
-  claims[head] = (claims[head] or 0) + 1
 end
 
 -- It failed before, or has a cancel request. Neither reason nor error is kept after success.
@@ -91,19 +105,29 @@ for i, id in ipairs(ids) do
   local value = values[at + 1]
   answer[i] = weight < MAX_WEIGHT and 0 or -1
   if value and not seen[id] and weight < MAX_WEIGHT then  -- one that comes twice is done once
-    local letter, _, attempt, claim, _, _, _, length = struct.unpack(HEAD_A, value)
+    local letter, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
     if letter == RUNNING and attempt == attempts[i] then
       answer[i], seen[id] = 1, true
-      local flags = struct.unpack('>I2', value, A_SIZE + length + 1)
-      weight = weight + (keep > 0 and bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY) == 0 and 1 or HEAVY)
-        + math.floor(#value / TEXT)
-      if has(flags, HAS_DEPENDENTS) then
-        if bit.band(flags, UNUSUAL) == 0 then value = pass_result(i, value, length) else work.details = true end
-      end
-      if bit.band(flags, UNUSUAL) == 0 then
-        add(i, value, flags, string.sub(value, A_SIZE + 1, A_SIZE + length), claim)
-      else
+      local at = A_SIZE + length + 1
+      local flags = struct.unpack('>I4', value, at)
+      local rare = bit.band(flags, UNUSUAL + HAS_IDEMPOTENCY_KEY + HAS_CONCURRENCY_KEY + HAS_DEPENDENTS)
+      weight = weight + (keep > 0 and rare % HAS_DEPENDENTS == 0 and 1 or HEAVY) + math.floor(#value / TEXT)
+      if bit.band(rare, UNUSUAL) ~= 0 then
+        if rare >= HAS_DEPENDENTS then work.details = true end
         finish_unusual(i, value)
+      else
+        local runner = string.sub(value, A_SIZE + 1, at - 1)
+        local kept_flags = rare >= HAS_DEPENDENTS and pass_result(i, value, at, flags) or flags
+        count_claim(runner, claim)
+        if keep == 0 or rare % HAS_DEPENDENTS ~= 0 then
+          add(i, finish_keyed(i, value, kept_flags))
+        else
+          -- Most are like this: nothing but the head changes, and the flags of one that had dependents.
+          if starts[i] >= 0 then started = claimed + starts[i] end
+          local head = struct.pack(HEAD_A, COMPLETED, version + 1, attempt, claim, now, claimed, started, length)
+          add(i, kept_flags == flags and head .. string.sub(value, A_SIZE + 1) .. results[i]
+            or head .. runner .. struct.pack('>I4', kept_flags) .. string.sub(value, at + 4) .. results[i])
+        end
       end
     end
   end
@@ -118,7 +142,7 @@ for head, jobs in pairs(claims) do release_claim(head, jobs) end
 if #slots > 0 then redis.call('ZREM', K.slots, unpack(slots)) end
 if #keyed > 0 then release_keys(keyed, digests, now) end
 if keep == 0 then forget_jobs(unkept, now) end
-if #released > 0 then release_dependents(released, work) end
+if #released > 0 then release_dependents(released, listed, work) end
 if next(dirty_keys) then assign_slots(dirty_keys, now) end
 hint_if_room(done + unusual)
 if done > 0 and has_waiters() then publish_completions(seen) end

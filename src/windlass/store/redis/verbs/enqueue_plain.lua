@@ -26,8 +26,8 @@ if last and struct.unpack('>I8', last, 7) > now then return OTHER end
 
 local fields, place = ARGV[4], head .. struct.pack('>I8', now)
 local record = struct.pack(HEAD_A, PENDING, 0, 0, 0, now, 0, 0, 0)
-  .. struct.pack(HEAD_B, flags, type, sort_priority, 0, now, now, now, 0, timeout or settings[5], max_attempts or settings[4],
-    -1, 0, 0, 0, 0, 0, 0, #fields) .. fields
+  .. struct.pack(HEAD_B, flags, type, sort_priority, now, now, now, timeout or settings[5], max_attempts or settings[4], #fields)
+  .. fields
 local records, index, ready = {}, {}, {}
 for i, id in ipairs(ids) do
   local n, payload = 2 * i, payloads[i]

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from windlass.core.moments import SECOND, Micros, show_duration
+from windlass.core.stats.meter import METER_RETENTION
 from windlass.errors import ConfigError, StoreUnavailable
 from windlass.store.clock import Clock
 from windlass.store.doctor import (
@@ -32,6 +33,7 @@ from windlass.store.doctor import (
 from windlass.store.drive import drive
 from windlass.store.rows import info_of
 from windlass.store.sql.schedules import all_schedules
+from windlass.store.sql.stats import recent
 from windlass.store.sqlite.address import Address, connections_of
 from windlass.store.sqlite.connection.base import Connection, DriverError, ErrorKind, to_store_error
 from windlass.store.sqlite.connection.files import companion
@@ -51,6 +53,7 @@ from windlass.store.sqlite.liveness.leases import lapsed
 from windlass.store.sqlite.liveness.liveness_lock import LivenessLocks
 from windlass.store.sqlite.liveness.workers import leader, live_workers
 from windlass.store.sqlite.migrate import migrations, newer_steps, version_of
+from windlass.store.sqlite.verbs.admit import oldest
 from windlass.store.sqlite.verbs.park import parked_types
 
 T = TypeVar("T")
@@ -169,6 +172,8 @@ def take_census(db: Db) -> Census:
         late_jobs=sum(len(db.rows("held", {"runner": runner})) for runner in late),
         coordinator=leader(db),
         schedules=tuple(drive(all_schedules(SharedDb(db)))),
+        oldest=oldest(db),
+        recent=drive(recent(SharedDb(db), METER_RETENTION)),
     )
 
 

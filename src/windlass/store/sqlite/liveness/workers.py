@@ -1,5 +1,6 @@
 """The registry of workers, and the leadership of the coordinator."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -10,16 +11,17 @@ from windlass.store.sqlite.db import Db
 from windlass.store.sqlite.liveness.leases import forgive_silence
 
 
-def beat(db: Db, worker: WorkerInfo) -> None:
-    """Register a worker, or refresh its entry."""
-    values = {
-        "id": worker.id,
-        "info": msgspec.json.encode(worker).decode(),
-        "boot": db.clock.boot,
-        "beat": db.clock.since_boot(),
-        "now": db.now,
-    }
-    db.run("beat", values)
+def beat(db: Db, workers: Sequence[WorkerInfo]) -> None:
+    """Register workers, or refresh their entries."""
+    for worker in workers:
+        values = {
+            "id": worker.id,
+            "info": msgspec.json.encode(worker).decode(),
+            "boot": db.clock.boot,
+            "beat": db.clock.since_boot(),
+            "now": db.now,
+        }
+        db.run("beat", values)
 
 
 def unregister(db: Db, worker: str) -> None:

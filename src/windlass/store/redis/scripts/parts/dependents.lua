@@ -3,7 +3,7 @@
 -- failure, and is notified again if the parent becomes live. Notifications for other queues go to `outbox` until
 -- they are delivered.
 --! uses: record, indexes, child_state, parent_changes
-local WAITING, PARENT_FAILED = 'w', 'f'
+local PARENT_FAILED = 'f'
 
 -- Whether a job that is not here was moved, or is just on its way.
 local function was_moved(id)
@@ -103,8 +103,9 @@ local function register_dependent(parent, child, queue)
   end
   local r = read_record(value)
   if r.letter == COMPLETED then return COMPLETED, result_of(r) end
-  if not has(r.flags, HAS_DEPENDENTS) then
-    r.flags, r.version = r.flags + HAS_DEPENDENTS, r.version + 1
+  if not has(r.flags, HAS_DEPENDENTS) or has(r.flags, ONLY_DEPENDENT) then
+    list_only_dependent(parent, r)
+    r.flags, r.version = bit.bor(r.flags, HAS_DEPENDENTS), r.version + 1
     redis.call('HSET', K.jobs, parent, write_record(r))
   end
   local over, member = finished_letters[r.letter], parent .. child .. queue

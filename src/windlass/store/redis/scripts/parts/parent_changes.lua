@@ -3,7 +3,14 @@
 -- completion is never overwritten: its dependents are released, whatever happens to the job since. The field `g`
 -- and the id: it was dropped.
 --! uses: record
-local MOVED = 109
+local MOVED, WAITING = 109, 'w'
+
+-- From here on its only dependent is in `dependents`, like those of other parents. The caller writes the record.
+local function list_only_dependent(id, r)
+  if not has(r.flags, ONLY_DEPENDENT) then return end
+  r.flags = r.flags - ONLY_DEPENDENT
+  redis.call('ZADD', K.dependents, 0, WAITING .. id .. string.sub(r.tail, r.fields_size - 35, r.fields_size))
+end
 
 local function note_parent_state(id, letter, result)
   local before = redis.call('HGET', K.parent_changes, id)

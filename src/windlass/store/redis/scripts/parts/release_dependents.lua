@@ -13,16 +13,15 @@ local function few_dependents(parent)
   return members
 end
 
--- What of HEAD_B a child that goes on changes, and how long that is.
-local PLACE, PLACE_SIZE = '>I2I4i4I2i8i8', 28
+-- Head A and the beginning of head B of a record without a runner: what a child that goes on changes; and how long that is.
+local NEVER_RUN, NEVER_RUN_SIZE = '>BI4I4I4i8i8i8BI4I4i4i8i8', 66
 
--- A child that waits for this parent alone, and for nothing else: its record, as it is due now, and the beginning of its
--- place in `ready`. Nothing, if it is not like that. Only what changes is read.
-local function made_due(value, parent, result, now)
-  local letter, version, attempt, claim, _, claimed, started, length = struct.unpack(HEAD_A, value)
-  local at = A_SIZE + length
-  local flags, type, sort_priority, aged_by, delay, run_at = struct.unpack(PLACE, value, at + 1)
-  if letter ~= BLOCKED or bit.band(flags, HAS_CONCURRENCY_KEY + WAITS_FOR_PARENTS + ONE_PARENT + HAS_PARENT_RESULTS) ~= WAITS_FOR_PARENTS + ONE_PARENT then return nil end
+-- A child that waits for this parent alone, and for nothing else: its record, as it is due now, its place in `ready`, and
+-- its type. Nothing, if it is not like that. Only what changes is read.
+local function made_due(id, value, parent, result, now)
+  local letter, version, attempt, claim, _, claimed, started, length, flags, type, sort_priority, delay, run_at =
+    struct.unpack(NEVER_RUN, value)
+  if letter ~= BLOCKED or length > 0 or bit.band(flags, HAS_CONCURRENCY_KEY + WAITS_FOR_PARENTS + ONE_PARENT + HAS_PARENT_RESULTS) ~= WAITS_FOR_PARENTS + ONE_PARENT then return nil end
   if delay > 0 or run_at > now or fair() then return nil end
   local parent_results = ''
   flags = flags - WAITS_FOR_PARENTS
@@ -31,10 +30,10 @@ local function made_due(value, parent, result, now)
     parent_results = '[["' .. parent .. '",' .. (result ~= '' and cjson.encode(result) or 'null') .. ']]'
     parent_results = struct.pack('>I4', #parent_results) .. parent_results
   end
-  local record = struct.pack(HEAD_A, PENDING, version + 1, attempt, claim, now, claimed, started, length)
-    .. string.sub(value, A_SIZE + 1, at) .. struct.pack(PLACE, flags, type, sort_priority, aged_by, now, now)
-    .. string.sub(value, at + PLACE_SIZE + 1) .. parent_results
-  return record, struct.pack('>I4I2I8', type, sort_priority + LEVEL, now), type
+  local head = struct.pack(NEVER_RUN, PENDING, version + 1, attempt, claim, now, claimed, started, 0, flags, type, sort_priority,
+    now, now)
+  return head .. string.sub(value, NEVER_RUN_SIZE + 1) .. parent_results,
+    struct.pack('>I4I2I8c36', type, sort_priority + LEVEL, now, id), type
 end
 
 local function write_due(records, ready, by_type)
@@ -47,26 +46,24 @@ local function write_due(records, ready, by_type)
   end
 end
 
--- `released` has members of `dependents` and the parent's result alternately. Mail for other queues is added to work.sent.
-local function release_dependents(released, work)
-  local members, ids, records, ready, by_type = {}, {}, {}, {}, {}
-  for i = 1, #released, 2 do
-    members[#members + 1] = released[i]
-    ids[#ids + 1] = string.sub(released[i], 38, 73)
-  end
-  redis.call('ZREM', K.dependents, unpack(members))
+-- `released` has child, parent, the child's queue and the parent's result by turns; `listed` are those in `dependents`. Mail
+-- for other queues is added to work.sent.
+local function release_dependents(released, listed, work)
+  local ids, records, ready, by_type, n = {}, {}, {}, {}, 0
+  for i = 1, #released / 4 do ids[i] = released[4 * i - 3] end
+  if #listed > 0 then redis.call('ZREM', K.dependents, unpack(listed)) end
   for i, value in ipairs(redis.call('HMGET', K.jobs, unpack(ids))) do
-    local member, result, id = members[i], released[2 * i], ids[i]
+    local id, parent, queue, result = ids[i], released[4 * i - 2], released[4 * i - 1], released[4 * i]
     local record, place, type
-    if value and #member == 73 then record, place, type = made_due(value, string.sub(member, 2, 37), result, work.now) end
+    if value and queue == '' then record, place, type = made_due(id, value, parent, result, work.now) end
     if record then
-      local n = #records
-      records[n + 1], records[n + 2] = id, record
-      ready[n + 1], ready[n + 2] = 0, place .. id
+      n = n + 2
+      records[n - 1], records[n] = id, record
+      ready[n - 1], ready[n] = 0, place
       by_type[type] = (by_type[type] or 0) + 1
     else
-      notify_dependent(member, COMPLETED, result, work)
+      notify_dependent(WAITING .. parent .. id .. queue, COMPLETED, result, work)
     end
   end
-  if #records > 0 then write_due(records, ready, by_type) end
+  if n > 0 then write_due(records, ready, by_type) end
 end

@@ -20,7 +20,10 @@ local function replace_record(id, before, r, now, dirty_keys)
   end
   remove_from_indexes(id, before)
   local over = finished_letters[r.letter]
-  if has(r.flags, HAS_DEPENDENTS) and over ~= finished_letters[before.letter] then note_parent_change(id, r) end
+  if has(r.flags, HAS_DEPENDENTS) and over ~= finished_letters[before.letter] then
+    list_only_dependent(id, r)
+    note_parent_change(id, r)
+  end
   if over and not finished_letters[before.letter] and has(r.flags, HAS_IDEMPOTENCY_KEY) then release_key(id, r, now) end
   if over and retention_of(r.letter) == 0 then
     forget_jobs({[id] = r}, now)

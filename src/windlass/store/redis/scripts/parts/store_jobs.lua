@@ -19,10 +19,11 @@ end
 
 -- initial_state and expiry of core/jobs/admission.py: the times of a kind. `moment` is when it was enqueued: of a
 -- large batch, when that was committed.
-local function birth(kind, moment, now, settings)
+local function birth(kind, moment, now, settings, all_new)
   local b = {created = moment}
   b.flags, b.name, b.sort_priority, b.run_at, b.delay, b.max_attempts, b.timeout, b.expires, b.expires_in = unpack(kind, 1, 9)
   b.type = type_number(b.name)
+  if not all_new then b.flags = bit.band(b.flags, bit.bnot(ONLY_DEPENDENT)) end
   b.run_at = b.run_at or moment + b.delay
   if not b.expires then b.expires = b.expires_in and moment + b.expires_in or 0 end
   b.max_attempts = b.max_attempts or tonumber(settings[1])
@@ -41,9 +42,10 @@ local function birth(kind, moment, now, settings)
 end
 
 local function head_of(b, letter, slot, size)
+  local more = (b.expires > 0 or slot >= 0) and struct.pack(HEAD_C, 0, b.expires, slot, 0, 0, 0, 0, 0, 0) or ''
   return struct.pack(HEAD_A, letter, 0, 0, 0, b.created, 0, 0, 0)
-    .. struct.pack(HEAD_B, b.flags, b.type, b.sort_priority, 0, b.rank, b.run_at, b.created, b.expires, b.timeout,
-      b.max_attempts, slot, 0, 0, 0, 0, 0, 0, size)
+    .. struct.pack(HEAD_B, more == '' and b.flags or b.flags + HAS_HEAD_C, b.type, b.sort_priority, b.rank, b.run_at, b.created,
+      b.timeout, b.max_attempts, size) .. more
 end
 
 -- How many new jobs wait for each key. A single one with a free slot need not be put into the index first.
@@ -177,16 +179,30 @@ local function transfer_keys(found, now, dirty_keys)
   if #entries > 0 then redis.call('HSET', K.idempotency_keys, unpack(entries)) end
 end
 
+-- Whether no job of a batch is known or has an existing key. Only then a dependent in the fields of its parent is the one
+-- that is stored.
+local function are_all_new(kinds, known, found)
+  for k, kind in ipairs(kinds) do
+    if found.existing[k] and next(found.existing[k]) then return false end
+    for i in ipairs(kind[IDS]) do
+      if known[k][i] then return false end
+    end
+  end
+  return true
+end
+
 -- Jobs register with parents of this batch or queue. Returns the ids of those with other parents, and of known ones whose
 -- producer died before it registered them.
+local LINKED = 1  -- its dependent is in its fields
 local MAX_RESULT_BYTES = 100000  -- of results; more are read by `register_children`
-local function link_parents(kinds, known, found, now, dirty_keys)
+local function link_parents(kinds, known, found, all_new, now, dirty_keys)
   local result_bytes = 0
   local waiting_links, fresh, links, to_check = {}, {}, {}, {}
   for k, kind in ipairs(kinds) do
+    local is_linked = all_new and has(kind[KIND_FLAGS], ONLY_DEPENDENT)
     for i, id in ipairs(kind[IDS]) do
       if not known[k][i] and not (found.existing[k] and found.existing[k][i]) then
-        fresh[id] = true
+        fresh[id] = is_linked and LINKED or true
         if kind[KIND_PARENTS] then links[#links + 1] = {id, kind[KIND_PARENTS][i]} end
       elseif kind[KIND_PARENTS] and known[k][i] and redis.call('ZSCORE', K.parent_checks, id) then
         to_check[#to_check + 1] = id
@@ -194,6 +210,7 @@ local function link_parents(kinds, known, found, now, dirty_keys)
     end
   end
   local function link(id, parent)
+    if fresh[parent] == LINKED then return end
     if fresh[parent] then return add_pair(waiting_links, WAITING .. parent .. id) end
     local letter, result
     if result_bytes <= MAX_RESULT_BYTES then letter, result = register_dependent(parent, id, '') end
@@ -225,11 +242,13 @@ local function store_jobs(batch, blobs, moment, now, known, found)
   local settings = redis.call('HMGET', K.queue, 'max_attempts', 'timeout', 'last_enqueue')
   if now > (tonumber(settings[3]) or 0) then redis.call('HSET', K.queue, 'last_enqueue', now) end
   local count, dirty_keys = new_waiters(batch[1], known, found), {}
+  local linked = has_parents(batch[1])
+  local all_new = linked and are_all_new(batch[1], known, found)
   for k, kind in ipairs(batch[1]) do
-    store_kind(kind, birth(kind, moment, now, settings), blobs, known[k], found.existing[k], count, dirty_keys)
+    store_kind(kind, birth(kind, moment, now, settings, all_new), blobs, known[k], found.existing[k], count, dirty_keys)
   end
   if found.taken then transfer_keys(found, now, dirty_keys) end
-  local to_check = has_parents(batch[1]) and link_parents(batch[1], known, found, now, dirty_keys) or nil
+  local to_check = linked and link_parents(batch[1], known, found, all_new, now, dirty_keys) or nil
   if next(dirty_keys) then assign_slots(dirty_keys, now) end
   local may_change_parents = to_check or found.replaced and #found.replaced > 0
   return to_check or {}, may_change_parents and redis.call('EXISTS', K.parent_changes) == 1

@@ -1,0 +1,1 @@
+"""Figures of the dashboard: histograms, sparklines, the states of a job."""

@@ -1,0 +1,35 @@
+// Events of the server, while the page is visible. Where there are none, the page's timer is enough.
+
+const NAMES = ["job.completed", "job.dead", "job.cancelled", "job.failed", "job.changed", "queue.changed", "schedule.changed", "stream.gap"];
+const AGAIN_MILLISECONDS = 10000;
+let source = null;
+let again = 0;
+
+/** Call `changed` for every event that concerns the page; `job` is the only one that it shows. */
+export function listen(job, changed) {
+  const open = () => {
+    clearTimeout(again);
+    if (source || document.hidden || !("EventSource" in window)) return;
+    source = new EventSource(`/api/v1/events${job ? `?job=${encodeURIComponent(job)}` : ""}`);
+    for (const name of NAMES) source.addEventListener(name, changed);
+    source.addEventListener("stream.ended", () => later(open));
+    // A broken connection is opened again by the browser, an answer that is no stream is not.
+    source.addEventListener("error", () => source?.readyState === EventSource.CLOSED && later(open));
+    source.addEventListener("open", () => document.documentElement.setAttribute("data-events", "open"));
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+}
+
+function later(open) {
+  close();
+  again = setTimeout(open, AGAIN_MILLISECONDS);
+}
+
+function close() {
+  source?.close();
+  source = null;
+  document.documentElement.removeAttribute("data-events");
+}

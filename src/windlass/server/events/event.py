@@ -1,0 +1,200 @@
+"""Events: what listeners are told, which of them a listener gets, and their frames in the stream."""
+
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from windlass.core.flow.queue import Queue
+from windlass.core.ids import is_id
+from windlass.core.jobs.job import Job, Progress
+from windlass.core.moments import SECOND, Micros, to_datetime, to_micros
+from windlass.core.schedules.schedule import Schedule
+from windlass.core.status import Status
+from windlass.core.tokens import Rights
+from windlass.errors import InvalidOption
+from windlass.server.problem import Refused
+from windlass.store.records import JobEnd
+
+EVENTS = (
+    "job.completed",
+    "job.dead",
+    "job.cancelled",
+    "job.failed",
+    "queue.changed",
+    "schedule.changed",
+    "job.changed",
+)
+WATCHED = "job.changed"
+"""Only of the job that a listener names."""
+_encode = msgspec.json.Encoder().encode
+
+
+class EventError(msgspec.Struct):
+    """Why an attempt failed."""
+
+    type: str
+    message: str
+
+
+class EventData(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The data of an event. A job's contents are at `GET /jobs/{id}`."""
+
+    at: datetime
+    job: str | None = None
+    type: str | None = None
+    queue: str | None = None
+    schedule: str | None = None
+    """The changed one, or that of the job."""
+    status: Status | None = None
+    attempt: int | None = None
+    seconds: float | None = None
+    """How long the last attempt ran."""
+    tenant: str | None = None
+    tags: tuple[str, ...] = ()
+    reason: str | None = None
+    error: EventError | None = None
+    progress: Progress | None = None
+    """Of a job that was asked for; without its note."""
+    version: str | None = None
+    """The ETag of a changed queue or schedule; none if it was removed."""
+    paused: bool = False
+    closed: bool = False
+
+
+Place = tuple[str, str | None]
+"""A queue, and a type in it."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One event."""
+
+    id: str
+    name: str
+    at: Micros
+    places: tuple[Place, ...]
+    """What a token must cover to see it; none: it must not be limited."""
+    frame: bytes
+    job: str = ""
+
+
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """What a listener wants: every given field must match."""
+
+    names: frozenset[str]
+    queues: frozenset[str] = frozenset()
+    types: tuple[str, ...] = ()
+    job: str = ""
+
+    def wants(self, event: Event, rights: Rights) -> bool:
+        """Whether it is for this listener, and within the limits of its token."""
+        if event.name not in self.names or (self.job and event.job != self.job):
+            return False
+        if rights.is_limited and not (event.places and all(rights.covers(*place) for place in event.places)):
+            return False
+        return self._is_chosen(event.places)
+
+    def _is_chosen(self, places: tuple[Place, ...]) -> bool:
+        if self.queues and not any(queue in self.queues for queue, _ in places):
+            return False
+        return not self.types or any(type_ and is_type(type_, self.types) for _, type_ in places)
+
+
+def is_type(type_: str, patterns: tuple[str, ...]) -> bool:
+    """Whether one of the patterns matches; `*` stands for any characters."""
+    return any(fnmatchcase(type_, pattern.replace("[", "[[]").replace("?", "[?]")) for pattern in patterns)
+
+
+def make_filter(names: tuple[str, ...], queues: tuple[str, ...], types: tuple[str, ...], job: str) -> EventFilter:
+    """The filter of a request; raises InvalidOption."""
+    for each in names:
+        if each not in EVENTS:
+            raise InvalidOption("event", f"{each[:80]!r} is not one of {', '.join(EVENTS)}")
+    if job and not is_id(job):
+        raise InvalidOption("job", "is no id of a job")
+    if WATCHED in names and not job:
+        raise InvalidOption("job", f"names the job of {WATCHED}")
+    every = frozenset(EVENTS) - (frozenset() if job else {WATCHED})
+    return EventFilter(names=frozenset(names) or every, queues=frozenset(queues), types=types, job=job)
+
+
+def job_ended(end: JobEnd) -> Event:
+    """The event of a job that ended."""
+    record = EventData(
+        at=to_datetime(end.at),
+        job=end.id,
+        type=end.type,
+        queue=end.queue,
+        status=end.status,
+        attempt=end.attempt,
+        seconds=None if end.started_at is None else (end.at - end.started_at) / SECOND,
+        tenant=end.tenant,
+        schedule=end.schedule,
+        tags=end.tags,
+        reason=end.reason,
+        error=EventError(end.error.type, end.error.message) if end.error else None,
+    )
+    return _event(f"job.{end.status}", end.at, end.id, record, ((end.queue, end.type),), job=end.id)
+
+
+def job_event(name: str, job: Job, at: Micros) -> Event:
+    """The event of a job that is still there."""
+    record = EventData(
+        at=to_datetime(at),
+        job=job.id,
+        type=job.type,
+        queue=job.queue,
+        status=job.status,
+        attempt=job.attempt,
+        tenant=job.tenant,
+        schedule=job.schedule,
+        tags=job.tags,
+        reason=job.reason,
+        error=EventError(job.error.type, job.error.message) if job.error else None,
+        progress=job.without_note().progress if name == WATCHED else None,
+    )
+    return _event(name, at, job.id, record, ((job.queue, job.type),), job=job.id)
+
+
+def failure(job: Job) -> Event:
+    """The event of an attempt that failed and will be repeated."""
+    return job_event("job.failed", job, to_micros(job.updated_at))
+
+
+def queue_changed(name: str, queue: Queue | None, at: Micros) -> Event:
+    """The event of a changed queue; None: it is gone."""
+    record = EventData(at=to_datetime(at), queue=name)
+    if queue is not None:
+        record.version, record.paused, record.closed = queue.version, queue.paused, queue.closed
+    return _event("queue.changed", at, f"q{record.version}", record, ((name, None),))
+
+
+def schedule_changed(name: str, schedule: Schedule | None, last: Schedule | None, at: Micros) -> Event:
+    """The event of a changed schedule; `last` is what it was before."""
+    record = EventData(at=to_datetime(at), schedule=name)
+    if schedule is not None:
+        record.version, record.paused = schedule.version, schedule.paused
+    shown = [settings.job for each in (schedule, last) if each for settings in (each.changed, each.declared)]
+    places = tuple((job.queue, job.type) for job in shown if job is not None)
+    return _event("schedule.changed", at, f"s{record.version}", record, places)
+
+
+def _event(name: str, at: Micros, what: str, record: Any, places: tuple[Place, ...], job: str = "") -> Event:
+    id_ = f"{at}.{what}.{name.rpartition('.')[2]}"
+    return Event(id=id_, name=name, at=at, places=places, frame=frame(name, record, id_), job=job)
+
+
+def frame(name: str, record: Any, id_: str = "") -> bytes:
+    """An event as the stream has it. JSON has no line breaks, so it is one line of data."""
+    head = f"id: {id_}\n" if id_ else ""
+    return f"{head}event: {name}\ndata: ".encode() + _encode(record) + b"\n\n"
+
+
+def position_of(id_: str) -> tuple[Micros, str]:
+    """The moment and the job of an event's id; raises Refused."""
+    moment, _, rest = id_.partition(".")
+    if not moment.isdecimal() or not moment.isascii() or len(moment) > 17 or not rest:
+        raise Refused(400, "invalid_event_id", "this is no id of an event", field="Last-Event-ID")
+    what = rest.rpartition(".")[0]
+    return int(moment), what if is_id(what) else ""

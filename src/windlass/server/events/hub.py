@@ -1,0 +1,227 @@
+"""The hub of a server's event stream: its listeners, one look at the store for all of them, and tokens that end."""
+
+import asyncio
+import contextlib
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.core.moments import SECOND
+from windlass.core.tokens import Rights
+from windlass.errors import WindlassError
+from windlass.server.events.event import Event, EventFilter, frame
+from windlass.server.events.reader import EventReader, Wanted
+from windlass.server.operation import Caller
+from windlass.server.problem import Refused
+from windlass.store.clock import since_boot
+
+LOOK_SECONDS = 0.25
+"""Between two looks at the store; a slow store is looked at less often."""
+CHECK_SECONDS = 0.5
+"""Between two checks of tokens and of the server's stop."""
+MAX_LISTENERS = 4_000
+MAX_WATCHED = 200
+"""Jobs that are open in pages."""
+MAX_BEHIND = 512 * 1024
+"""Bytes that wait for a listener; then it is too slow."""
+_log = logging.getLogger("windlass.server")
+
+Recheck = Callable[[], Awaitable[Caller]]
+"""The caller of a stream, now; Refused once its token or session has ended."""
+
+
+class StreamEnd(msgspec.Struct):
+    """Why a stream ended: `slow`, `revoked`, `stopping` or `time`."""
+
+    reason: str
+
+
+class StreamGap(msgspec.Struct):
+    """Events are missing here: read what you need again."""
+
+    reason: str
+
+
+class Listener:
+    """One open stream."""
+
+    def __init__(self, caller: Caller, wanted: EventFilter, recheck: Recheck) -> None:
+        self.rights = caller.rights
+        self.token = caller.id
+        self.wanted = wanted
+        self.recheck = recheck
+        self.ended = False
+        self._waiting: list[bytes] = []
+        self._held: list[bytes] | None = None
+        self._size = 0
+        self._wake = asyncio.Event()
+
+    def hold(self) -> None:
+        """Keep what comes until the replay is there."""
+        self._held = []
+
+    def release(self, first: bytes) -> None:
+        """Send the replay, and then what came meanwhile."""
+        held, self._held = self._held or [], None
+        self._waiting = [first, *held]
+        self._size = 0
+        self._wake.set()
+
+    def send(self, frames: bytes) -> None:
+        """Add frames; a listener that does not take them is dropped, and told so."""
+        if self.ended:
+            return
+        if self._held is not None:
+            self._held.append(frames)
+            return
+        self._size += len(frames)
+        if self._size > MAX_BEHIND:
+            self._waiting.clear()
+            self.end("slow")
+            return
+        self._waiting.append(frames)
+        self._wake.set()
+
+    def end(self, reason: str) -> None:
+        """End the stream after what waits."""
+        if not self.ended:
+            self._waiting.append(frame("stream.ended", StreamEnd(reason)))
+            self.ended = True
+            self._wake.set()
+
+    async def next(self, seconds: float) -> bytes:
+        """What waits; nothing after this time, and at the end."""
+        if not self._waiting and not self.ended:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._wake.wait()
+        frames, self._waiting, self._size = b"".join(self._waiting), [], 0
+        self._wake.clear()
+        return frames
+
+
+class EventHub:
+    """All listeners of a server."""
+
+    def __init__(self, app: App, is_stopping: Callable[[], bool]) -> None:
+        self._app = app
+        self._is_stopping = is_stopping
+        self._listeners: set[Listener] = set()
+        self._reader: EventReader | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._beginning = asyncio.Lock()
+        self._looking = asyncio.Lock()
+        """A listener is added between two looks."""
+
+    async def add(self, listener: Listener, last_id: str | None) -> None:
+        """Open a stream; with the id of its last event, what came after it is sent first."""
+        if len(self._listeners) >= MAX_LISTENERS:
+            raise Refused(503, "too_many_listeners", f"there are {MAX_LISTENERS:,} listeners", limit=MAX_LISTENERS)
+        reader = await self._ready()
+        async with self._looking:
+            await reader.prepare(_wanted([listener]))
+            self._listeners.add(listener)
+        if last_id is None:
+            return
+        listener.hold()
+        try:
+            replay = await reader.replay(last_id, reader.sequence)
+        except BaseException:
+            self.remove(listener)
+            raise
+        first = [] if replay.complete else [frame("stream.gap", StreamGap("more has happened since this event"))]
+        first += [each.frame for each in replay.events if listener.wanted.wants(each, listener.rights)]
+        listener.release(b"".join(first))
+
+    def remove(self, listener: Listener) -> None:
+        """Close a stream; without any, the store is left alone."""
+        self._listeners.discard(listener)
+        if not self._listeners:
+            self._cancel()
+
+    async def stop(self) -> None:
+        """End every stream."""
+        for listener in self._listeners:
+            listener.end("stopping")
+        tasks = self._tasks
+        self._cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._tasks, self._reader = [], None
+
+    async def _ready(self) -> EventReader:
+        async with self._beginning:
+            if self._reader is None:
+                reader = EventReader(self._app)
+                await reader.begin()
+                self._reader = reader
+                self._tasks = [asyncio.create_task(self._look(reader)), asyncio.create_task(self._check())]
+            return self._reader
+
+    async def _look(self, reader: EventReader) -> None:
+        while True:
+            began = since_boot()
+            try:
+                async with self._looking:
+                    self._deliver(await reader.look(_wanted(self._listeners)))
+            except (WindlassError, TimeoutError) as error:
+                _log.warning("the event stream cannot read the store: %s", error)
+            except Exception:
+                _log.exception("the event stream failed")
+            took = (since_boot() - began) / SECOND
+            await asyncio.sleep(max(LOOK_SECONDS, 4 * took))
+
+    def _deliver(self, events: list[Event]) -> None:
+        """Send events; listeners that want the same share the same bytes."""
+        if not events:
+            return
+        alike: dict[tuple[EventFilter, Rights], list[Listener]] = defaultdict(list)
+        for listener in self._listeners:
+            alike[listener.wanted, listener.rights].append(listener)
+        for (wanted, rights), listeners in alike.items():
+            if frames := b"".join(each.frame for each in events if wanted.wants(each, rights)):
+                for listener in listeners:
+                    listener.send(frames)
+
+    async def _check(self) -> None:
+        """End streams whose token has ended, and all of them when the server stops."""
+        while True:
+            if self._is_stopping():
+                for listener in self._listeners:
+                    listener.end("stopping")
+            by_token: dict[str, list[Listener]] = defaultdict(list)
+            for listener in self._listeners:
+                by_token[listener.token].append(listener)
+            for listeners in by_token.values():
+                await _recheck(listeners)
+            await asyncio.sleep(CHECK_SECONDS)
+
+
+def _wanted(listeners: Collection[Listener]) -> Wanted:
+    """What these want beside ends."""
+    names = {name for each in listeners for name in each.wanted.names}
+    jobs = {each.wanted.job for each in listeners if each.wanted.job}
+    return Wanted(
+        failures="job.failed" in names,
+        queues="queue.changed" in names,
+        schedules="schedule.changed" in names,
+        jobs=frozenset(sorted(jobs)[:MAX_WATCHED]),
+    )
+
+
+async def _recheck(listeners: list[Listener]) -> None:
+    for listener in listeners:
+        try:
+            caller = await listener.recheck()
+        except Refused:
+            listener.end("revoked")
+        except (WindlassError, TimeoutError):
+            return  # the store is away: nothing is told either
+        else:
+            listener.rights = caller.rights

@@ -1,0 +1,1 @@
+"""Workers in any language: they claim and settle jobs over REST."""

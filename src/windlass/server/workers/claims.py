@@ -1,0 +1,195 @@
+"""Claims of REST workers: POST /claims, and what a worker holds."""
+
+import asyncio
+from random import Random
+
+import msgspec
+
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.outcome import Policy, Raised, decide, is_suspect, requeue
+from windlass.core.jobs.retry import DEFAULT_POLICY
+from windlass.core.names import check_name
+from windlass.core.tokens import Scope
+from windlass.errors import BlobUnavailable, InvalidOption, InvalidPayload, LeaseLost
+from windlass.server.operation import Answer, Call, Operation
+from windlass.server.workers.long_polls import Want
+from windlass.server.workers.payloads import claimed_job
+from windlass.server.workers.records import (
+    MAX_CLAIMED,
+    MAX_QUEUES,
+    MAX_SLOTS,
+    MAX_TYPES,
+    MAX_WAIT,
+    ClaimAnswer,
+    ClaimBody,
+    ClaimedJob,
+    HeldAnswer,
+)
+from windlass.server.workers.registry import PREFIX, RestWorker
+from windlass.server.workers.service import WorkerService, lease_of, service_of
+from windlass.store.records import ClaimRequest, QueueQuota, WorkerInfo
+from windlass.version import __version__
+
+CHECK_SECONDS = 4.0
+"""How often a waiting claim checks that its caller is still there, and still allowed."""
+ALONE_SECONDS = 0.25
+MAX_HOST = 255
+_random = Random()
+
+
+async def claim_jobs(call: Call) -> Answer:
+    """Claim jobs; wait for them if there are none. A worker's first claim opens its lease."""
+    body = _checked(call)
+    service = service_of(call)
+    worker = await service.workers.open(call.caller, body.worker, _info(body))
+    worker.polls += 1
+    try:
+        jobs = await _poll(call, service, worker, body)
+    except LeaseLost:
+        await service.workers.lose(worker)
+        raise
+    finally:
+        worker.polls -= 1
+    return Answer(ClaimAnswer(jobs=jobs, **lease_of(service.workers)))
+
+
+async def held_jobs(call: Call) -> Answer:
+    """What a worker holds, as after a restart of its own: to be settled, or to be requeued."""
+    service = service_of(call)
+    worker = await service.workers.get(call.caller, call.path["worker"])
+    store = await call.app._ready()
+    return Answer(HeldAnswer(await store.jobs.held(worker.runner)))
+
+
+async def _poll(call: Call, service: WorkerService, worker: RestWorker, body: ClaimBody) -> list[ClaimedJob]:
+    loop, want = asyncio.get_running_loop(), Want(tuple(body.queues), tuple(body.types))
+    ends = loop.time() + body.wait
+    while True:
+        jobs = await _claim(call, service, worker, body)
+        left = ends - loop.time()
+        if jobs or left <= 0 or service.polls.stopping:
+            return jobs
+        await service.polls.wait(want, min(left, CHECK_SECONDS))
+        if not await _is_connected(call):
+            return []  # nobody would hear of the jobs
+
+
+async def _is_connected(call: Call) -> bool:
+    """Whether the caller still waits for the answer; raises Refused if its token is not valid any more."""
+    if call.request is None:
+        return True
+    await call.state.access.recheck(call.request)
+    return not await call.request.is_disconnected()
+
+
+async def _claim(call: Call, service: WorkerService, worker: RestWorker, body: ClaimBody) -> list[ClaimedJob]:
+    store = await call.app._ready()
+    limit = body.limit
+    if worker.alone is not None or worker.wants_alone:
+        if await store.jobs.held(worker.runner):
+            await asyncio.sleep(ALONE_SECONDS)
+            return []
+        worker.alone, limit = None, 1
+    request = ClaimRequest(
+        runner=worker.runner,
+        claim=body.claim,
+        quotas=tuple(QueueQuota(queue, limit) for queue in body.queues),
+        types=tuple(body.types),
+        limit=limit,
+    )
+    jobs = await _given_alone(service, worker, await store.jobs.claim(request))
+    return await _delivered(call, service, worker, jobs)
+
+
+async def _given_alone(service: WorkerService, worker: RestWorker, jobs: list[Claimed]) -> list[Claimed]:
+    """Requeue what must not run beside the rest: a suspect is given out when the worker holds nothing else."""
+    suspects = [job for job in jobs if is_suspect(job)]
+    worker.wants_alone = False
+    if not suspects:
+        return jobs
+    store = await service.app._ready()
+    claimed = {(job.id, job.attempt) for job in jobs}
+    others = [job for job in await store.jobs.held(worker.runner) if (job.id, job.attempt) not in claimed]
+    kept = [job for job in jobs if not is_suspect(job)] if others else suspects[:1]
+    worker.wants_alone = bool(others)
+    if not others:
+        worker.alone = (suspects[0].id, suspects[0].attempt)
+    back = [requeue(job.id, job.queue, job.attempt) for job in jobs if job not in kept]
+    if back:
+        await store.jobs.settle(back)
+    return kept
+
+
+async def _delivered(call: Call, service: WorkerService, worker: RestWorker, jobs: list[Claimed]) -> list[ClaimedJob]:
+    """The jobs with their payloads; an attempt whose payload cannot be had has failed."""
+    delivered, failed = [], []
+    for job in jobs:
+        try:
+            delivered.append(await claimed_job(call.app, job))
+            service.note_claimed(worker, job)
+        except (BlobUnavailable, InvalidPayload) as error:
+            report = JobError(f"windlass.{type(error).__name__}", str(error))
+            failed.append(decide(job, Raised(error, report), Policy(DEFAULT_POLICY), _random))
+    if failed:
+        await (await call.app._ready()).jobs.settle(failed)
+    return delivered
+
+
+def _checked(call: Call) -> ClaimBody:
+    body: ClaimBody = call.body
+    check_name(body.worker, "worker")
+    _check_range("claim", body.claim, 0, 2**53)
+    _check_range("limit", body.limit, 1, MAX_CLAIMED)
+    _check_range("wait", body.wait, 0, MAX_WAIT)
+    _check_range("slots", body.slots, 1, MAX_SLOTS)
+    _check_range("queues", len(body.queues), 1, MAX_QUEUES, " names")
+    _check_range("types", len(body.types), 1, MAX_TYPES, " names")
+    if len(body.host) > MAX_HOST or not body.host.isprintable():
+        raise InvalidOption("host", f"must be at most {MAX_HOST} printable characters")
+    for name in body.types:
+        check_name(name, "types")
+    for name in body.queues:
+        call.caller.need_queue(check_name(name, "queues"))
+    for name in body.types:
+        call.caller.need_queue(body.queues[0], name)
+    return msgspec.structs.replace(body, queues=list(dict.fromkeys(body.queues)), types=sorted(set(body.types)))
+
+
+def _check_range(field: str, value: float, least: float, most: float, what: str = "") -> None:
+    if not least <= value <= most:
+        raise InvalidOption(field, f"must be {least:,} to {most:,}{what}, not {value:,}")
+
+
+def _info(body: ClaimBody) -> WorkerInfo:
+    return WorkerInfo(
+        id=PREFIX + body.worker,
+        host=body.host,
+        pid=0,
+        version=__version__,
+        queues=tuple(body.queues),
+        types=tuple(body.types),
+        processes=1,
+        slots=body.slots,
+        rest=True,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/claims",
+        scope=Scope.WORK,
+        handler=claim_jobs,
+        summary="Claim jobs for a worker, and wait for them",
+        body=ClaimBody,
+        answers={200: ClaimAnswer},
+    ),
+    Operation(
+        method="GET",
+        path="/claims/{worker}",
+        scope=Scope.WORK,
+        handler=held_jobs,
+        summary="The jobs that a worker holds",
+        answers={200: HeldAnswer},
+    ),
+)

@@ -1,0 +1,264 @@
+"""REST workers: who opened them, their leases, and the end of those that fall silent.
+
+A REST worker has no process that the store could watch, so its lease is a matter of time on every store. It is valid
+in the store for twice its length. A server ends it after one length of silence, by its own clock, counted from when
+it began to listen. So a time without any server grants every REST worker one more length.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+
+import msgspec
+
+from windlass.client.app import App
+from windlass.coordinator.duties import emit_rescued
+from windlass.core.ids import JobId, new_runner_id, runner_id
+from windlass.core.jobs.job import Claimed
+from windlass.core.moments import DAY, SECOND, Micros
+from windlass.errors import LeaseLost, StoreUnavailable, WindlassError
+from windlass.observe.logs import log_event
+from windlass.server.operation import Caller
+from windlass.server.workers.meters import RestMeters
+from windlass.store.clock import since_boot
+from windlass.store.contract import Store
+from windlass.store.records import LeaseRequest, RunnerEnd, WorkerInfo
+
+KIND = "rest-worker"
+ENDED = "ended-rest-worker"
+LEASE: Micros = 30 * SECOND
+"""The silence after which a worker is taken for dead."""
+BEAT_SECONDS = 5.0
+"""How often a server renews the leases of workers that were heard, or wait in an open claim."""
+CLEAN_EVERY = 720
+"""Rounds between two looks for records of workers that are gone."""
+MAX_CLEANED = 1_000
+PREFIX = "rest-"
+_log = logging.getLogger("windlass.server")
+
+
+class WorkerNotFound(WindlassError):
+    """There is no such REST worker, or another token opened it."""
+
+    code = "worker_not_found"
+
+    def __init__(self, id_: str) -> None:
+        super().__init__(f"there is no REST worker {id_!r} of this token")
+
+
+class Given(msgspec.Struct, frozen=True):
+    """An attempt that was given to a worker, and when."""
+
+    job: Claimed
+    since: Micros
+
+
+class RestWorker(msgspec.Struct, eq=False):
+    """A worker as this server knows it."""
+
+    id: str
+    owner: str
+    info: WorkerInfo | None = None
+    """None: it was heard only by other servers."""
+    heard_at: Micros = 0
+    polls: int = 0
+    """Its open claims."""
+    claimed: dict[tuple[JobId, int], Given] = {}
+    """Jobs that it got from this server, and has not settled here."""
+    alone: tuple[JobId, int] | None = None
+    """The suspect that it runs: nothing else is given out beside it."""
+    wants_alone: bool = False
+    """Whether a suspect waits until it holds nothing."""
+
+    @property
+    def runner(self) -> str:
+        """The id under which the store knows its lease."""
+        return runner_id(PREFIX + self.id, 1)
+
+
+class _Record(msgspec.Struct, frozen=True):
+    owner: str
+
+
+class RestWorkers:
+    """The REST workers of one server."""
+
+    def __init__(self, app: App, *, lease: Micros = LEASE) -> None:
+        self._app = app
+        self.lease = lease
+        self.meters = RestMeters()
+        self._id = new_runner_id(lambda size: (time.time_ns() & 0xFFFFFFFFFF).to_bytes(size))
+        self._known: dict[str, RestWorker] = {}
+        self._observed: dict[str, tuple[object, Micros]] = {}
+        """By worker: its last sign of life as the store has it, and when this server first saw it."""
+        self._keeping: asyncio.Task[None] | None = None
+        self._rounds = 0
+
+    async def open(self, caller: Caller, id_: str, info: WorkerInfo) -> RestWorker:
+        """The worker, which gets a lease at its first claim. Raises LeaseLost if it has ended."""
+        worker = await self._find(caller, id_)
+        if worker is None:
+            worker = await self._add(caller, id_, info)
+        elif worker.info is None or not _is_same(worker.info, info):
+            await (await self._app._ready()).workers.beat(info)
+        worker.info = info
+        self._hear(worker)
+        return worker
+
+    async def get(self, caller: Caller, id_: str) -> RestWorker:
+        """A worker that this caller opened; raises WorkerNotFound, or LeaseLost if it has ended."""
+        worker = await self._find(caller, id_)
+        if worker is None:
+            raise WorkerNotFound(id_)
+        self._hear(worker)
+        return worker
+
+    async def renew(self, worker: RestWorker) -> None:
+        """Renew its lease now. Raises LeaseLost."""
+        store = await self._app._ready()
+        renewal = await store.leases.renew(self._id, (worker.runner,), 2 * self.lease)
+        if renewal.lost:
+            await self._drop(store, worker)
+            raise LeaseLost(worker.runner)
+
+    async def end(self, caller: Caller, id_: str) -> None:
+        """Requeue its jobs and end its lease; repeating it changes nothing."""
+        try:
+            worker = await self.get(caller, id_)
+        except LeaseLost:
+            return
+        store = await self._app._ready()
+        rescued = await store.leases.end(RunnerEnd(runner=worker.runner, started=frozenset(), crashed=False))
+        emit_rescued(rescued, log_event)
+        await store.workers.unregister(PREFIX + id_)
+        await self._drop(store, worker)
+
+    async def lose(self, worker: RestWorker) -> None:
+        """The store says that its lease is gone."""
+        await self._drop(await self._app._ready(), worker)
+
+    async def stop(self) -> None:
+        """End the renewals; leases go on for their time, and another server may renew them."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+            store = await self._app._ready()
+            await self.meters.flush(store.stats)
+
+    def _hear(self, worker: RestWorker) -> None:
+        worker.heard_at = since_boot()
+        self._known[worker.id] = worker
+        if self._keeping is None or self._keeping.done():
+            self._keeping = asyncio.create_task(self._keep())
+
+    async def _find(self, caller: Caller, id_: str) -> RestWorker | None:
+        worker = self._known.get(id_)
+        if worker is None:
+            documents = (await self._app._ready()).documents
+            (found,) = await documents.get(KIND, [id_])
+            if found is None:
+                await self._check_ended(caller, id_)
+                return None
+            worker = RestWorker(id_, msgspec.json.decode(found.data, type=_Record).owner)
+        if worker.owner != caller.id:
+            raise WorkerNotFound(id_)
+        return worker
+
+    async def _check_ended(self, caller: Caller, id_: str) -> None:
+        (ended,) = await (await self._app._ready()).documents.get(ENDED, [id_])
+        if ended is None:
+            return
+        if msgspec.json.decode(ended.data, type=_Record).owner != caller.id:
+            raise WorkerNotFound(id_)
+        raise LeaseLost(runner_id(PREFIX + id_, 1))
+
+    async def _add(self, caller: Caller, id_: str, info: WorkerInfo) -> RestWorker:
+        store, worker = await self._app._ready(), RestWorker(id_, caller.id)
+        existing = await store.documents.add(KIND, id_, _text(caller.id))
+        if existing is not None and msgspec.json.decode(existing.data, type=_Record).owner != caller.id:
+            raise WorkerNotFound(id_)
+        request = LeaseRequest(runner=worker.runner, worker=PREFIX + id_, length=2 * self.lease)
+        await store.leases.open(request)
+        await store.workers.beat(info)
+        return worker
+
+    async def _drop(self, store: Store, worker: RestWorker) -> None:
+        """Keep for a day that it has ended: its id is not used again."""
+        self._known.pop(worker.id, None)
+        self._observed.pop(worker.id, None)
+        await store.documents.add(ENDED, worker.id, _text(worker.owner), DAY)
+        await store.documents.delete(KIND, [worker.id])
+
+    async def _keep(self) -> None:
+        """Rounds while this server runs, whatever fails: without them every lease would lapse."""
+        while True:
+            await asyncio.sleep(min(BEAT_SECONDS, self.lease / SECOND / 6))
+            try:
+                await self.round()
+            except StoreUnavailable:
+                # Nobody was heard meanwhile, and nobody is to blame for that.
+                self._observed.clear()
+            except Exception:
+                _log.exception("renewing the leases of REST workers failed")
+                self._observed.clear()
+
+    async def round(self) -> None:
+        """Renew what was heard, in one call; end what was silent for a whole lease."""
+        store, recent = await self._app._ready(), self.lease // 3
+        heard = [each for each in self._known.values() if each.polls or since_boot() - each.heard_at < recent]
+        if heard:
+            renewal = await store.leases.renew(self._id, tuple(each.runner for each in heard), 2 * self.lease)
+            lost = frozenset(renewal.lost)
+            for worker in [each for each in heard if each.runner in lost]:
+                await self._drop(store, worker)
+            infos = [each.info for each in heard if each.runner not in lost and each.info is not None]
+            if infos:
+                await store.workers.beat(*infos)
+        await self._end_silent(store, await store.workers.list())
+        await self.meters.flush(store.stats)
+        self._rounds += 1
+        if self._rounds % CLEAN_EVERY == 0:
+            await self._clean(store)
+
+    async def _end_silent(self, store: Store, workers: Iterable[WorkerInfo]) -> None:
+        now, seen = since_boot(), set[str]()
+        for each in workers:
+            if not each.rest:
+                continue
+            id_ = each.id.removeprefix(PREFIX)
+            seen.add(id_)
+            sign, since = self._observed.get(id_, (None, now))
+            if sign != each.beat_at:
+                self._observed[id_] = (each.beat_at, now)
+            elif now - since > self.lease:
+                await self._end_one(store, id_)
+        for id_ in self._observed.keys() - seen:
+            del self._observed[id_]
+
+    async def _end_one(self, store: Store, id_: str) -> None:
+        """What it held alone has crashed it; of several, each is a suspect."""
+        runner = runner_id(PREFIX + id_, 1)
+        held = await store.jobs.held(runner)
+        started = frozenset((job.id, job.attempt) for job in held)
+        emit_rescued(await store.leases.end(RunnerEnd(runner=runner, started=started, crashed=True)), log_event)
+        await store.workers.unregister(PREFIX + id_)
+        (found,) = await store.documents.get(KIND, [id_])
+        owner = "" if found is None else msgspec.json.decode(found.data, type=_Record).owner
+        await self._drop(store, RestWorker(id_, owner))
+
+    async def _clean(self, store: Store) -> None:
+        """Delete records of workers that ended while no server ran."""
+        live = {each.id for each in await store.workers.list()}
+        records = await store.documents.list(KIND, MAX_CLEANED)
+        for each in records:
+            if PREFIX + each.id not in live and each.id not in self._known:
+                await self._drop(store, RestWorker(each.id, msgspec.json.decode(each.data, type=_Record).owner))
+
+
+def _is_same(known: WorkerInfo, info: WorkerInfo) -> bool:
+    return (known.queues, known.types, known.slots) == (info.queues, info.types, info.slots)
+
+
+def _text(owner: str) -> str:
+    return msgspec.json.encode(_Record(owner)).decode()

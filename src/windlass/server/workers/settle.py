@@ -1,0 +1,147 @@
+"""POST /claims/settle: how attempts of REST workers ended."""
+
+from random import Random
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from windlass.client.app import App
+from windlass.core.codec import INLINE_LIMIT, check_size
+from windlass.core.control import Cancel, Dead, Retry, Snooze
+from windlass.core.flow.queue import QueueRules
+from windlass.core.jobs.job import Claimed, JobError
+from windlass.core.jobs.outcome import Done, Outcome, Policy, Raised, Requeued, Settlement, decide
+from windlass.core.jobs.retry import DEFAULT_POLICY
+from windlass.core.text import cut, printable
+from windlass.core.tokens import Scope
+from windlass.errors import InvalidInput, InvalidOption
+from windlass.server.operation import Answer, Call, Operation
+from windlass.server.workers.records import (
+    MAX_SETTLED,
+    ItemAnswer,
+    SettleAnswer,
+    SettleBody,
+    SettledItem,
+    SettlementBody,
+)
+from windlass.server.workers.registry import RestWorker
+from windlass.server.workers.service import WorkerService, service_of
+from windlass.store.clock import since_boot
+from windlass.store.records import Settled
+
+MAX_SETTLE_BODY = 16 * 1024 * 1024
+MAX_TYPE, MAX_MESSAGE, MAX_TRACEBACK = 200, 4_000, 16_000
+_random = Random()
+
+
+class RemoteError(Exception):
+    """What a handler in another language raised."""
+
+
+Decided = tuple[SettlementBody, Claimed, Settlement]
+
+
+async def settle_jobs(call: Call) -> Answer:
+    """Record how attempts ended. One that was settled before says `already`, one that is over `stale`."""
+    body: SettleBody = call.body
+    if not 1 <= len(body.settlements) <= MAX_SETTLED:
+        raise InvalidOption("settlements", f"must be 1 to {MAX_SETTLED:,}, not {len(body.settlements):,}")
+    service = service_of(call)
+    worker = await service.workers.get(call.caller, body.worker)
+    answers: dict[int, SettledItem] = {}
+    claimed = await service.claimed(worker, [(item.id, item.attempt) for item in body.settlements])
+    rules = await service.rules()
+    decided: dict[int, Decided] = {}
+    for place, item in enumerate(body.settlements):
+        job = claimed.get((item.id, item.attempt))
+        if job is None:
+            answers[place] = _answer(item, Settled.STALE)
+            continue
+        try:
+            decided[place] = (item, job, _settlement(call.app, job, item, rules))
+        except InvalidInput as error:
+            answers[place] = _answer(item, None, str(error))
+    await _settle(service, worker, decided, answers)
+    return Answer(SettleAnswer([answers[place] for place in sorted(answers)]))
+
+
+async def _settle(
+    service: WorkerService, worker: RestWorker, decided: dict[int, Decided], answers: dict[int, SettledItem]
+) -> None:
+    """Write what is valid, in one call, and note what became of each."""
+    if not decided:
+        return
+    store = await service.app._ready()
+    found = await store.jobs.settle([settlement for _, _, settlement in decided.values()])
+    ended = []
+    for (place, (item, job, settlement)), said in zip(decided.items(), found, strict=True):
+        answers[place] = _answer(item, said)
+        since = service.forget(worker, (item.id, item.attempt))
+        if said is Settled.SETTLED:
+            ended.append((job, settlement, None if since is None else since_boot() - since))
+    service.workers.meters.add(ended)
+
+
+def _settlement(app: App, job: Claimed, item: SettlementBody, rules: dict[str, QueueRules]) -> Settlement:
+    queue = rules.get(job.queue)
+    retry = DEFAULT_POLICY if queue is None else queue.retry
+    policy = app.registry.get(job.type).policy(retry) if job.type in app.registry else Policy(retry)
+    settlement = decide(job, _outcome(item), policy, _random)
+    if item.outcome == "requeued":
+        return settlement
+    return msgspec.structs.replace(settlement, started_after=0)
+
+
+def _outcome(item: SettlementBody) -> Outcome:
+    if item.after is not None and item.outcome not in ("failed", "snoozed"):
+        raise InvalidOption("after", f"is for a failed or snoozed attempt, not a {item.outcome} one")
+    if item.outcome != "completed" and item.result is not UNSET:
+        raise InvalidOption("result", f"is for a completed attempt, not a {item.outcome} one")
+    report = _report(item.error)
+    match item.outcome:
+        case "completed":
+            return Done(_result(item))
+        case "requeued":
+            return Requeued()
+        case "snoozed":
+            if item.after is None:
+                raise InvalidOption("after", "must say in how many seconds a snoozed job is tried again")
+            return Raised(Snooze(item.after), report)
+        case "cancelled":
+            return Raised(Cancel(item.reason or ""), report)
+        case "dead":
+            return Raised(Dead(item.reason or report.message), report)
+        case "failed":
+            error = RemoteError(report.message) if item.after is None else Retry(after=item.after)
+            return Raised(error, report)
+
+
+def _result(item: SettlementBody) -> str:
+    text = bytes(item.result).decode() if isinstance(item.result, Raw) else "null"
+    return check_size(text, "result", INLINE_LIMIT)
+
+
+def _report(error: JobError | None) -> JobError:
+    if error is None:
+        return JobError("Error", "the worker said nothing more")
+    trace = None if error.traceback is None else cut(printable(error.traceback), MAX_TRACEBACK)
+    return JobError(cut(printable(error.type), MAX_TYPE), cut(printable(error.message), MAX_MESSAGE), trace)
+
+
+def _answer(item: SettlementBody, answer: Settled | None, problem: str | None = None) -> SettledItem:
+    said = ItemAnswer.INVALID if answer is None else ItemAnswer(answer.value)
+    return SettledItem(id=item.id, attempt=item.attempt, answer=said, problem=problem)
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path="/claims/settle",
+        scope=Scope.WORK,
+        handler=settle_jobs,
+        summary="Record how attempts ended",
+        body=SettleBody,
+        max_body=MAX_SETTLE_BODY,
+        answers={200: SettleAnswer},
+    ),
+)

@@ -1,0 +1,18 @@
+"""ended: jobs by the moment at which they ended."""
+
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.store.postgres.connection.db import Db
+from windlass.store.records import Ends
+from windlass.store.rows import to_job_end
+
+NO_ID = "00000000-0000-0000-0000-000000000000"
+
+
+async def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends:
+    """By an index with a summary per megabyte of history."""
+    now = await db.now()
+    if since is None:
+        return Ends(now, ())
+    rows = await db.rows("ended", {"since": since, "after": after or NO_ID, "limit": limit})
+    return Ends(now, tuple(map(to_job_end, rows)))

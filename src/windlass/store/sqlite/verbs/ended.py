@@ -1,0 +1,31 @@
+"""ended: jobs by the moment at which they ended. Rows of the history are in that order."""
+
+from windlass.core.ids import JobId
+from windlass.core.moments import Micros
+from windlass.store.records import Ends
+from windlass.store.rows import to_job_end
+from windlass.store.sqlite.db import Db
+
+FIRST_STEP = 128
+"""Rows from the end of the history to the first one that is looked at."""
+
+
+def ended(db: Db, since: Micros | None, after: JobId | None, limit: int) -> Ends:
+    """Those behind the last row that is known to have ended before."""
+    now = db.now
+    if since is None:
+        return Ends(now, ())
+    values = {"row": _last_before(db, since), "since": since, "after": after or "", "limit": limit}
+    return Ends(now, tuple(map(to_job_end, db.rows("ended", values))))
+
+
+def _last_before(db: Db, since: Micros) -> int:
+    """A row that ended before, not many before the last such row; 0: there may be none."""
+    last: int = db.rows("last_history_row")[0][0] or 0
+    step = FIRST_STEP
+    while (row := last - step) > 0:
+        found = db.rows("history_row", {"row": row})
+        if not found or found[0][0] < since:
+            return row
+        step *= 4
+    return 0
