@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.client.app import CLIENT_DEADLINE, App
 from windlass.client.handle import Handle
+from windlass.core.groups.ids import is_group_id
 from windlass.core.jobs.job import NO_TIMEOUT, Enqueued, Job, NewJob
 from windlass.core.moments import SECOND, Duration, Micros, duration, to_datetime
 from windlass.core.status import Status
@@ -99,8 +100,9 @@ class RemoteHandle(Handle[T], eq=False):
 
 
 def _request(job: NewJob) -> dict[str, Any]:
-    if job.parents or job.result_params:
-        raise InvalidOption("chain", "cannot be enqueued through a server")
+    if job.parents or job.result_params or job.flow:
+        what = "group" if job.flow and is_group_id(job.flow) else "chain"
+        raise InvalidOption(what, "cannot be enqueued through a server")
     values = {
         "type": job.type,
         "payload": msgspec.Raw(job.payload.encode()),
